@@ -1,0 +1,102 @@
+"""What agents are shown, and what they say: the vocabulary between search, policies, value functions and memory."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from exact.action import Action
+from exact.observation import Observation
+from exact.task import Task
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """One action that a policy would take in a state."""
+
+    action: Action
+    prior: float
+    """Probability in (0, 1]; those of one state sum to 1."""
+    rationale: str = ""
+
+
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
+    """An estimate of the probability that the task succeeds from a state."""
+
+    value: float
+    """In [0, 1]."""
+    rationale: str = ""
+    samples: tuple[float, ...] = ()
+    """The single opinions behind `value`, each in [0, 1]."""
+    disagreement: float = 0.0
+    """Standard deviation of the opinions, in [0, 0.5]."""
+
+
+class Reflection(msgspec.Struct, frozen=True, kw_only=True):
+    """A lesson from an expectation that was wrong, with its provenance."""
+
+    id: str
+    kind: Literal["policy", "value"]
+    text: str
+    """The lesson: the condition in which it holds and what to do instead. At most 100 words."""
+    instruction: str
+    """Of the task it came from."""
+    state: str
+    """Text of the observation in which the action was taken, shortened."""
+    action: str
+    """Canonical text of the action that surprised."""
+    action_label: str = ""
+    """The same action with the element's role and name in place of its id: what it means in another state."""
+    expected: str = ""
+    real: str = ""
+    surprise: float = 0.0
+    """Signed, in [-1, 1]: what came minus what was expected."""
+    task: str = ""
+    """Id of the task it came from, with its seed."""
+    site: str = ""
+    run: str = ""
+    node: int = -1
+    outcome: float | None = None
+    """Value of the outcome it was contrasted with, in [0, 1]."""
+    outcome_source: Literal["judge", "evaluator"] = "judge"
+    model: str = ""
+    prompt: str = ""
+    """Name, version and hash of the prompt that wrote it; empty for the builtin reflector."""
+    created: float = 0.0
+    """Unix seconds."""
+    tainted: bool = True
+    """Whether text of a page went into it."""
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """One past step on the way to a state."""
+
+    observation: Observation
+    """The state in which it was taken."""
+    action: Action
+    rationale: str = ""
+    error: str = ""
+    """What the environment refused it with; empty where it was carried out."""
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a policy or a value function may look at."""
+
+    task: Task
+    instruction: str
+    """The goal: the task's, or where that is empty the world's."""
+    observation: Observation
+    """The state to act in or to judge; for a terminated node the last one before it."""
+    history: tuple[Taken, ...] = ()
+    """From the task's start, oldest first; for a terminated node its last action is the last entry."""
+    terminated: bool = False
+    """Whether the last action ended the episode. Nothing after it is visible."""
+    reflections: tuple[Reflection, ...] = ()
+    tried: tuple[Taken, ...] = ()
+    """Actions of this very state that were refused, with their errors."""
+    steps_left: int | None = None
+    """How many more actions may be committed from here."""
+    node: int = 0
+    """The node in the search; calls are keyed by it."""
+    seed: int = 0
+    """The run's seed; draws are keyed by (seed, node, index)."""

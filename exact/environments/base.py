@@ -1,0 +1,111 @@
+"""The contract between search and worlds."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import Literal, Protocol
+
+import msgspec
+
+from exact.action import Action, ActionSpace
+from exact.observation import Observation
+from exact.task import Outcome, Score, Task
+
+Fidelity = Literal["world", "client", "page", "replay"]
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that a step did, or tried to do, outside the page."""
+
+    kind: Literal["request", "blocked", "download", "dialog", "tab"]
+    """`request`: a write that was sent; `blocked`: a request that was refused or aborted."""
+    method: str = ""
+    url: str = ""
+    status: int = 0
+    detail: str = ""
+
+    @property
+    def is_write(self) -> bool:
+        """Whether the outside may have changed."""
+        return self.kind == "request" and self.method not in ("GET", "HEAD", "OPTIONS")
+
+
+class Transition(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step led to. The reward is not on this path."""
+
+    observation: Observation | None
+    """None when the step ended the episode: a terminated state is not observed."""
+    terminated: bool = False
+    effects: tuple[Effect, ...] = ()
+    info: dict[str, str] = {}
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A handle by which one environment can return to a state."""
+
+    id: str
+    fidelity: Fidelity
+    fingerprint: str
+
+
+class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
+    """What an environment can do; constant for its lifetime."""
+
+    fidelity: Fidelity
+    """Of its snapshots. `replay`: it has none of its own; returning is reset and replay (see restore.py)."""
+    sealed: bool
+    """Whether `reset` undoes everything: no server or account outside keeps what a step did."""
+    deterministic: bool = True
+    """Whether equal actions after equal resets lead to equal fingerprints."""
+    screenshots: bool = False
+
+
+class Environment(Protocol):
+    """One world to act in. Not concurrent: one call at a time."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def actions(self) -> ActionSpace:
+        """The grammar of this environment's actions."""
+        ...
+
+    async def reset(self, task: Task) -> Observation:
+        """Bring the world to the task's start. Raises EnvironmentError_."""
+        ...
+
+    async def step(self, action: Action) -> Transition:
+        """Carry out one action and settle.
+
+        Raises ActionError when it does not fit the present state, which is then unchanged (or the episode has terminated),
+        and EnvironmentError_ when the world broke.
+        """
+        ...
+
+    async def snapshot(self) -> Snapshot:
+        """A handle on the present state. Raises EnvironmentError_ where fidelity is `replay`."""
+        ...
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        """Return to a state of this environment. Raises EnvironmentError_ if it is gone."""
+        ...
+
+    async def evaluate(self, outcome: Outcome) -> Score:
+        """The benchmark's verdict on the world as it is now: called once, after the committed actions only."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of everything. Never raises; may be called twice."""
+        ...
+
+
+class Worlds(Protocol):
+    """Opens environments of one kind. Several may be open at once."""
+
+    def open(self, *, speculative: bool) -> AbstractAsyncContextManager[Environment]:
+        """A fresh environment.
+
+        A speculative one must not change the outside: unless the world is sealed, its writes are aborted and recorded.
+        """
+        ...

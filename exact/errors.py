@@ -1,0 +1,70 @@
+"""The error model: every failure that a caller may meet is one of these types.
+
+Three questions decide the type. Whose fault is it: the user's (`UsageError`), the policy's (`ActionError`), or the
+machinery's (`InfrastructureError`)? What may be done: tell the policy, retry elsewhere, or stop? And is anything lost?
+An infrastructure failure is never a score.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ExactError(Exception):
+    """Base of all errors of this package. The message states the fact, the value and the way out, in one line."""
+
+    exit_code = 1
+
+
+class UsageError(ExactError):
+    """The caller asked for something that does not exist or does not fit. Exit code 2."""
+
+    exit_code = 2
+
+
+class ActionError(ExactError):
+    """An action that the environment's grammar or present state does not admit.
+
+    The world is as it was. The text goes back to the policy, so it names what is wrong and what is valid.
+    """
+
+
+class InfrastructureError(ExactError):
+    """Something the task does not depend on failed. Retried or reported, never scored."""
+
+
+class EnvironmentError_(InfrastructureError):
+    """A world that broke: browser gone, page crashed, server silent. Retried on a fresh world."""
+
+
+class ModelError(InfrastructureError):
+    """A model that did not answer: unreachable, refused, out of quota, timed out after all retries."""
+
+
+class AnswerError(ModelError):
+    """A model that answered, but with nothing that parses, also after being shown the parse error."""
+
+
+class JournalError(InfrastructureError):
+    """A journal that cannot be written, or that cannot be read beyond its torn last line."""
+
+
+class UncertainCommit(ExactError):
+    """A crash lies between the intent and the end of a real step, in a world that cannot be rolled back."""
+
+
+class BudgetExceeded(ExactError):
+    """A reservation would pass a limit. `scope` and `kind` say which; the search ends with its best answer so far."""
+
+    def __init__(self, scope: str, kind: str, limit: float) -> None:
+        super().__init__(f"the {scope}'s budget of {limit:g} {kind} is used up")
+        self.scope, self.kind, self.limit = scope, kind, limit
+
+
+def unknown(what: str, name: str, valid: Iterable[str], way_out: str = "") -> UsageError:
+    """A UsageError for a name that is not there, with the nearest valid one."""
+    names = sorted(valid)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
+    return UsageError(f"unknown {what} {name!r}: {hint}{' ' + way_out if way_out else ''}")

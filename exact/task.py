@@ -1,0 +1,42 @@
+"""What to achieve, and how it ended."""
+
+from __future__ import annotations
+
+import msgspec
+
+Scalar = str | int | float | bool | None
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to achieve in one world."""
+
+    id: str
+    """Unique name with the seed in it, e.g. `miniwob/click-test?seed=3`."""
+    instruction: str
+    """The goal in words. Empty where only the world knows it: then `reset` reports it in the observation."""
+    start: str = ""
+    """Where the world begins: a URL for browsers."""
+    seed: int = 0
+    origins: tuple[str, ...] = ()
+    """Origins (`scheme://host[:port]`) the task may navigate to, besides that of `start`."""
+    metadata: dict[str, Scalar] = {}
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How an attempt ended, as the environment's evaluator gets it."""
+
+    actions: tuple[str, ...]
+    """The committed actions in canonical text, in order."""
+    answer: str | None = None
+    """The text of the final `stop`, if there was one."""
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """The benchmark's verdict on an Outcome. Search never sees one."""
+
+    value: float
+    """In [0, 1]; 1 is success."""
+    success: bool
+    raw: float | None = None
+    """The benchmark's own figure, on its own scale."""
+    reason: str = ""

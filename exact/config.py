@@ -18,7 +18,7 @@ class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Base of all sections."""
 
 
-class SearchConfig(Strict):
+class SearchConfig(Strict, frozen=True, kw_only=True):
     """Which algorithm looks ahead, and how far."""
 
     algorithm: Literal["react", "greedy", "mcts"] = "mcts"
@@ -34,7 +34,7 @@ class SearchConfig(Strict):
     """How often a failed piece of work is asked for again before its node is closed."""
 
 
-class PolicyConfig(Strict):
+class PolicyConfig(Strict, frozen=True, kw_only=True):
     """Who proposes actions."""
 
     kind: Literal["builtin", "llm", "random"] = "builtin"
@@ -48,7 +48,7 @@ class PolicyConfig(Strict):
     """llm: how many past steps the prompt shows."""
 
 
-class ValueConfig(Strict):
+class ValueConfig(Strict, frozen=True, kw_only=True):
     """Who judges states."""
 
     kind: Literal["builtin", "llm", "constant"] = "builtin"
@@ -58,7 +58,7 @@ class ValueConfig(Strict):
     history: int = 5
 
 
-class ReflectionConfig(Strict):
+class ReflectionConfig(Strict, frozen=True, kw_only=True):
     """What is learned from a run, and what is recalled in it."""
 
     kind: Literal["none", "builtin", "llm"] = "builtin"
@@ -74,14 +74,14 @@ class ReflectionConfig(Strict):
     """Benchmark mode: nothing learned on any seed of the same task is shown."""
 
 
-class PriceConfig(Strict):
+class PriceConfig(Strict, frozen=True, kw_only=True):
     """US dollars for a million tokens, where the price list does not know the model."""
 
     input: float
     output: float
 
 
-class ModelConfig(Strict):
+class ModelConfig(Strict, frozen=True, kw_only=True):
     """One chat model. Keys come from the environment only."""
 
     model: str
@@ -98,7 +98,7 @@ class ModelConfig(Strict):
     price: PriceConfig | None = None
 
 
-class ModelsConfig(Strict):
+class ModelsConfig(Strict, frozen=True, kw_only=True):
     """A model for each role; `value` and `reflection` are `policy`'s where not given."""
 
     policy: ModelConfig | None = None
@@ -106,7 +106,7 @@ class ModelsConfig(Strict):
     reflection: ModelConfig | None = None
 
 
-class Limits(Strict):
+class Limits(Strict, frozen=True, kw_only=True):
     """Hard caps on one task. None: no cap on that."""
 
     money: float | None = None
@@ -123,7 +123,7 @@ class Limits(Strict):
     """Wall time."""
 
 
-class BrowserConfig(Strict):
+class BrowserConfig(Strict, frozen=True, kw_only=True):
     """The browser world."""
 
     headed: bool = False
@@ -137,7 +137,7 @@ class BrowserConfig(Strict):
     """Origins that may be navigated to, besides the task's."""
 
 
-class Config(Strict):
+class Config(Strict, frozen=True, kw_only=True):
     """A run's configuration."""
 
     name: str = "rmcts_builtin"

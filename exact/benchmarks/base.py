@@ -1,0 +1,32 @@
+"""The contract of a benchmark: a named list of tasks, and the worlds to attempt them in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from exact.config import BrowserConfig
+from exact.environments.base import Worlds
+from exact.task import Task
+
+
+class Suite(Protocol):
+    """A benchmark."""
+
+    @property
+    def name(self) -> str:
+        """First part of its task ids: `miniwob`."""
+        ...
+
+    def ids(self) -> Sequence[str]:
+        """Every task id without seed, in a fixed order."""
+        ...
+
+    def task(self, id: str) -> Task:
+        """The task of an id (`?seed=n`, 0 if absent). Raises UsageError that names the nearest id."""
+        ...
+
+    def worlds(self, config: BrowserConfig) -> AbstractAsyncContextManager[Worlds]:
+        """Servers and a browser, shared by the environments opened from it; all gone on leaving. Raises EnvironmentError_."""
+        ...

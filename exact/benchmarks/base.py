@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -21,6 +21,10 @@ class Suite(Protocol):
 
     def ids(self) -> Sequence[str]:
         """Every task id without seed, in a fixed order."""
+        ...
+
+    def lists(self) -> Mapping[str, Sequence[str]]:
+        """Named lists of ids that results are published on: `suite/@list` names one in a pattern."""
         ...
 
     def task(self, id: str) -> Task:

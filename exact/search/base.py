@@ -46,6 +46,8 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True, tag="stepped", omit_def
     fingerprint: str
     """Empty when the step ended the episode."""
     terminated: bool = False
+    held: bool = False
+    """A write was held back: what the action leads to is unknown. Not searched below; judged by what lies before."""
     observation: str = ""
     """Blob id."""
     screenshot: str = ""
@@ -118,6 +120,10 @@ class Algorithm(Protocol):
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
         """A real step was taken at the root. True if the subtree was kept; else the root is made anew."""
+        ...
+
+    def refuse(self, tree: Tree, edge: int, reason: str) -> None:
+        """The real world refused a committed action at the root."""
         ...
 
     def decide(self, tree: Tree) -> Decision:

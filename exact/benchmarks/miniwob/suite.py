@@ -1,0 +1,131 @@
+"""MiniWoB++ as a suite: 130 small pages, each with one problem made from a seed, scored by the page itself.
+
+The page that scores is the page that is observed, so most of this file keeps the score out of sight: the page writes its
+reward into a display, logs it to the console, and covers itself with START, whose click begins another problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from exact.benchmarks.ids import join, split
+from exact.benchmarks.miniwob import names
+from exact.benchmarks.miniwob.pages import Rewrite, installed, serve, unchanged
+from exact.config import BrowserConfig
+from exact.environments.base import Worlds
+from exact.environments.browser.setup import PageSetup
+from exact.errors import unknown
+from exact.task import Outcome, Score, Task
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+HOST = "miniwob.test"
+"""Where the pages are, for the browser; the port behind it is nobody's business."""
+
+WIDTH, HEIGHT = 332, 214
+"""The viewport in CSS pixels, as BrowserGym has it: the task's 160 x 210 on the left, room for the display beside it."""
+
+HIDDEN = ("#reward-display", "#sync-task-cover", "#click-canvas", "#query:not(:has(div))")
+"""The display of rewards, the START cover, the trace of clicks, and the goal, which is told as the instruction; it stays
+where it holds a picture."""
+
+SILENCE = """
+for (const name of Object.keys(console)) if (typeof console[name] === 'function') console[name] = () => {};
+"""
+"""The page logs its rewards."""
+
+BARE_COVER = """
+for (const kind of ['pointerdown', 'pointerup', 'mousedown', 'mouseup', 'click', 'dblclick', 'keydown'])
+  window.addEventListener(kind, event => {
+    if (event.target instanceof Element && event.target.closest('#sync-task-cover')) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    }
+  }, true);
+"""
+"""The cover begins a new problem, and sets the reward to zero: nothing that is done to it arrives."""
+
+BEGIN = """
+async seed => {
+  Math.seedrandom(seed);
+  core.EPISODE_MAX_TIME = 1000000;
+  core.startEpisodeReal();
+  clearTimeout(core.EP_TIMER);
+  core.clearTimer();
+  core.startEpisode = core.startEpisodeReal = core.updateDisplay = () => {};
+  while (!WOB_TASK_READY) await new Promise(requestAnimationFrame);
+}
+"""
+"""One problem from a seed, and no second one. Its clock is stopped: how long an agent thinks must not end an episode."""
+
+INSTRUCTION = "(goal => typeof goal === 'string' ? goal : goal.utterance)(core.getUtterance())"
+TERMINATED = "typeof WOB_DONE_GLOBAL !== 'undefined' && WOB_DONE_GLOBAL"
+VERDICT = "typeof WOB_DONE_GLOBAL === 'undefined' ? null : [WOB_DONE_GLOBAL, WOB_RAW_REWARD_GLOBAL, String(WOB_REWARD_REASON ?? '')]"
+
+
+class MiniWob:
+    """The suite `miniwob`. `pages` is the folder of the pages, the installed wheel's if not given."""
+
+    name = "miniwob"
+
+    def __init__(self, *, pages: Path | None = None, rewrite: Rewrite = unchanged) -> None:
+        self._pages, self._rewrite = pages, rewrite
+
+    def ids(self) -> Sequence[str]:
+        """All 130 pages."""
+        return _ids(names.TASKS)
+
+    def lists(self) -> Mapping[str, Sequence[str]]:
+        """`browsergym`: the 125 of BrowserGym."""
+        return {"browsergym": _ids(names.BROWSERGYM)}
+
+    def task(self, id: str) -> Task:
+        name, seed = split(id)
+        if name not in self.ids():
+            raise unknown("task", name, self.ids())
+        start = f"http://{HOST}/{name}.html"
+        return Task(id=join(name, seed), instruction="", start=start, seed=seed)
+
+    @asynccontextmanager
+    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
+        """The viewport is the benchmark's, whatever `config` says. Raises UsageError where the pages are not installed."""
+        from exact.environments.browser import BrowserWorlds, launch
+
+        config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
+        async with serve(self._pages or installed(), self._rewrite) as address:
+            setup = page_setup(address)
+            async with launch(config, setup.hosts) as browser:
+                yield BrowserWorlds(browser, setup, config, sealed=True, evaluator=verdict)
+
+
+def page_setup(address: str) -> PageSetup:
+    """What the pages need around them, where a server at `address` (`host:port`) has them."""
+    return PageSetup(
+        hosts={HOST: address},
+        init_scripts=(SILENCE, BARE_COVER),
+        hidden=HIDDEN,
+        begin=BEGIN,
+        instruction=INSTRUCTION,
+        terminated=TERMINATED,
+    )
+
+
+async def verdict(page: Page, outcome: Outcome) -> Score:
+    """The page's own score. Success is any positive raw reward (before the page's discount for time), as in BrowserGym."""
+    found = await page.evaluate(VERDICT)
+    if found is None:
+        return Score(value=0.0, success=False, reason="the task's page was left")
+    done, raw, reason = found
+    if not done:
+        return Score(value=0.0, success=False, reason="episode not finished")
+    return Score(value=float(raw > 0), success=raw > 0, raw=float(raw), reason=reason)
+
+
+def _ids(tasks: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"miniwob/{task}" for task in tasks)

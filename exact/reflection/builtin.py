@@ -1,0 +1,91 @@
+"""A reflector that needs no language model: it fills in one sentence from what was seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from exact.context import Context, Reflection
+from exact.observation import Element, Observation
+from exact.reflection.base import Kind, Surprise
+from exact.reflection.lesson import action_label, clipped, lesson, quoted
+
+_QUOTE = 40
+_LABEL_WORDS = 18
+_READABLE = frozenset({"heading", "alert", "status", "dialog", "StaticText", "text"})
+
+
+class BuiltinReflector:
+    """Writes lessons from a template. Text from the page stands in quotes; such a lesson is marked as tainted."""
+
+    def __init__(self, *, run: str = "", clock: Callable[[], float] = time.time) -> None:
+        """`run` names the run in the lessons' provenance; `clock` gives Unix seconds."""
+        self._run, self._clock = run, clock
+
+    async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
+        """The lesson of a surprise. Calls nothing and never fails."""
+        before = surprise.step.observation
+        came = outcome(before, surprise.after)
+        sentence = _policy_sentence if kind == "policy" else _value_sentence
+        seen = (before, surprise.after) if surprise.after else (before,)
+        return lesson(
+            context,
+            surprise,
+            kind,
+            sentence(surprise, condition(before), came),
+            expected=f"success with probability {surprise.expected:.2f}",
+            real=f"{came}; success with probability {surprise.real:.2f}",
+            run=self._run,
+            created=self._clock(),
+            tainted=any(page.text or page.elements or page.title for page in seen),
+        )
+
+
+def condition(observation: Observation) -> str:
+    """What a page shows, in a few quotes: its title, what can be read first, which fields and choices are set."""
+    title = [f"titled {quoted(observation.title, _QUOTE)}"] if observation.title.strip() else []
+    named = [e for e in observation.elements if e.name.strip() and e.visible]
+    readable = [e for e in named if e.role in _READABLE] or named
+    chosen = [e for e in named if e.value or {"checked", "selected", "pressed"} & set(e.states)]
+    parts = title + [quoted(e.name, _QUOTE) for e in readable[:2]] + [_state(e) for e in chosen[:1]]
+    return "a page " + (parts[0] if title else f"showing {parts[0]}" if parts else "without text") + "".join(f", {p}" for p in parts[1:])
+
+
+def outcome(before: Observation, after: Observation | None) -> str:
+    """What a step changed, in a few quotes."""
+    if after is None:
+        return "the attempt ended"
+    if after.fingerprint == before.fingerprint:
+        return "nothing changed"
+    old = {(e.role, e.name, e.value, e.states) for e in before.elements}
+    new = [e for e in after.elements if e.name.strip() and (e.role, e.name, e.value, e.states) not in old]
+    if new:
+        return "the page then showed " + " and ".join(_state(e) for e in new[:2])
+    return "the page changed" if after.url == before.url else "another page came"
+
+
+def _policy_sentence(surprise: Surprise, where: str, came: str) -> str:
+    done = clipped(action_label(surprise.step.action, surprise.step.observation), _LABEL_WORDS)
+    gap = f"success was expected at {surprise.expected:.2f} but came out at {surprise.real:.2f}, for {came}"
+    other = clipped(action_label(surprise.alternative, surprise.step.observation), _LABEL_WORDS)
+    if surprise.surprise >= 0:
+        advice = "Prefer it in such a state" + (f" to {other}." if other else ".")
+    elif other:
+        judged = "" if surprise.alternative_value is None else f" (judged {surprise.alternative_value:.2f})"
+        advice = f"In such a state consider {other}{judged} first."
+    else:
+        advice = "In such a state look for what is still open before doing it."
+    return f"On {where}: after {done} {gap}. {advice}"
+
+
+def _value_sentence(surprise: Surprise, where: str, came: str) -> str:
+    done = clipped(action_label(surprise.step.action, surprise.step.observation), _LABEL_WORDS)
+    direction = "higher" if surprise.surprise >= 0 else "lower"
+    gap = f"was valued {surprise.expected:.2f} but turned out {surprise.real:.2f}, for {came}"
+    return f"On {where}: {done} {gap}. Judge this step in such a state {direction}."
+
+
+def _state(element: Element) -> str:
+    value = f" = {quoted(element.value, _QUOTE)}" if element.value else ""
+    marks = f" {' '.join(element.states[:2])}" if element.states else ""
+    return f"{element.role} {quoted(element.name, _QUOTE)}{value}{marks}"

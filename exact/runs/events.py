@@ -1,0 +1,216 @@
+"""The events of a journal: everything that happened in one attempt at one task, in order.
+
+Two kinds. *Facts* cost something to make and are never made twice: `Called`, `Acted`, `Arrived`, `Recalled`, `Scored`.
+*Moves* change the search: `Asked`, `Told`, `Released`, `Decided`, `Committed`. The state of a search is a fold over both.
+A fact is on disk before its result is used. Names of blobs are hex SHA-256 of their content.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from exact.context import Evaluation, Reflection
+from exact.environments.base import Effect
+from exact.models.base import Sampling, Usage
+from exact.search.base import Decision, Done, Result, Selection, Wait
+from exact.task import Score, Task
+
+SCHEMA = 1
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
+    """Base. `t`: seconds since the journal was opened first, by its clock."""
+
+    t: float = 0.0
+
+
+class Opened(Event, frozen=True, kw_only=True, tag="opened"):
+    """First line."""
+
+    schema: int
+    task: Task
+    seed: int
+    config: str
+    """Hex digest of the resolved configuration, which lies in the run's config.yaml."""
+    versions: dict[str, str] = {}
+    """exact, commit, python, browser, ..."""
+    memory: str = ""
+    """Version of the reflection memory at the start."""
+
+
+class Reset(Event, frozen=True, kw_only=True, tag="reset"):
+    """The live world stands at the task's start: the first root."""
+
+    instruction: str
+    fingerprint: str
+    observation: str
+    screenshot: str = ""
+    effects: tuple[Effect, ...] = ()
+
+
+class Asked(Event, frozen=True, kw_only=True, tag="asked"):
+    """The algorithm's answer to one ask."""
+
+    answer: Selection | Wait | Done
+
+
+class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
+    """A speculative world was brought to a node."""
+
+    node: int
+    route: Literal["there", "replay"]
+    """`there`: it stood there already; `replay`: reset and the node's path again."""
+    verdict: Literal["exact", "drifted"]
+    transitions: int = 0
+    """Environment steps replayed."""
+    resets: int = 0
+    effects: tuple[Effect, ...] = ()
+    reason: str = ""
+    seconds: float = 0.0
+
+
+class Acted(Event, frozen=True, kw_only=True, tag="acted"):
+    """A speculative step: the first time this edge was taken in a world."""
+
+    node: int
+    edge: int
+    action: str
+    fingerprint: str = ""
+    terminated: bool = False
+    observation: str = ""
+    screenshot: str = ""
+    effects: tuple[Effect, ...] = ()
+    refused: str = ""
+    """The ActionError's text; empty where the step was carried out."""
+    seconds: float = 0.0
+
+
+class Called(Event, frozen=True, kw_only=True, tag="called"):
+    """A model answered."""
+
+    key: str
+    """Hex digest of the request with role, node and attempt; one answer for each."""
+    role: str
+    node: int
+    attempt: int
+    prompt: str
+    model: str
+    sampling: Sampling
+    request: str
+    """Blob: the messages as JSON, images by blob name."""
+    answer: str
+    """Blob: the ChatAnswer as JSON, with the server's raw answer, token ids and log-probabilities where given."""
+    usage: Usage
+    seconds: float = 0.0
+
+
+class Failed(Event, frozen=True, kw_only=True, tag="failed"):
+    """A call or a world broke. Counted and retried, never a value."""
+
+    what: Literal["model", "environment", "reflection"]
+    node: int
+    reason: str
+
+
+class Recalled(Event, frozen=True, kw_only=True, tag="recalled"):
+    """Reflections shown at a node."""
+
+    node: int
+    kind: Literal["policy", "value"]
+    memory: str
+    """The memory's version."""
+    reflections: tuple[Reflection, ...]
+
+
+class Told(Event, frozen=True, kw_only=True, tag="told"):
+    """A result was handed to the algorithm."""
+
+    selection: int
+    result: Result
+
+
+class Released(Event, frozen=True, kw_only=True, tag="released"):
+    """A reservation was given back."""
+
+    selection: int
+
+
+class Decided(Event, frozen=True, kw_only=True, tag="decided"):
+    """Intent: first phase of a commit."""
+
+    step: int
+    """Number of the commit, from 0."""
+    action: str
+    decision: Decision
+    stopped: str = ""
+    """Why the search before it ended."""
+
+
+class Committed(Event, frozen=True, kw_only=True, tag="committed"):
+    """Done: second phase of a commit, in the live world."""
+
+    step: int
+    edge: int
+    action: str
+    fingerprint: str = ""
+    terminated: bool = False
+    observation: str = ""
+    screenshot: str = ""
+    effects: tuple[Effect, ...] = ()
+    refused: str = ""
+    agrees: bool | None = None
+    """Whether the state is the one the search had seen; None where it had seen none."""
+    seconds: float = 0.0
+
+
+class Rebuilt(Event, frozen=True, kw_only=True, tag="rebuilt"):
+    """After a crash, the live world was made again by reset and the committed actions."""
+
+    transitions: int
+    effects: tuple[Effect, ...] = ()
+
+
+class Judged(Event, frozen=True, kw_only=True, tag="judged"):
+    """The agent's own verdict on the end of its attempt."""
+
+    evaluation: Evaluation
+
+
+class Ended(Event, frozen=True, kw_only=True, tag="ended"):
+    """No further action will be committed."""
+
+    reason: str
+    answer: str | None = None
+
+
+class Scored(Event, frozen=True, kw_only=True, tag="scored"):
+    """The benchmark's verdict. Nothing before this line depends on it."""
+
+    score: Score
+
+
+class Reflected(Event, frozen=True, kw_only=True, tag="reflected"):
+    """A lesson was written to memory."""
+
+    reflection: Reflection
+
+
+class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
+    """The attempt went on after an interruption."""
+
+    versions: dict[str, str] = {}
+
+
+class Finished(Event, frozen=True, kw_only=True, tag="finished"):
+    """Last line."""
+
+    status: Literal["scored", "judged", "failed", "stopped"]
+    reason: str = ""
+
+
+AnyEvent = (
+    Opened | Reset | Asked | Arrived | Acted | Called | Failed | Recalled | Told | Released | Decided | Committed
+    | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
+)  # fmt: skip

@@ -1,0 +1,172 @@
+"""The files of a run.
+
+runs/<name>/  run.json  config.yaml  results.jsonl  memory.sqlite
+  tasks/<task id>/  journal.jsonl  tree.json  report.html
+  blobs/<first two digits>/<sha256>
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from exact.errors import JournalError, UsageError
+from exact.observation import Observation
+from exact.task import Task
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of results.jsonl: the end of one attempt."""
+
+    task: str
+    seed: int
+    agent: str
+    status: str
+    """`scored`, `judged` (no evaluator), `failed` (infrastructure), `stopped` (interrupted or nothing left to do)."""
+    score: float | None = None
+    """In [0, 1]; None unless scored."""
+    value: float | None = None
+    """The agent's own estimate at the end, in [0, 1]."""
+    reason: str = ""
+    actions: int = 0
+    transitions: int = 0
+    evaluations: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = 0.0
+    """US dollars; None where a price was unknown."""
+    drifted: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    oracle: bool = False
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """run.json: what the run was asked to do."""
+
+    tasks: tuple[Task, ...]
+    agent: str
+    benchmark: bool = True
+    """Whether the tasks come from a suite; else from `--url`."""
+    versions: dict[str, str] = {}
+
+
+class Blobs:
+    """Content-addressed files: equal content is kept once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, data: bytes) -> str:
+        """The name of the content: hex SHA-256. On disk when this returns. Raises JournalError."""
+        name = hashlib.sha256(data).hexdigest()
+        path = self._path(name)
+        if not path.exists():
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(path, data)
+            except OSError as error:
+                raise JournalError(f"cannot write {path}: {error.strerror}: free some space, then `exact resume`") from error
+        return name
+
+    def get(self, name: str) -> bytes:
+        """The content of a name. Raises JournalError if it is missing or not what it was."""
+        try:
+            data = self._path(name).read_bytes()
+        except OSError as error:
+            raise JournalError(f"blob {name[:12]} is missing from {self.folder}: {error.strerror}") from error
+        if hashlib.sha256(data).hexdigest() != name:
+            raise JournalError(f"blob {name[:12]} in {self.folder} is damaged: its content has another digest")
+        return data
+
+    def _path(self, name: str) -> Path:
+        return self.folder / name[:2] / name
+
+    def put_observation(self, observation: Observation) -> tuple[str, str]:
+        """Names of an observation's text form and of its screenshot (empty where there is none)."""
+        screenshot = self.put(observation.screenshot) if observation.screenshot else ""
+        return self.put(msgspec.json.encode(msgspec.structs.replace(observation, screenshot=None))), screenshot
+
+    def get_observation(self, name: str, screenshot: str = "") -> Observation:
+        """The observation of these names."""
+        observation = msgspec.json.decode(self.get(name), type=Observation)
+        return msgspec.structs.replace(observation, screenshot=self.get(screenshot)) if screenshot else observation
+
+
+class RunFolder:
+    """One run on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.blobs = Blobs(path / "blobs")
+
+    @classmethod
+    def create(cls, path: Path, manifest: Manifest, config: str) -> RunFolder:
+        """A new run. Raises UsageError if one is there already."""
+        if (path / "run.json").exists():
+            raise UsageError(f"{path} already holds a run: `exact resume {path}`, or choose another --out")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            write_whole(path / "config.yaml", config.encode())
+            write_whole(path / "run.json", msgspec.json.format(msgspec.json.encode(manifest)))
+        except OSError as error:
+            raise JournalError(f"cannot write {path}: {error.strerror}: choose another --out") from error
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """An existing run. Raises UsageError if there is none."""
+        if not (path / "run.json").exists():
+            raise UsageError(f"no run in {path}: it has no run.json")
+        return cls(path)
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the run was asked to do. Raises JournalError if run.json does not read."""
+        try:
+            return msgspec.json.decode((self.path / "run.json").read_bytes(), type=Manifest)
+        except (OSError, msgspec.DecodeError) as error:
+            raise JournalError(f"{self.path / 'run.json'} does not read: {error}") from error
+
+    def task_folder(self, task: Task) -> Path:
+        """Where one task's journal and report lie. Distinct for distinct ids."""
+        name = re.sub(r"[^\w.=-]+", "_", task.id)[:80]
+        return self.path / "tasks" / (name if name == task.id else f"{name}-{hashlib.sha256(task.id.encode()).hexdigest()[:6]}")
+
+    def results(self) -> Iterator[Line]:
+        """The finished attempts; a torn last line is left out."""
+        path = self.path / "results.jsonl"
+        if path.exists():
+            for line in path.read_bytes().split(b"\n")[:-1]:
+                yield msgspec.json.decode(line, type=Line)
+
+    def add_result(self, line: Line) -> None:
+        """Append one finished attempt; on disk when this returns. Raises JournalError."""
+        path = self.path / "results.jsonl"
+        try:
+            with path.open("a+b") as file:
+                data = path.read_bytes()
+                file.truncate(data.rfind(b"\n") + 1)
+                file.write(msgspec.json.encode(line) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise JournalError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never a part. Raises OSError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

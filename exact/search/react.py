@@ -1,0 +1,28 @@
+"""ReAct (Yao et al. 2023): propose one action, take it. No look-ahead, no values."""
+
+from __future__ import annotations
+
+from exact.search.base import Decision, Done, Selection, Wait
+from exact.search.select import most_likely
+from exact.search.tree import Tree
+from exact.search.work import Work
+
+
+class React(Work):
+    """One proposal a step; another one if it was refused."""
+
+    def __init__(self, *, retries: int = 2) -> None:
+        super().__init__(k=1, retries=retries)
+
+    def ask(self, tree: Tree) -> Selection | Wait | Done:
+        root = tree.root
+        if root.closed or root.leaf:
+            return Done(root.closed or "the episode has ended")
+        if root.pending:
+            return Wait()
+        if most_likely(root) or root.expansions > self.retries:
+            return Done("proposed")
+        return self.select_state(tree, root, "proposals")
+
+    def decide(self, tree: Tree) -> Decision:
+        return self.commit(tree, most_likely(tree.root), "the policy's first choice")

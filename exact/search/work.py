@@ -1,0 +1,178 @@
+"""What every algorithm does with the results it is told. The algorithms differ in what they ask."""
+
+from __future__ import annotations
+
+import math
+
+from exact.search.backup import back_up, reserve
+from exact.search.base import Alternative, Decision, Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued, Wait
+from exact.search.tree import Edge, Node, SearchError, Tree
+
+
+class Work:
+    """Base of the algorithms: reservations, results, failures, the move of the root. Holds no state: all of it is in the tree."""
+
+    def __init__(self, *, k: int, retries: int = 2, iterations: int = 1) -> None:
+        self.k, self.retries, self.iterations = k, retries, iterations
+
+    def ask(self, tree: Tree) -> Selection | Wait | Done:
+        raise NotImplementedError
+
+    def decide(self, tree: Tree) -> Decision:
+        raise NotImplementedError
+
+    # --- making selections
+
+    def select_step(self, tree: Tree, node: Node, index: int) -> Selection:
+        """Reserve: act at `node`, then judge what comes."""
+        node.edges[index].in_flight += 1
+        return self._selection(tree, node, ("step", "value"), index)
+
+    def select_state(self, tree: Tree, node: Node, need: Need) -> Selection:
+        """Reserve: judge a state, or propose in it."""
+        node.pending = True
+        return self._selection(tree, node, (need,), None)
+
+    def _selection(self, tree: Tree, node: Node, needs: tuple[Need, ...], edge: int | None) -> Selection:
+        reserve(node, +1)
+        tree.selections += 1
+        return Selection(id=tree.selections - 1, node=node.id, edge=edge, needs=needs, k=self.k)
+
+    # --- results
+
+    def tell(self, tree: Tree, selection: Selection, result: Result) -> None:
+        node, edge = self._place(tree, selection)
+        match result:
+            case Stepped() if edge is not None and edge.child is None:
+                if not self._stepped(tree, node, edge, selection, result):
+                    self.release(tree, selection)
+            case Valued():
+                state = edge.child if edge is not None else node
+                if state is None:
+                    raise SearchError(f"node {node.id}: a value before the step it belongs to")
+                self._valued(tree, state, result)
+                self.release(tree, selection)
+            case Proposed() if edge is None:
+                self._proposed(node, result)
+                self.release(tree, selection)
+            case Failure():
+                self._failed(tree, node, edge, result)
+                self.release(tree, selection)
+            case _:
+                raise SearchError(f"node {node.id}: a {type(result).__name__} result does not fit {selection}")
+
+    def release(self, tree: Tree, selection: Selection) -> None:
+        node, edge = self._place(tree, selection)
+        reserve(node, -1)
+        if edge is not None:
+            edge.in_flight -= 1
+        else:
+            node.pending = False
+
+    def _place(self, tree: Tree, selection: Selection) -> tuple[Node, Edge | None]:
+        node = tree.nodes[selection.node]
+        return node, node.edges[selection.edge] if selection.edge is not None else None
+
+    def _stepped(self, tree: Tree, node: Node, edge: Edge, selection: Selection, result: Stepped) -> bool:
+        """True if the new state still wants its value; False if it is closed at once (a no-op)."""
+        assert selection.edge is not None
+        seen = {node.fingerprint} | {above.fingerprint for above in _ancestors(node)}
+        child = tree.add(node, selection.edge)
+        _place_result(child, result)
+        if not child.leaf and result.fingerprint in seen:
+            child.closed = edge.closed = "no-op: leads back to a state on its own path"
+            edge.futile = True
+            tree.iterations += 1
+            return False
+        return True
+
+    def _valued(self, tree: Tree, node: Node, result: Valued) -> None:
+        value = result.evaluation.value
+        if not 0.0 <= value <= 1.0:  # NaN fails too
+            raise SearchError(f"node {node.id}: value {value} is outside [0, 1]: mend the value function")
+        if node.evaluation is None:
+            node.evaluation = result.evaluation
+        back_up(tree, node, value)
+
+    def _proposed(self, node: Node, result: Proposed) -> None:
+        priors = [proposal.prior for proposal in result.proposals]
+        if not priors or not math.isclose(math.fsum(priors), 1.0, abs_tol=1e-6) or min(priors) < 0:
+            raise SearchError(f"node {node.id}: priors {priors} are not a distribution: mend the policy")
+        node.expansions += 1
+        known = {edge.action.key for edge in node.edges}
+        for proposal in result.proposals:
+            if proposal.action.key not in known:
+                known.add(proposal.action.key)
+                node.edges.append(Edge(proposal.action, proposal.prior, proposal.rationale))
+
+    def _failed(self, tree: Tree, node: Node, edge: Edge | None, failure: Failure) -> None:
+        """Close what is refused for good or has failed too often."""
+        target = edge if edge is not None else node
+        target.failures += 1
+        if failure.kind in ("action", "drifted") or target.failures > self.retries:
+            target.closed = f"{failure.kind}: {failure.reason}"
+            if edge is not None:
+                edge.futile = failure.kind == "action"
+            tree.iterations += 1
+            if edge is None and node.edge is not None:
+                node.edge.closed = node.closed
+
+    # --- moving on
+
+    def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
+        taken = tree.root.edges[edge]
+        kept = taken.child is not None and not observed.terminated and taken.child.fingerprint == observed.fingerprint != ""
+        if kept and taken.child is not None:
+            taken.child.closed = ""
+        else:
+            foreseen = taken.child
+            _place_result(tree.add(tree.root, edge), observed)
+            if foreseen is not None and foreseen.leaf and observed.terminated and taken.child is not None:
+                taken.child.evaluation = foreseen.evaluation  # judged from what lies before the step: still true
+        assert taken.child is not None
+        tree.root = taken.child
+        tree.allowed += self.iterations
+        return kept
+
+    def refuse(self, tree: Tree, edge: int, reason: str) -> None:
+        """The real world refused a committed action: the root stays, the action is not tried again."""
+        refused = tree.root.edges[edge]
+        refused.closed, refused.futile = f"action: {reason}", True
+
+    def forecast(self, tree: Tree, k: int) -> list[Node]:
+        """Open leaves by prior along the most visited path: where a step is likely next."""
+        node, found = tree.root, list[Node]()
+        while node.edges and len(found) < k:
+            found.append(node)
+            below = [edge.child for edge in node.edges if edge.child and not edge.closed]
+            if not below:
+                break
+            node = max(below, key=lambda child: child.visits)
+        return found[::-1]
+
+    def alternatives(self, node: Node) -> tuple[Alternative, ...]:
+        """How a node's actions stand."""
+        return tuple(
+            Alternative(edge=i, action=edge.action.key, prior=edge.prior, visits=edge.visits, value=edge.value)
+            for i, edge in enumerate(node.edges)
+        )
+
+    def commit(self, tree: Tree, order: list[int], reason: str) -> Decision:
+        """The decision for the first edge of an order. Raises SearchError if it is empty."""
+        if not order:
+            raise SearchError("no action is left to commit: every proposal was refused, led nowhere or failed")
+        edge = tree.root.edges[order[0]]
+        return Decision(edges=(order[0],), reason=reason, value=edge.value, alternatives=self.alternatives(tree.root))
+
+
+def _place_result(child: Node, result: Stepped) -> None:
+    child.fingerprint, child.observation, child.screenshot = result.fingerprint, result.observation, result.screenshot
+    child.terminated, child.held = result.terminated, result.held
+
+
+def _ancestors(node: Node) -> list[Node]:
+    found: list[Node] = []
+    while node.parent is not None:
+        node = node.parent
+        found.append(node)
+    return found

@@ -116,7 +116,7 @@ class Limits(Strict, frozen=True, kw_only=True):
     actions: int | None = 15
     """Committed actions."""
     transitions: int | None = None
-    """Environment steps, replays included."""
+    """Environment steps, replays included. When they are used up, actions are still committed, unexplored."""
     evaluations: int | None = None
     """Judgements by the value function."""
     seconds: float | None = None

@@ -13,6 +13,8 @@ from exact.task import Outcome, Score, Task
 
 Fidelity = Literal["world", "client", "page", "replay"]
 
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that a step did, or tried to do, outside the page."""
@@ -27,7 +29,12 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def is_write(self) -> bool:
         """Whether the outside may have changed."""
-        return self.kind == "request" and self.method not in ("GET", "HEAD", "OPTIONS")
+        return self.kind == "request" and self.method not in _SAFE
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a write was held back, so that what would have come is unknown."""
+        return self.kind == "blocked" and bool(self.method) and self.method not in _SAFE
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +65,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     deterministic: bool = True
     """Whether equal actions after equal resets lead to equal fingerprints."""
     screenshots: bool = False
+    evaluates: bool = True
+    """Whether `evaluate` has an evaluator; without one a run ends as judged by the agent itself."""
 
 
 class Environment(Protocol):

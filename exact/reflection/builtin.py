@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Callable
 
+from exact.action import Action
 from exact.context import Context, Reflection
 from exact.observation import Element, Observation
 from exact.reflection.base import Kind, Surprise
 from exact.reflection.lesson import action_label, clipped, lesson, quoted
 
-_QUOTE = 40
-_LABEL_WORDS = 18
+_QUOTE_LENGTH, _QUOTE_WORDS = 40, 4
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _READABLE = frozenset({"heading", "alert", "status", "dialog", "StaticText", "text"})
 
 
@@ -43,11 +46,11 @@ class BuiltinReflector:
 
 def condition(observation: Observation) -> str:
     """What a page shows, in a few quotes: its title, what can be read first, which fields and choices are set."""
-    title = [f"titled {quoted(observation.title, _QUOTE)}"] if observation.title.strip() else []
+    title = [f"titled {_quote(observation.title)}"] if observation.title.strip() else []
     named = [e for e in observation.elements if e.name.strip() and e.visible]
     readable = [e for e in named if e.role in _READABLE] or named
     chosen = [e for e in named if e.value or {"checked", "selected", "pressed"} & set(e.states)]
-    parts = title + [quoted(e.name, _QUOTE) for e in readable[:2]] + [_state(e) for e in chosen[:1]]
+    parts = title + [_quote(e.name) for e in readable[:2]] + [_state(e) for e in chosen[:1]]
     return "a page " + (parts[0] if title else f"showing {parts[0]}" if parts else "without text") + "".join(f", {p}" for p in parts[1:])
 
 
@@ -65,9 +68,9 @@ def outcome(before: Observation, after: Observation | None) -> str:
 
 
 def _policy_sentence(surprise: Surprise, where: str, came: str) -> str:
-    done = clipped(action_label(surprise.step.action, surprise.step.observation), _LABEL_WORDS)
+    done = _brief(surprise.step.action, surprise.step.observation)
     gap = f"success was expected at {surprise.expected:.2f} but came out at {surprise.real:.2f}, for {came}"
-    other = clipped(action_label(surprise.alternative, surprise.step.observation), _LABEL_WORDS)
+    other = _brief(surprise.alternative, surprise.step.observation)
     if surprise.surprise >= 0:
         advice = "Prefer it in such a state" + (f" to {other}." if other else ".")
     elif other:
@@ -79,13 +82,22 @@ def _policy_sentence(surprise: Surprise, where: str, came: str) -> str:
 
 
 def _value_sentence(surprise: Surprise, where: str, came: str) -> str:
-    done = clipped(action_label(surprise.step.action, surprise.step.observation), _LABEL_WORDS)
+    done = _brief(surprise.step.action, surprise.step.observation)
     direction = "higher" if surprise.surprise >= 0 else "lower"
     gap = f"was valued {surprise.expected:.2f} but turned out {surprise.real:.2f}, for {came}"
     return f"On {where}: {done} {gap}. Judge this step in such a state {direction}."
 
 
 def _state(element: Element) -> str:
-    value = f" = {quoted(element.value, _QUOTE)}" if element.value else ""
-    marks = f" {' '.join(element.states[:2])}" if element.states else ""
-    return f"{element.role} {quoted(element.name, _QUOTE)}{value}{marks}"
+    value = f" = {_quote(element.value)}" if element.value else ""
+    marks = f" {element.states[0]}" if element.states else ""
+    return f"{element.role} {_quote(element.name)}{value}{marks}"
+
+
+def _brief(action: Action | str, observation: Observation) -> str:
+    """An action's label with its strings cut short."""
+    return _STRING.sub(lambda match: _quote(json.loads(match[0])), action_label(action, observation))
+
+
+def _quote(text: str) -> str:
+    return quoted(clipped(text, _QUOTE_WORDS), _QUOTE_LENGTH)

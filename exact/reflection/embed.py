@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import re
 from collections import Counter
@@ -68,4 +69,4 @@ def _features(text: str) -> Iterator[str]:
         marked = f"<{word}>"
         for size in (3, 4):
             yield from (f"c{marked[i : i + size]}" for i in range(len(marked) - size + 1))
-    yield from (f"p{left} {right}" for left, right in zip(words, words[1:], strict=False))
+    yield from (f"p{left} {right}" for left, right in itertools.pairwise(words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import urllib.parse
 
@@ -119,6 +120,6 @@ def clipped(text: str, words: int) -> str:
 
 
 def quoted(text: str, limit: int) -> str:
-    """Text from a page as data: one line in double quotes that it cannot leave, at most `limit` characters of it."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).replace('"', "'").split())
-    return f'"{line if len(line) <= limit else line[: limit - 1].rstrip() + "…"}"'
+    """Text from a page as data: one line, a JSON string that it cannot leave, of at most `limit` characters of it."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return json.dumps(line if len(line) <= limit else line[: limit - 1].rstrip() + "…", ensure_ascii=False)

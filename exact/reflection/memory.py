@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from exact.context import Context, Reflection
 from exact.errors import InfrastructureError, UsageError
@@ -123,7 +124,11 @@ class _Seen:
 
     def __init__(self, dimensions: int) -> None:
         self._dimensions = dimensions
-        self._clear()
+        self._last = 0
+        self._seqs: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._kinds: npt.NDArray[np.object_] = np.zeros(0, dtype=object)
+        self._tasks: npt.NDArray[np.object_] = np.zeros(0, dtype=object)
+        self._rows: Vector = np.zeros((0, dimensions), dtype=np.float32)
 
     def refresh(self, connection: sqlite3.Connection) -> None:
         """Read what was added; all of it again if anything was taken out."""
@@ -137,31 +142,29 @@ class _Seen:
 
     def nearest(self, query: Vector, kind: Kind, k: int, threshold: float, without: str | None) -> list[int]:
         """Sequence numbers of the nearest, best first."""
-        of_use = [i for i, (k_, task) in enumerate(self._labels) if k_ == kind and task != without]
-        if not of_use or k <= 0:
-            return []
-        # Rounded, because a product of matrices may differ in the last bits from one shape to another.
-        cosines = np.round(self._rows[of_use] @ query, 5)
-        order = np.argsort(-cosines, kind="stable")[:k]
-        return [self._seqs[of_use[i]] for i in order if cosines[i] >= round(threshold, 5)]
+        wanted = (self._kinds == kind) & (self._tasks != without)
+        # Rounded, because a product may differ in its last bits from one size of matrix to another.
+        cosines = np.where(wanted, np.round(self._rows @ query, 5), -2.0)
+        order = np.argsort(-cosines, kind="stable")[: max(k, 0)]
+        return [int(self._seqs[i]) for i in order if wanted[i] and cosines[i] >= round(threshold, 5)]
 
     def _read(self, connection: sqlite3.Connection) -> None:
         rows = connection.execute("SELECT seq, kind, task, vector FROM reflections WHERE seq > ? ORDER BY seq", (self._last,)).fetchall()
         if not rows:
             return
-        if any(len(row[3]) != 4 * self._dimensions for row in rows):
+        seqs, kinds, tasks, vectors = zip(*rows, strict=True)
+        if any(len(vector) != 4 * self._dimensions for vector in vectors):
             raise _Damaged("a vector is of the wrong length")
-        new = np.frombuffer(b"".join(row[3] for row in rows), dtype="<f4").reshape(len(rows), self._dimensions)
+        self._seqs = np.concatenate([self._seqs, np.array(seqs, dtype=np.int64)])
+        self._kinds = np.concatenate([self._kinds, np.array(kinds, dtype=object)])
+        self._tasks = np.concatenate([self._tasks, np.array(tasks, dtype=object)])
+        new = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(rows), self._dimensions)
         self._rows = np.concatenate([self._rows, new])
-        self._seqs += [row[0] for row in rows]
-        self._labels += [(row[1], row[2]) for row in rows]
-        self._last = rows[-1][0]
+        self._last = int(seqs[-1])
 
     def _clear(self) -> None:
         self._last = 0
-        self._seqs: list[int] = []
-        self._labels: list[tuple[str, str]] = []
-        self._rows = np.zeros((0, self._dimensions), dtype=np.float32)
+        self._seqs, self._kinds, self._tasks, self._rows = self._seqs[:0], self._kinds[:0], self._tasks[:0], self._rows[:0]
 
 
 def _extent(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -192,8 +195,6 @@ def _cannot_open(path: Path, error: Exception) -> UsageError:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, embedding: str) -> None:
-    _patiently(connection, lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
-    connection.execute("PRAGMA synchronous = FULL")
     connection.execute("BEGIN IMMEDIATE")
     with closing(connection.cursor()) as cursor:
         try:
@@ -202,6 +203,8 @@ def _prepare(connection: sqlite3.Connection, path: Path, embedding: str) -> None
             cursor.execute("ROLLBACK")
             raise
         cursor.execute("COMMIT")
+    _patiently(connection, lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+    connection.execute("PRAGMA synchronous = FULL")
 
 
 def _identify(cursor: sqlite3.Cursor, path: Path, embedding: str) -> None:

@@ -1,0 +1,5 @@
+"""Reports: what a search did, as pages that open anywhere."""
+
+from exact.report.build import build_index, build_report
+
+__all__ = ["build_index", "build_report"]

@@ -176,6 +176,8 @@ class Judged(Event, frozen=True, kw_only=True, tag="judged"):
     """The agent's own verdict on the end of its attempt."""
 
     evaluation: Evaluation
+    bought: bool = False
+    """Whether it was asked for now; else the search had it already."""
 
 
 class Ended(Event, frozen=True, kw_only=True, tag="ended"):

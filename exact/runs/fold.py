@@ -49,6 +49,8 @@ class State:
         """An intent whose end is not journalled."""
         self.decisions: list[ev.Decided] = []
         self.committed: list[ev.Committed] = []
+        self.refused: dict[int, list[ev.Committed]] = {}
+        """Committed actions that the real world refused, by the root they were refused at."""
         self.path: list[int] = []
         """Ids of the roots so far, the first and the present one included."""
         self.drifted = 0
@@ -128,7 +130,7 @@ class State:
                 self.failures += 1
             case ev.Judged():
                 self.judged = event
-                self.budget.spend("evaluations")
+                self.budget.spend("evaluations", int(event.bought))
             case ev.Ended():
                 self.ended = event
             case ev.Scored():
@@ -188,6 +190,7 @@ class State:
         self.budget.spend("actions")
         self.budget.spend("transitions")
         if event.refused:
+            self.refused.setdefault(self.tree.root.id, []).append(event)
             self.algorithm.refuse(self.tree, event.edge, event.refused)
             return
         seen = Stepped(

@@ -1,0 +1,127 @@
+"""What all benchmarks share: options, the table, the machine, the check for noise, and the figures at the end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+NOISY = 1.5
+"""A fixed piece of work whose 90th percentile takes this many times its fastest run means that others used the machine."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number the project answers for."""
+
+    name: str
+    value: float
+    goal: float | None = None
+    at_least: bool = True
+    """Whether the goal is a floor or a ceiling."""
+
+    @property
+    def met(self) -> bool:
+        return self.goal is None or (self.value >= self.goal if self.at_least else self.value <= self.goal)
+
+    def __str__(self) -> str:
+        goal = "" if self.goal is None else f" (goal {'>=' if self.at_least else '<='} {self.goal:g}{'' if self.met else ', MISSED'})"
+        return f"{self.name}: {self.value:.3g}{goal}"
+
+
+@dataclass
+class Noise:
+    """How steady the machine was, from a fixed piece of work done between the measurements."""
+
+    seconds: list[float] = field(default_factory=list)
+
+    def probe(self) -> None:
+        """About 10 ms of pure computation."""
+        start = time.perf_counter()
+        sum(i * i for i in range(150_000))
+        self.seconds.append(time.perf_counter() - start)
+
+    @property
+    def factor(self) -> float:
+        """90th percentile over minimum; 1 on an idle machine."""
+        ordered = sorted(self.seconds)
+        return ordered[int(0.9 * (len(ordered) - 1))] / ordered[0]
+
+    def __str__(self) -> str:
+        verdict = "TOO NOISY: run again on an idle machine" if self.factor > NOISY else "steady"
+        return f"machine: {verdict} (noise {self.factor:.2f} over {len(self.seconds)} probes, limit {NOISY})"
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """The options every benchmark has."""
+    options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true", help="fewer rounds, under a minute")
+    options.add_argument("--json", type=Path, metavar="FILE", help="write the full result there")
+    return options
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns: the first to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    for row in (header, tuple("-" * width for width in widths), *rows):
+        print("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))).rstrip())
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Median, smallest and largest."""
+    return statistics.median(values), min(values), max(values)
+
+
+def machine() -> dict[str, Any]:
+    """What it ran on."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {"system": platform.platform(), "cores": os.cpu_count(), "memory_gib": round(memory, 1), "python": platform.python_version()}
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Of installed packages."""
+    return {package: metadata.version(package) for package in packages}
+
+
+def commit() -> str:
+    """The commit measured, with `+changes` where the tree differs from it."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+changes" if changed else "")
+
+
+def finish(options: argparse.Namespace, figures: Sequence[Figure], noise: Noise, versions: dict[str, str], details: dict[str, Any]) -> None:
+    """Write the JSON that was asked for, then print the noise and, as the last lines, the figures."""
+    if options.json:
+        result = {
+            "bench": Path(sys.argv[0]).stem,
+            "quick": options.quick,
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "commit": commit(),
+            "machine": machine(),
+            "versions": versions,
+            "noise": {"factor": round(noise.factor, 3), "limit": NOISY, "probes": len(noise.seconds)},
+            "figures": {figure.name: {"value": round(figure.value, 4), "goal": figure.goal, "met": figure.met} for figure in figures},
+            **details,
+        }
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"\n{noise}\n")
+    for figure in figures:
+        print(figure)

@@ -1,0 +1,249 @@
+"""Steps a second on MiniWoB++: this package's browser environment against BrowserGym.
+
+A step is one click and the observation after it. Each contender clicks the same elements in the same order on the same page
+with the same problem, in the same browser binary, served by the same server, in alternating rounds; afterwards the pages must
+be in the same state, or the bench fails. The pages are ones whose clicks do not end the episode: click-checkboxes-large
+(toggles, few changes of the DOM) and click-tab-2 (every click shows another text).
+
+What a step gives: BrowserGym, at the least, its DOM snapshot, accessibility tree, boxes and visibility of elements, and always
+a screenshot. Ours: accessibility tree with boxes and visibility, as objects and as text, and a fingerprint; it waits until the
+page is quiet, which BrowserGym does not check; it asks whether the episode has ended; and `+ screenshot` adds the PNG. Turning
+BrowserGym's tree into text, which its agents do next, is not counted.
+
+  browsergym                as published: 0.5 s before each observation, 0.1 s for each browser command (`slow_mo`)
+  browsergym, no waits      both set to 0
+  browsergym, bare          no waits, and its screenshot replaced by nothing
+  exact                     accessibility tree
+  exact + screenshot
+
+The figures compare `exact + screenshot` with BrowserGym's default and with its default without waits, since those take a
+screenshot too. `exact` against `bare` is printed as well. BrowserGym lives in a virtual environment of its own, which the
+first run makes (it needs the package index then).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from _common import ROOT, Figure, Noise, finish, interval, parser, table, versions
+
+from exact.benchmarks.miniwob import MiniWob
+from exact.benchmarks.miniwob.pages import installed, serve
+from exact.config import BrowserConfig
+from exact.environments.base import Environment
+from exact.environments.browser import find_browser
+from exact.observation import Element, Observation
+
+BROWSERGYM = "browsergym-miniwob==0.14.3"
+VENV = ROOT / ".bench" / "venvs" / "browsergym"
+STATES = ("checked", "expanded", "selected")
+PAGES = {"click-checkboxes-large": ("checkbox", 6), "click-tab-2": ("tab", 3)}
+"""Page to the role that is clicked, and how many elements of it in turn."""
+SEED = 1
+
+Clicks = list[tuple[str, int]]
+"""Role, and which of that role in document order."""
+
+
+class Contender(Protocol):
+    async def open(self, task: str) -> int:
+        """Begin a task; the number of nodes in its tree."""
+        ...
+
+    async def steps(self, clicks: Clicks) -> tuple[list[float], list[str]]:
+        """Seconds of each step, and the states afterwards of the elements clicked on."""
+        ...
+
+
+class Ours:
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.seen: Observation
+
+    async def open(self, task: str) -> int:
+        self.seen = await self.environment.reset(MiniWob().task(f"miniwob/{task}?seed={SEED}"))
+        return len(self.seen.elements)
+
+    async def steps(self, clicks: Clicks) -> tuple[list[float], list[str]]:
+        seconds = []
+        for role, index in clicks:
+            action = self.environment.actions.parse(f"click [{self.of_role(role)[index].id}]")
+            start = time.perf_counter()
+            transition = await self.environment.step(action)
+            seconds.append(time.perf_counter() - start)
+            if transition.observation is None:
+                raise RuntimeError(f"click on {role} {index}: the episode has ended")
+            self.seen = transition.observation
+        roles = sorted({role for role, _ in clicks})
+        return seconds, [" ".join(s for s in STATES if s in element.states) for role in roles for element in self.of_role(role)]
+
+    def of_role(self, role: str) -> list[Element]:
+        return [element for element in self.seen.elements if element.role == role]
+
+
+class BrowserGym:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def open(self, task: str) -> int:
+        return int((await self.ask({"open": {"task": task, "seed": SEED}}))["nodes"])
+
+    async def steps(self, clicks: Clicks) -> tuple[list[float], list[str]]:
+        answer = await self.ask({"steps": clicks})
+        return answer["seconds"], [" ".join(sorted(state.split())) for state in answer["state"]]
+
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        line = await self.process.stdout.readline()
+        if not line:
+            raise SystemExit("BrowserGym's process ended: its log is above")
+        return dict(json.loads(line))
+
+
+@dataclass
+class Times:
+    """Seconds of every step of one contender, a list for each round."""
+
+    rounds: list[list[float]] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        """Steps a second over all rounds."""
+        return sum(map(len, self.rounds)) / sum(map(sum, self.rounds))
+
+    def per_step(self) -> list[float]:
+        return sorted(second for round in self.rounds for second in round)
+
+
+def make_venv() -> Path:
+    """BrowserGym's interpreter; made if it is not there or is another version."""
+    python = VENV / "bin" / "python"
+    name, _, version = BROWSERGYM.partition("==")
+    check = f"import importlib.metadata as m; raise SystemExit(m.version({name!r}) != {version!r})"
+    if python.exists() and subprocess.run([python, "-c", check], stderr=subprocess.DEVNULL).returncode == 0:
+        return python
+    print(f"making a virtual environment with {BROWSERGYM} (once) ...", flush=True)
+    shutil.rmtree(VENV, ignore_errors=True)
+    uv = shutil.which("uv", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))))
+    commands = (
+        [[uv, "venv", "--quiet", "--python", sys.executable, VENV], [uv, "pip", "install", "--quiet", "--python", python, BROWSERGYM]]
+        if uv
+        else [[sys.executable, "-m", "venv", VENV], [python, "-m", "pip", "install", "--quiet", BROWSERGYM]]
+    )
+    for command in commands:
+        if subprocess.run(command).returncode:
+            raise SystemExit(f"cannot install {BROWSERGYM}: the first run of this bench needs the package index")
+    return python
+
+
+@contextlib.asynccontextmanager
+async def browsergym(python: Path, url: str, mode: str) -> AsyncIterator[BrowserGym]:
+    """A BrowserGym guest. Its log is shown if it fails."""
+    command = [python, ROOT / "bench" / "_browsergym.py", str(find_browser()), mode]
+    with tempfile.TemporaryFile() as log:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, env={**os.environ, "MINIWOB_URL": url}
+        )
+        assert process.stdin and process.stdout
+        try:
+            await process.stdout.readline()
+            yield BrowserGym(process)
+        except BaseException:
+            log.seek(0)
+            sys.stderr.write(log.read().decode(errors="replace")[-4000:])
+            raise
+        finally:
+            process.stdin.close()
+            await process.wait()
+
+
+@contextlib.asynccontextmanager
+async def contenders(python: Path) -> AsyncIterator[dict[str, Contender]]:
+    """All contenders, open side by side."""
+    modes = {"browsergym": "waits", "browsergym, no waits": "no-waits", "browsergym, bare": "bare"}
+    async with contextlib.AsyncExitStack() as stack:
+        url = f"http://{await stack.enter_async_context(serve(installed()))}/miniwob/"
+        found: dict[str, Contender] = {}
+        for name, mode in modes.items():
+            found[name] = await stack.enter_async_context(browsergym(python, url, mode))
+        for name, screenshots in {"exact": False, "exact + screenshot": True}.items():
+            worlds = await stack.enter_async_context(MiniWob().worlds(BrowserConfig(screenshots=screenshots)))
+            found[name] = Ours(await stack.enter_async_context(worlds.open(speculative=False)))
+        yield found
+
+
+async def measure(python: Path, *, rounds: int, steps: int) -> tuple[dict[str, dict[str, Times]], dict[str, dict[str, int]], Noise]:
+    """Times by contender and page, sizes of the trees by page and contender, and the noise meanwhile."""
+    noise, sizes = Noise(), dict[str, dict[str, int]]()
+    async with contenders(python) as field_:
+        times = {name: {page: Times() for page in PAGES} for name in field_}
+        for page, (role, count) in PAGES.items():
+            sizes[page] = {name: await contender.open(page) for name, contender in field_.items()}
+            clicks = [(role, (i + 1) % count) for i in range(steps)]
+            for number in range(-1, rounds):  # round -1 warms up
+                ends = {}
+                for name, contender in field_.items():
+                    noise.probe()
+                    seconds, ends[name] = await contender.steps(clicks if number >= 0 else clicks[:count])
+                    if number >= 0:
+                        times[name][page].rounds.append(seconds)
+                if len({tuple(end) for end in ends.values()}) != 1:
+                    raise SystemExit(f"{page}: the contenders reached different states: {ends}")
+    return times, sizes, noise
+
+
+def ratio(times: dict[str, dict[str, Times]], ours: str, theirs: str) -> tuple[float, float, float]:
+    """How many times their steps a second: median, smallest and largest over the rounds of all pages."""
+    pairs = [pair for page in PAGES for pair in zip(times[ours][page].rounds, times[theirs][page].rounds, strict=True)]
+    return interval([statistics.fmean(b) / statistics.fmean(a) for a, b in pairs])
+
+
+def main() -> None:
+    options = parser(__doc__ or "").parse_args()
+    rounds, steps = (3, 3) if options.quick else (12, 6)
+    python = make_venv()
+    times, sizes, noise = asyncio.run(measure(python, rounds=rounds, steps=steps))
+
+    rows = []
+    for name, pages in times.items():
+        every = sorted(second for page in pages.values() for second in page.per_step())
+        cells = [f"{pages[page].rate:.1f}" for page in PAGES]
+        rows.append([name, *cells, f"{statistics.median(every) * 1000:.0f}", f"{every[int(0.9 * (len(every) - 1))] * 1000:.0f}"])
+    table(["steps/s", *PAGES, "median ms", "p90 ms"], rows)
+    pairs = {
+        "steps_vs_browsergym": ("exact + screenshot", "browsergym", 15.0),
+        "steps_vs_browsergym_nowait": ("exact + screenshot", "browsergym, no waits", 4.0),
+        "steps_vs_browsergym_bare": ("exact", "browsergym, bare", None),
+    }
+    ratios = {figure: ratio(times, ours, theirs) for figure, (ours, theirs, _) in pairs.items()}
+    print()
+    for figure, (ours, theirs, _) in pairs.items():
+        middle, low, high = ratios[figure]
+        print(f"{ours} / {theirs}: {middle:.1f} (rounds {low:.1f} to {high:.1f})")
+    figures = [Figure(name, ratios[name][0], goal) for name, (_, _, goal) in pairs.items()]
+    details = {
+        "rounds": rounds,
+        "steps_a_round": steps,
+        "tree_nodes": sizes,
+        "ratio_median_low_high": {name: [round(value, 3) for value in values] for name, values in ratios.items()},
+        "seconds": {n: {p: [[round(s, 5) for s in r] for r in t.rounds] for p, t in pages.items()} for n, pages in times.items()},
+    }
+    finish(options, figures, noise, {**versions("exact-agent", "playwright", "miniwob"), "browsergym": BROWSERGYM}, details)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Agents that solve tasks in real browsers by reflective tree search.
+
+The public names are loaded when they are first used, so that `import exact` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from exact.action import Action, ActionSpace, Parameter, Verb
+    from exact.agents.base import Policy, ValueFunction
+    from exact.benchmarks.base import Suite
+    from exact.config import Config
+    from exact.context import Context, Evaluation, Proposal, Reflection, Taken
+    from exact.environments.base import Capabilities, Effect, Environment, Snapshot, Transition, Worlds
+    from exact.errors import (
+        ActionError,
+        AnswerError,
+        BudgetExceeded,
+        EnvironmentError_,
+        ExactError,
+        InfrastructureError,
+        JournalError,
+        ModelError,
+        UncertainCommit,
+        UsageError,
+    )
+    from exact.models.base import ChatModel
+    from exact.observation import Element, Observation
+    from exact.reflection.base import Memory, Reflector, Surprise
+    from exact.search.base import Algorithm
+    from exact.search.tree import Node, Tree
+    from exact.task import Outcome, Score, Task
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "action": ("Action", "ActionSpace", "Parameter", "Verb"),
+    "agents.base": ("Policy", "ValueFunction"),
+    "benchmarks.base": ("Suite",),
+    "config": ("Config",),
+    "context": ("Context", "Evaluation", "Proposal", "Reflection", "Taken"),
+    "environments.base": ("Capabilities", "Effect", "Environment", "Snapshot", "Transition", "Worlds"),
+    "errors": (
+        "ActionError",
+        "AnswerError",
+        "BudgetExceeded",
+        "EnvironmentError_",
+        "ExactError",
+        "InfrastructureError",
+        "JournalError",
+        "ModelError",
+        "UncertainCommit",
+        "UsageError",
+    ),
+    "models.base": ("ChatModel",),
+    "observation": ("Element", "Observation"),
+    "reflection.base": ("Memory", "Reflector", "Surprise"),
+    "search.base": ("Algorithm",),
+    "search.tree": ("Node", "Tree"),
+    "task": ("Outcome", "Score", "Task"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Action",
+    "ActionError",
+    "ActionSpace",
+    "Algorithm",
+    "AnswerError",
+    "BudgetExceeded",
+    "Capabilities",
+    "ChatModel",
+    "Config",
+    "Context",
+    "Effect",
+    "Element",
+    "Environment",
+    "EnvironmentError_",
+    "Evaluation",
+    "ExactError",
+    "InfrastructureError",
+    "JournalError",
+    "Memory",
+    "ModelError",
+    "Node",
+    "Observation",
+    "Outcome",
+    "Parameter",
+    "Policy",
+    "Proposal",
+    "Reflection",
+    "Reflector",
+    "Score",
+    "Snapshot",
+    "Suite",
+    "Surprise",
+    "Taken",
+    "Task",
+    "Transition",
+    "Tree",
+    "UncertainCommit",
+    "UsageError",
+    "ValueFunction",
+    "Verb",
+    "Worlds",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'exact' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"exact.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,250 @@
+"""How sensible one action is in one state: the common ground of the embedded policy and the embedded value function.
+
+Part of the embedded agent, which is not a language model. Element ids only say which element an action names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from exact.action import Action
+from exact.agents.builtin import instruction as instructions
+from exact.agents.builtin import page as pages
+from exact.agents.builtin.derive import beside, field_text
+from exact.agents.builtin.instruction import Goal
+from exact.agents.builtin.lexical import normal, similarity, vocabulary
+from exact.agents.builtin.matching import SURE, affinity, is_submit, mentioned, standing_near
+from exact.agents.builtin.page import CHOICES, FIELDS, TEXTS, Item, Page
+from exact.agents.builtin.progress import Progress, Status, assess
+from exact.context import Taken
+from exact.observation import Observation
+
+_MORE = vocabulary("next more search menu show expand browse > » ▶ ► + find")
+_CURIOSITY = {
+    "tab": 0.5,
+    "summary": 0.5,
+    "treeitem": 0.42,
+    "menuitem": 0.42,
+    "link": 0.34,
+    "button": 0.34,
+    "combobox": 0.2,
+    "listitem": 0.24,
+}
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """A judgement on an action."""
+
+    score: float
+    """In [0, 1]: how surely it is the right thing to do now."""
+    why: str
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """A state as the embedded agent sees it."""
+
+    goal: Goal
+    page: Page
+    progress: Progress
+    fingerprint: str
+    history: tuple[Taken, ...]
+
+    @property
+    def sought(self) -> bool:
+        """Whether an open part's element is not in sight."""
+        return any(not s.done and s.best < 0.6 for s in self.progress.statuses)
+
+
+def situation(instruction: str, observation: Observation, history: Sequence[Taken]) -> Situation:
+    """The reading of a state that was reached by `history`."""
+    goal = instructions.read(instruction)
+    page = pages.read(observation, instruction)
+    return Situation(
+        goal=goal, page=page, progress=assess(goal, page, history), fingerprint=observation.fingerprint, history=tuple(history)
+    )
+
+
+def judge(at: Situation, action: Action) -> Verdict:
+    """How sensible the action is, repeats and undoing counted against it."""
+    item = at.page.by_id.get(action.elements[0]) if action.elements else None
+    if action.elements and item is None:
+        return Verdict(0.0, "names no element of this page")
+    verdict = _judge(at, action, item)
+    same = sum(1 for step in at.history if step.action.key == action.key and step.observation.fingerprint == at.fingerprint)
+    if same:
+        return Verdict(verdict.score * 0.1, f"{verdict.why}; already done in this very state")
+    if item is not None and action.name == "click" and item.role not in CHOICES and any(s.action.key == action.key for s in at.history):
+        return Verdict(verdict.score * 0.55, f"{verdict.why}; done before")
+    return verdict
+
+
+def _judge(at: Situation, action: Action, item: Item | None) -> Verdict:
+    match action.name:
+        case "click" if item is not None:
+            return _click(at, item)
+        case "fill" if item is not None:
+            return _fill(at, item, str(action.args[1]))
+        case "select" if item is not None:
+            return _select(at, item, str(action.args[1]))
+        case "press":
+            return _press(at, str(action.args[0]))
+        case "drag" | "hover" if item is not None:
+            return _gesture(at, action, item)
+        case "scroll":
+            return _scroll(at, str(action.args[0]))
+        case "stop":
+            return Verdict(0.02 if at.progress.open or at.sought else 0.15, "stop")
+        case "go_back":
+            return Verdict(0.12 if at.history and at.sought else 0.01, "back to look elsewhere")
+        case _:
+            return Verdict(0.02, "nothing speaks for it")
+
+
+def _click(at: Situation, item: Item) -> Verdict:
+    if any(s.part.submits and affinity(s.part, item, at.page) >= SURE for s in at.progress.statuses):
+        return _submit(at)
+    if item.role in ("checkbox", "switch") and item.on:
+        wanted = any(affinity(s.part, item, at.page) >= SURE for s in at.progress.statuses if s.part.kind != "unselect")
+        return Verdict(0.02, "would undo a part") if wanted else Verdict(0.6, "is ticked without being asked for")
+    best, why = 0.0, ""
+    for rank, status in enumerate(s for s in at.progress.statuses if not s.done and s.part.kind != "answer"):
+        score = _for_part(at, status, item) * 0.93**rank
+        if score > best:
+            best, why = score, f"fits {status.part}"
+    if is_submit(item) and not any(s.part.submits for s in at.progress.statuses) and best < SURE:
+        return _submit(at)
+    if best >= SURE and item.widget:
+        return Verdict(best, why)
+    other = _curiosity(at, item)
+    return other if other.score > best else Verdict(best, why)
+
+
+def _for_part(at: Situation, status: Status, item: Item) -> float:
+    part = status.part
+    if part.kind == "fill":
+        focused = "focused" in item.element.states
+        return 0.0 if focused or item.role not in FIELDS else (0.3 if "readonly" in item.element.states else 0.15)
+    if part.submits:
+        return 0.1 * affinity(part, item, at.page)
+    score = affinity(part, item, at.page)
+    if part.kind == "select" and item.role in FIELDS | {"combobox"}:
+        score = max(score, 0.4 * max((similarity(word, item.label) for word in part.around.split()), default=0.0))
+    if score >= 0.3:
+        rivals = [other for other in at.page.actable if affinity(part, other, at.page) >= score - 0.01]
+        if len(rivals) > 1 and not part.many:
+            near = standing_near(item, at.goal, at.page)
+            higher = max(standing_near(other, at.goal, at.page) for other in rivals)
+            level = sum(1 for other in rivals if standing_near(other, at.goal, at.page) == higher)
+            score *= (0.97 if near and level == 1 else 0.9 if level < len(rivals) else 0.8) if near == higher else 0.4
+    return score * (0.6 if part.kind == "find" else 1.0)
+
+
+def _submit(at: Situation) -> Verdict:
+    progress = at.progress
+    if progress.open:
+        names = ", ".join(str(s.part) for s in progress.open[:3])
+        reach = all(s.best < 0.3 for s in progress.open)
+        return Verdict((0.22 if reach else 0.08) * (0.5 + 0.5 * progress.share), f"would send the form with open parts: {names}")
+    if progress.stray:
+        return Verdict(0.2, f"{progress.stray} boxes are ticked without being asked for")
+    return Verdict(0.95 if progress.tasks or not any(s.part.kind == "find" for s in progress.statuses) else 0.5, "all parts are done")
+
+
+def _curiosity(at: Situation, item: Item) -> Verdict:
+    """What a click may show, or be, when nothing fits better."""
+    said = mentioned(item.label, at.goal)
+    near = standing_near(item, at.goal, at.page)
+    states = set(item.element.states)
+    base = _CURIOSITY.get(item.role, 0.1 if item.role in ("image", "img", "generic") else 0.05)
+    if is_submit(item):
+        base = 0.06
+    elif normal(item.label) in _MORE and item.role not in TEXTS | FIELDS:
+        base = max(base, 0.4)
+    if item.role in FIELDS:
+        base = 0.03 if "focused" in states else 0.05
+    if item.role in CHOICES:
+        base = 0.08
+    if {"selected", "expanded"} & states and item.role in ("tab", "treeitem", "summary", "button"):
+        base *= 0.3
+    seen = any(s.action.elements and s.action.elements[0] == item.element.id for s in at.history)
+    base *= (1.0 if at.sought else 0.3) * (0.5 if seen else 1.0)
+    score = base + 0.22 * said + 0.14 * near * (0.4 if item.role in TEXTS else 1.0)
+    return Verdict(
+        min(score, 0.7), f"may lead on ({item.role})" + (", is mentioned" if said >= 0.7 else "") + (", stands near" if near else "")
+    )
+
+
+def _fill(at: Situation, item: Item, text: str) -> Verdict:
+    value = item.element.value or ""
+    if normal(value) == normal(text):
+        return Verdict(0.01, "holds the text already")
+    best, why = 0.03, "no part asks for this text here"
+    fills = [s for s in at.progress.statuses if s.part.kind == "fill"]
+    for status in fills:
+        score = affinity(status.part, item, at.page)
+        wanted = beside(item.label, at.page) or status.text
+        if not wanted or field_text(item, wanted) != text:
+            continue
+        if status.done and not status.part.many:
+            score *= 0.1
+        if score == 0.5:
+            score = 0.75 if _in_order(at, fills.index(status), item) else 0.3
+        if score > best:
+            best, why = score, f"fits {status.part}"
+    if not fills and text in at.goal.texts:
+        best, why = 0.3 + 0.1 * mentioned(item.label, at.goal), "the instruction holds this text"
+    if value and best < 0.9:
+        best *= 0.7
+    return Verdict(best, why)
+
+
+def _in_order(at: Situation, n: int, item: Item) -> bool:
+    fields = [other for other in at.page.actable if other.role in FIELDS]
+    return item in fields and fields.index(item) == n
+
+
+def _select(at: Situation, item: Item, option: str) -> Verdict:
+    if normal(item.element.value or "") == normal(option):
+        return Verdict(0.01, "is selected already")
+    best, why = 0.04, "no part asks for this option"
+    for status in at.progress.statuses:
+        if status.done or status.part.kind not in ("select", "fill", "click"):
+            continue
+        phrases = (status.text,) if status.part.kind == "fill" else status.part.targets
+        score = max((similarity(phrase, option) for phrase in phrases), default=0.0)
+        if score > best:
+            best, why = score, f"fits {status.part}"
+    return Verdict(max(best, 0.5 * mentioned(option, at.goal)), why)
+
+
+def _press(at: Situation, key: str) -> Verdict:
+    if key == "Enter":
+        filled = any(i.role in FIELDS and "focused" in i.element.states and i.element.value for i in at.page.items)
+        sendable = any(is_submit(item) for item in at.page.actable)
+        return Verdict(0.04 if sendable or not filled else 0.6 if not at.progress.open else 0.3, "sends what was typed")
+    end = {"Control+End": "bottom", "Control+Home": "top"}.get(key)
+    asked = any(s.part.kind == "scroll" and end and end in s.part.clause.lower() for s in at.progress.statuses)
+    focused = any(i.role in FIELDS and "focused" in i.element.states for i in at.page.items)
+    return Verdict(0.6 if asked and focused else 0.02, "moves to the end of the text")
+
+
+def _gesture(at: Situation, action: Action, item: Item) -> Verdict:
+    asked = [s for s in at.progress.statuses if s.part.kind == action.name and not s.done]
+    if not asked:
+        return Verdict(0.01, "not asked for")
+    score = max(affinity(s.part, item, at.page) for s in asked)
+    if action.name == "drag":
+        target = at.page.by_id.get(action.elements[1]) if len(action.elements) > 1 else None
+        other = max((mentioned(target.label, at.goal) for _ in asked), default=0.0) if target else 0.0
+        return Verdict(0.3 + 0.3 * score + 0.25 * other, "the instruction asks to drag")
+    return Verdict(0.3 + 0.6 * score, "the instruction asks to hover")
+
+
+def _scroll(at: Situation, direction: str) -> Verdict:
+    if any(s.part.kind == "scroll" and not s.done for s in at.progress.statuses):
+        upward = any("top" in s.part.clause or " up" in s.part.clause for s in at.progress.statuses if s.part.kind == "scroll")
+        return Verdict(0.5 if upward == (direction == "up") else 0.05, "the instruction asks to scroll")
+    hidden = any(not item.element.visible for item in at.page.items)
+    return Verdict(0.1 if hidden and direction == "down" and at.sought else 0.02, "more may be out of view")

@@ -1,0 +1,97 @@
+"""Likeness of words: what a phrase of an instruction and the label of an element have in common.
+
+Part of the embedded agent, which is not a language model: nothing here knows what a word means.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+
+def vocabulary(spelled: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(spelled.split())
+
+
+STOP = vocabulary(
+    "a an and any are as at be below by do each following for from have if in into is it its of on one onto or so that the their them then "
+    "there these this those to up using when which with you your"
+)
+"""Words that tell little about which element is meant."""
+
+_WORD = re.compile(r"[@#$]?\w+(?:[.:/'’-]\w+)*")
+_ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "ly")
+_SAME = ({"x", "×", "✕", "✖", "close"}, {"ok", "okay"}, {"login", "signin", "log in", "sign in"}, {"trash", "delete", "remove"})
+
+
+@functools.lru_cache(maxsize=8192)
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text in lower case, in order; numbers, prices, dates and @names stay whole."""
+    return tuple(_WORD.findall(text.casefold()))
+
+
+@functools.lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """The word without a common English ending; at least three letters stay."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+@functools.lru_cache(maxsize=8192)
+def normal(text: str) -> str:
+    """Lower case, single spaces, no punctuation at the ends (unless there is nothing else)."""
+    plain = " ".join(text.casefold().split())
+    return plain.strip(" .,;:!?\"'“”()[]") or plain
+
+
+@functools.lru_cache(maxsize=8192)
+def squashed(text: str) -> str:
+    """Letters and digits only, in lower case."""
+    return re.sub(r"[\W_]+", "", text.casefold())
+
+
+@functools.lru_cache(maxsize=65536)
+def similarity(phrase: str, label: str) -> float:
+    """How well a label fits a phrase, in [0, 1]: 1 when equal, above 0.9 when equal but for punctuation."""
+    wanted, given = normal(phrase), normal(label)
+    if not wanted or not given:
+        return 0.0
+    if wanted == given:
+        return 1.0 if " ".join(phrase.split()) == " ".join(label.split()) else 0.98
+    if squashed(phrase) and squashed(phrase) == squashed(label):
+        return 0.94
+    if any(wanted in same and given in same for same in _SAME):
+        return 0.9
+    return 0.88 * _overlap(words(phrase), words(label))
+
+
+def _overlap(wanted: tuple[str, ...], given: tuple[str, ...]) -> float:
+    """Weighted F-measure of the words in common, in [0, 1]."""
+    if not wanted or not given:
+        return 0.0
+    rest, common = list(given), 0.0
+    for word in wanted:
+        found = max(rest, key=lambda other: _alike(word, other), default="")
+        likeness = _alike(word, found) if found else 0.0
+        if likeness:
+            rest.remove(found)
+            common += likeness * _weight(word)
+    return 2 * common / (sum(map(_weight, wanted)) + sum(map(_weight, given)))
+
+
+def _alike(one: str, other: str) -> float:
+    if one == other:
+        return 1.0
+    if one.strip("@#$") == other.strip("@#$"):
+        return 0.9
+    if stem(one) == stem(other):
+        return 0.85
+    shorter, longer = sorted((one, other), key=len)
+    return 0.5 if len(shorter) >= 4 and longer.startswith(shorter) else 0.0
+
+
+def _weight(word: str) -> float:
+    return 0.15 if word in STOP else 1.0

@@ -1,0 +1,40 @@
+"""The policy of the embedded agent, which is not a language model: candidates ranked by likeness to the instruction."""
+
+from __future__ import annotations
+
+import math
+
+from exact.action import Action, ActionSpace
+from exact.agents.builtin.candidates import candidates
+from exact.agents.builtin.judge import Situation, judge, situation
+from exact.agents.builtin.recall import adjustment, label_of
+from exact.context import Context, Proposal
+
+TEMPERATURE = 0.12
+"""Of the softmax from scores in [0, 1] to priors."""
+
+
+class BuiltinPolicy:
+    """Ranks the candidates of a state; needs no model and draws no random number."""
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        """At most k distinct actions, best first; priors sum to 1. Of equals the first in the document leads. Empty: nothing can be done."""
+        at = situation(context.instruction, context.observation, context.history)
+        refused = {step.action.key for step in context.tried}
+        ranked = sorted(
+            (self._scored(context, at, action) for action in candidates(at, actions) if action.key not in refused),
+            key=lambda scored: -round(scored[0], 6),
+        )[:k]
+        if not ranked:
+            return ()
+        weights = [math.exp((score - ranked[0][0]) / TEMPERATURE) for score, _, _ in ranked]
+        total = sum(weights)
+        return tuple(
+            Proposal(action=action, prior=weight / total, rationale=f"{score:.2f}: {why}")
+            for weight, (score, action, why) in zip(weights, ranked, strict=True)
+        )
+
+    def _scored(self, context: Context, at: Situation, action: Action) -> tuple[float, Action, str]:
+        verdict = judge(at, action)
+        change, lesson = adjustment(context.reflections, "policy", context.instruction, label_of(action, at.page))
+        return verdict.score + change, action, verdict.why + (f"; {lesson}" if lesson else "")

@@ -1,0 +1,139 @@
+"""How much of the instruction is visibly done, and what is open.
+
+Part of the embedded agent, which is not a language model. Read from the page and from the actions taken, never from what came
+after an episode's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from exact.agents.builtin import page as pages
+from exact.agents.builtin.derive import beside, derived
+from exact.agents.builtin.instruction import Goal, Part
+from exact.agents.builtin.lexical import normal, similarity
+from exact.agents.builtin.matching import SURE, affinity, mentioned
+from exact.agents.builtin.page import CHOICES, FIELDS, Item, Page
+from exact.context import Taken
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """How one part stands."""
+
+    part: Part
+    text: str
+    """What is to be written: the part's text, or what the page gives for it."""
+    done: bool
+    best: float
+    """Affinity of the element that fits best, in [0, 1]; 0 when none is there."""
+    stray: int = 0
+    """How many elements are set that the instruction does not ask for."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How all parts stand, in the instruction's order."""
+
+    statuses: tuple[Status, ...]
+    stray: int
+    """Boxes ticked that no part asks for."""
+
+    @property
+    def tasks(self) -> tuple[Status, ...]:
+        """What must be done before the form is sent: without the looking and the sending."""
+        return tuple(s for s in self.statuses if s.part.kind != "find" and not s.part.submits)
+
+    @property
+    def open(self) -> tuple[Status, ...]:
+        """Parts of `tasks` that are not done."""
+        return tuple(s for s in self.tasks if not s.done)
+
+    @property
+    def share(self) -> float:
+        """Which share of `tasks` is done, in [0, 1]; a visible target counts a little. 0.5 when there are none."""
+        if not self.tasks:
+            return 0.5
+        return sum(1.0 if s.done else 0.4 * s.best for s in self.tasks) / len(self.tasks)
+
+
+def assess(goal: Goal, page: Page, history: Sequence[Taken]) -> Progress:
+    """The progress in a state that was reached by these steps."""
+    clicked = _clicked(goal, history)
+    acted = {step.action.name for step in history if not step.error}
+    statuses = tuple(_status(n, part, goal, page, clicked, acted) for n, part in enumerate(goal.parts))
+    return Progress(statuses=statuses, stray=_stray(goal, page))
+
+
+def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[str]], acted: set[str]) -> Status:
+    text = part.text or (derived(part, goal, page) if part.kind == "fill" else "")
+    fitting = sorted(((affinity(part, item, page), -item.index) for item in page.actable), reverse=True)
+    best = fitting[0][0] if fitting else 0.0
+    meant = [page.items[-index] for score, index in fitting if score >= SURE and score >= best - 0.02]
+    match part.kind:
+        case "fill":
+            done = _filled(part, text, page)
+        case "select" | "unselect":
+            done = _selected(part, meant, page) or (n in clicked and not any(item.role in CHOICES for item in meant))
+        case "click":
+            ticks = [item for item in meant if item.role in ("checkbox", "radio", "switch", "option")]
+            done = all(item.on for item in ticks) if ticks else _all_clicked(part, meant, clicked.get(n, []))
+        case "find":
+            done = not part.targets or any(mentioned(item.label, goal) >= 0.7 for item in page.actable) or best >= SURE
+        case "answer":
+            done = False
+        case kind:
+            done = kind in acted
+    return Status(part=part, text=text, done=done, best=best)
+
+
+def _clicked(goal: Goal, history: Sequence[Taken]) -> dict[int, list[str]]:
+    """For each part, the ids of elements clicked for it; a click counts for the first open part that it fits."""
+    found: dict[int, list[str]] = {}
+    for step in history:
+        if step.error or step.action.name not in ("click", "select") or not step.action.elements:
+            continue
+        page = pages.read(step.observation, goal.instruction)
+        item = page.by_id.get(step.action.elements[0])
+        if item is None:
+            continue
+        for n, part in enumerate(goal.parts):
+            if part.kind not in ("click", "select") or (n in found and not part.many):
+                continue
+            if affinity(part, item, page) >= (SURE if part.targets else 0.4):
+                found.setdefault(n, []).append(item.element.id)
+                break
+    return found
+
+
+def _all_clicked(part: Part, meant: list[Item], ids: list[str]) -> bool:
+    if not part.many or not meant:
+        return bool(ids)
+    return all(ids.count(item.element.id) % 2 == 1 for item in meant)
+
+
+def _filled(part: Part, text: str, page: Page) -> bool:
+    fields = [item for item in page.actable if item.role in FIELDS]
+    if not text:
+        told = [(item, beside(item.label, page)) for item in fields]
+        return any(given for _, given in told) and all(normal(item.element.value or "") == normal(given) for item, given in told if given)
+    holding = [item for item in fields if normal(item.element.value or "") == normal(text)]
+    if part.many:
+        return bool(fields) and len(holding) == len(fields)
+    best = max((affinity(part, item, page) for item in fields), default=0.0)
+    return any(affinity(part, item, page) >= best - 0.02 for item in holding)
+
+
+def _selected(part: Part, meant: list[Item], page: Page) -> bool:
+    wanted = part.kind == "select"
+    choices = [item for item in meant if item.role in CHOICES]
+    if choices:
+        return all(item.on for item in choices) == wanted if wanted else not any(item.on for item in choices)
+    holding = [item for item in page.items if item.role in FIELDS | {"combobox", "listbox"} and item.element.value]
+    return any(similarity(target, item.element.value or "") >= 0.9 for item in holding for target in part.targets)
+
+
+def _stray(goal: Goal, page: Page) -> int:
+    wanted = [part for part in goal.parts if part.kind in ("select", "click") and (part.targets or part.ordinal)]
+    ticked = [item for item in page.items if item.role in ("checkbox", "switch") and "checked" in item.element.states]
+    return sum(1 for item in ticked if not any(affinity(part, item, page) >= 0.6 for part in wanted))

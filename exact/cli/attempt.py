@@ -1,0 +1,77 @@
+"""What `exact run` and `exact resume` share: open worlds, show progress, write reports, say how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import click
+
+from exact.cli.progress import Progress
+from exact.config import Config
+from exact.environments.base import Worlds
+from exact.runs.runner import Runner
+from exact.runs.shared import SharedWorlds
+from exact.runs.store import Line, RunFolder
+from exact.task import Task
+
+
+def attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool = False) -> int:
+    """Run what is left of a run to its end; the exit code."""
+    try:
+        lines = asyncio.run(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        click.echo(f"exact: interrupted; go on with: exact resume {folder.path}", err=True)
+        return 130
+    return 1 if any(line.status == "failed" for line in lines) else 0
+
+
+async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool) -> list[Line]:
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+    with contextlib.suppress(NotImplementedError):
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    benchmark = folder.manifest.benchmark
+    with Progress(folder, config, as_json=as_json) as progress:
+        async with SharedWorlds(_suite if benchmark else lambda task: task.id, lambda task: _worlds(task, config, benchmark)) as worlds:
+
+            def finished(task: Task, line: Line) -> None:
+                progress.finished(task, line, _report(folder, task))
+
+            runner = Runner(
+                folder=folder, config=config, open_worlds=worlds, watch=progress.event, finished=finished, repeat_uncertain=repeat_uncertain
+            )
+            return await runner.run()
+
+
+def _suite(task: Task) -> str:
+    return task.id.partition("/")[0]
+
+
+def _worlds(task: Task, config: Config, benchmark: bool) -> AbstractAsyncContextManager[Worlds]:
+    if benchmark:
+        from exact.benchmarks import registry
+
+        return registry.suite(task.id).worlds(config.browser)
+    return _site(config)
+
+
+@asynccontextmanager
+async def _site(config: Config) -> AsyncIterator[Worlds]:
+    """The user's own site: nothing there is undone, and nobody but the agent judges."""
+    from exact.environments.browser.launch import launch
+    from exact.environments.browser.setup import PageSetup
+    from exact.environments.browser.worlds import BrowserWorlds
+
+    async with launch(config.browser) as browser:
+        yield BrowserWorlds(browser, PageSetup(), config.browser, sealed=False, evaluator=None)
+
+
+def _report(folder: RunFolder, task: Task) -> Path:
+    from exact.report import build_report
+
+    return build_report(folder, task)

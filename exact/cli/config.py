@@ -1,0 +1,26 @@
+"""`exact config`: what a configuration means once its defaults are filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.group()
+def config() -> None:
+    """Shows what a configuration means."""
+
+
+@config.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Overrides one key; may be given more than once.")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of YAML.")
+def show(file: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """Prints the configuration in FILE with every key written out."""
+    import msgspec
+
+    from exact.config import dump, load
+
+    resolved = load(file, overrides)
+    click.echo(msgspec.json.encode(resolved).decode() if as_json else dump(resolved).rstrip())

@@ -1,0 +1,66 @@
+"""`exact doctor`: what is installed, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from exact.cli.health import Check
+    from exact.cli.model_check import ModelReport
+    from exact.config import ModelConfig
+
+
+@click.command()
+@click.option("--model", metavar="NAME", help="Also make one cheap call to this model and show what it can do.")
+@click.option("--base-url", metavar="URL", help="Where the model is served, if not by OpenAI: http://127.0.0.1:8000/v1")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+def doctor(model: str | None, base_url: str | None, as_json: bool) -> int:
+    """Says what is installed, what is missing, and how to get it.
+
+    Exit code 1 if something is missing that exact cannot do without, or if the model does not answer.
+    """
+    from exact.cli import health
+    from exact.config import ModelConfig
+    from exact.errors import UsageError
+
+    if base_url and not model:
+        raise UsageError("--base-url goes with --model NAME: which model is it?")
+    checks = health.checks()
+    report = None
+    if model:
+        from exact.cli.model_check import check_model
+
+        config = ModelConfig(model=model, timeout=60.0, retries=1)
+        report = asyncio.run(check_model(_at(config, base_url)))
+    well = all(check.ok or not check.required for check in checks) and (report is None or not report.error)
+    click.echo(_json(well, checks, report) if as_json else _text(well, checks, report))
+    return 0 if well else 1
+
+
+def _at(config: ModelConfig, base_url: str | None) -> ModelConfig:
+    import msgspec
+
+    return msgspec.structs.replace(config, base_url=base_url) if base_url else config
+
+
+def _json(well: bool, checks: list[Check], report: ModelReport | None) -> str:
+    import msgspec
+
+    return json.dumps({"ok": well, "checks": msgspec.to_builtins(checks), "model": msgspec.to_builtins(report)})
+
+
+def _text(well: bool, checks: list[Check], report: ModelReport | None) -> str:
+    rows = [(_mark(check), check.name, check.found, "" if check.ok else check.fix) for check in checks]
+    if report:
+        rows += [("ok" if not report.error else "MISSING", name, found, "") for name, found in report.rows()]
+    width = max(len(name) for _, name, _, _ in rows)
+    lines = [f"{mark:8} {name:{width}}  {found}{f'  -> {fix}' if fix else ''}" for mark, name, found, fix in rows]
+    return "\n".join([*lines, "all that is needed is here" if well else "something is missing: see MISSING above"])
+
+
+def _mark(check: Check) -> str:
+    return "ok" if check.ok else "MISSING" if check.required else "optional"

@@ -1,0 +1,35 @@
+"""`exact run --dry-run`: what a run would call, write and spend at worst."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from exact.agents.agent import model_for, roles
+from exact.config import Config
+from exact.runs.runner import open_models
+from exact.task import Task
+
+
+def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
+    """The plan in aligned lines. Raises UsageError where the run would be refused."""
+    open_models(config)
+    limits, n = config.limits, len(tasks)
+    names = [task.id for task in tasks[:5]] + ([f"... and {n - 5} more"] if n > 5 else [])
+    models = [f"{role}: {model_for(config, role).model} at {model_for(config, role).base_url}" for role in roles(config)]
+    rows = [
+        ("tasks", f"{n}: " + ", ".join(names)),
+        ("agent", f"{config.name}: {config.search.algorithm}, policy {config.policy.kind}, value {config.value.kind}"),
+        ("calls", "; ".join(models) if models else "no model: the embedded agent is not a language model"),
+        ("origins", ", ".join(config.browser.allow_origins) or "only those of the tasks"),
+        ("writes", f"{out}"),
+        ("money", _cap(limits.money, n, "$")),
+        ("model calls", _cap(limits.calls, n) if models else "0"),
+        ("actions", _cap(limits.actions, n) + ", each in the live world"),
+        ("world steps", _cap(limits.transitions, n)),
+        ("time", _cap(limits.seconds, n, unit=" s")),
+    ]
+    return "Dry run: nothing was called or written. At worst:\n" + "\n".join(f"  {name:12} {text}" for name, text in rows)
+
+
+def _cap(limit: float | None, tasks: int, sign: str = "", unit: str = "") -> str:
+    return "no cap" if limit is None else f"{sign}{limit * tasks:g}{unit} ({sign}{limit:g}{unit} a task)"

@@ -1,0 +1,126 @@
+"""The single checks of `exact doctor`. None changes anything or goes to the network."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+import exact
+from exact.errors import ExactError
+
+_GIB = 2**30
+_NEEDED = {"memory": 1 * _GIB, "disk": _GIB // 2, "shared memory": _GIB // 16}
+"""Bytes: what one search with one browser and its run directory take."""
+_INSTALL = "shells/setup.sh, or pip install 'exact-agent[miniwob]'"
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is there or not."""
+
+    name: str
+    ok: bool
+    found: str
+    """What is there: a version, a path, an amount; or what was looked for in vain."""
+    fix: str = ""
+    """How to get it."""
+    required: bool = True
+    """Whether exact can do nothing without it."""
+
+
+def checks() -> list[Check]:
+    """All checks, in the order in which a newcomer would settle them."""
+    return [
+        _python(),
+        Check(name="exact", ok=True, found=f"{exact.__version__} in {Path(exact.__file__).parent}"),
+        _package("playwright", "drives the browser"),
+        _browser(),
+        _package("miniwob", "the MiniWoB++ tasks", required=False),
+        _package("openai", "language models"),
+        _key("OPENAI_API_KEY"),
+        _program("dot", "draws static trees", "apt-get install graphviz"),
+        _program("runsc", "worlds that fork need it: later", "nothing in this version uses it"),
+        *_room(),
+        _run_directory(Path("runs")),
+    ]
+
+
+def _python() -> Check:
+    ok = sys.version_info >= (3, 11)
+    return Check(name="python", ok=ok, found=f"{platform.python_version()} in {sys.prefix}", fix="install Python 3.11 or newer")
+
+
+def _package(name: str, purpose: str, *, required: bool = True) -> Check:
+    try:
+        return Check(name=name, ok=True, found=metadata.version(name), required=required)
+    except metadata.PackageNotFoundError:
+        return Check(name=name, ok=False, found=f"not installed ({purpose})", fix=_INSTALL, required=required)
+
+
+def _browser() -> Check:
+    from exact.environments.browser.find import WAY_OUT, find_browser
+
+    try:
+        path = find_browser()
+    except ExactError as error:
+        return Check(name="browser", ok=False, found=str(error), fix=WAY_OUT)
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check(name="browser", ok=False, found=f"{path} does not start: {error}", fix=WAY_OUT)
+    return Check(name="browser", ok=True, found=f"{' '.join(done.stdout.split())} in {path}")
+
+
+def _key(variable: str) -> Check:
+    there = bool(os.environ.get(variable))
+    found = "set" if there else "not set (language models need a key; the embedded agent does not)"
+    return Check(name=variable, ok=there, found=found, fix=f"export {variable}=...", required=False)
+
+
+def _program(name: str, purpose: str, fix: str) -> Check:
+    path = shutil.which(name)
+    return Check(name=name, ok=bool(path), found=path or f"not on PATH ({purpose})", fix=fix, required=False)
+
+
+def _room() -> Iterator[Check]:
+    """Free memory, disk and shared memory, each against what is needed."""
+    yield _amount("memory", _free_memory(), "close other programs, or take a machine with more", required=True)
+    yield _amount("disk", shutil.disk_usage(".").free, "free some space, or choose another --out", required=True)
+    if (shm := Path("/dev/shm")).is_dir():
+        yield _amount("shared memory", shutil.disk_usage(shm).free, "in a container: --shm-size=1g", required=False)
+
+
+def _amount(name: str, free: int | None, fix: str, *, required: bool) -> Check:
+    if free is None:
+        return Check(name=name, ok=True, found="this system does not tell")
+    needed = _NEEDED[name]
+    ok = free >= needed
+    return Check(name=name, ok=ok, found=f"{free / _GIB:.1f} GiB free, {needed / _GIB:.2g} needed", fix=fix, required=required)
+
+
+def _free_memory(proc: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Bytes that this machine, and the container around us, would still give."""
+    amounts = []
+    if proc.is_file():
+        lines = dict(line.split(":", 1) for line in proc.read_text().splitlines() if ":" in line)
+        if "MemAvailable" in lines:
+            amounts.append(int(lines["MemAvailable"].split()[0]) * 1024)
+    if (group / "memory.max").is_file() and (limit := (group / "memory.max").read_text().strip()) != "max":
+        amounts.append(int(limit) - int((group / "memory.current").read_text()))
+    return min(amounts, default=None)
+
+
+def _run_directory(path: Path) -> Check:
+    there = path
+    while not there.exists():
+        there = there.parent
+    ok = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    found = f"{path.absolute()} {'can be written' if ok else 'cannot be written'}"
+    return Check(name="run directory", ok=ok, found=found, fix="go to a folder you may write to, or choose --out")

@@ -1,0 +1,132 @@
+"""What a model can do, found out by one cheap call: `exact doctor --model NAME`."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Iterator
+
+import msgspec
+
+from exact.config import ModelConfig
+from exact.errors import ModelError
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Message, Sampling, Text
+
+_ASKED = 2
+_WORDS = 'Answer with this JSON object and nothing else, filled in: {"colour": "<colour of the picture, or none>"}'
+
+
+class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of the call."""
+
+    model: str
+    error: str = ""
+    """Why there was no answer; then the rest means nothing."""
+    n: int = 0
+    """Answers that one request gave, of the two asked for."""
+    logprobs: bool = False
+    token_ids: bool = False
+    images: str = ""
+    """`seen`, `accepted, colour not recognised` or `refused`."""
+    json: bool = False
+    """Whether the answer was JSON, as asked."""
+    seconds: float = 0.0
+    """From question to answer."""
+    input_price: float | None = None
+    """US dollars for a million tokens; None where the price list does not know the model."""
+    output_price: float | None = None
+    cost: float | None = None
+    """US dollars for the answered call."""
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Name and finding, for people."""
+        yield "model", self.error or self.model
+        if self.error:
+            return
+        yield "n", f"{self.n} of {_ASKED} answers in one request{'' if self.n == _ASKED else ': the others take a request each'}"
+        yield "logprobs", f"{_yes(self.logprobs)}; token ids: {_yes(self.token_ids)}"
+        yield "images", self.images
+        yield "JSON", _yes(self.json)
+        yield "latency", f"{self.seconds:.2f} s"
+        yield "price", self._price()
+
+    def _price(self) -> str:
+        if self.input_price is None or self.output_price is None:
+            return "unknown: give models.policy.price in the configuration, or a money cap cannot be kept"
+        cost = "" if self.cost is None else f"; this call ${self.cost:.6f}"
+        return f"${self.input_price:g} in, ${self.output_price:g} out for a million tokens{cost}"
+
+
+async def check_model(config: ModelConfig) -> ModelReport:
+    """Asks for two answers, log-probabilities, a picture and JSON at once; what is refused is left out and asked again.
+
+    A model that does not answer the plain question either is a report with an error. Raises UsageError for a missing key.
+    """
+    from exact.models.openai import OpenAIModel
+
+    model = OpenAIModel(config)
+    try:
+        return await _checked(model)
+    finally:
+        await model.close()
+
+
+async def _checked(model: ChatModel) -> ModelReport:
+    failed = ""
+    for image, logprobs in ((True, True), (False, False), (True, False), (False, True)):
+        began = time.perf_counter()
+        try:
+            answer = await model.complete(_question(image=image, logprobs=logprobs))
+        except ModelError as error:
+            if failed and not (image or logprobs):
+                return ModelReport(model=model.name, error=failed)
+            failed = failed or str(error)
+            continue
+        if image or logprobs:
+            return _report(model, answer, image, time.perf_counter() - began)
+        plain = _report(model, answer, image, time.perf_counter() - began)
+    return plain
+
+
+def _question(*, image: bool, logprobs: bool) -> ChatRequest:
+    parts: tuple[Text | Image, ...] = (Text(_WORDS), *((Image(_red()),) if image else ()))
+    sampling = Sampling(n=_ASKED, max_tokens=200, logprobs=logprobs)
+    return ChatRequest(messages=(Message("user", parts),), sampling=sampling, role="policy", prompt="doctor")
+
+
+def _report(model: ChatModel, answer: ChatAnswer, image: bool, seconds: float) -> ModelReport:
+    first, price = answer.choices[0], model.price
+    seen = "seen" if "red" in first.text.lower() else "accepted, colour not recognised"
+    return ModelReport(
+        model=f"{model.name} (answers as {answer.model})",
+        n=_ASKED if isinstance(json.loads(answer.raw), dict) else 1,
+        logprobs=first.logprobs is not None,
+        token_ids=first.token_ids is not None,
+        images=seen if image else "refused",
+        json=_is_json(first.text),
+        seconds=seconds,
+        input_price=price.input if price else None,
+        output_price=price.output if price else None,
+        cost=answer.usage.cost,
+    )
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def _red() -> bytes:
+    """A small red PNG."""
+    from PIL import Image as Picture
+
+    buffer = io.BytesIO()
+    Picture.new("RGB", (32, 32), "red").save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _yes(found: bool) -> str:
+    return "yes" if found else "no"

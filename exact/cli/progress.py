@@ -1,0 +1,90 @@
+"""Progress of a run: a live line on a terminal, a line a task elsewhere, JSON where asked for."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import TracebackType
+
+import click
+import msgspec
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from exact.config import Config
+from exact.runs.events import AnyEvent
+from exact.runs.fold import State
+from exact.runs.store import Line, RunFolder
+from exact.task import Task
+
+_MARKS = {"scored": ("✗", "red"), "judged": ("•", "cyan"), "failed": ("!", "yellow"), "stopped": ("–", "yellow")}
+
+
+class Progress:
+    """Shows one run. Quiet about what happens inside a task unless standard error is a terminal."""
+
+    def __init__(self, folder: RunFolder, config: Config, *, as_json: bool) -> None:
+        self._folder, self._config, self._json = folder, config, as_json
+        self._console = Console(stderr=True)
+        self._live = (
+            Live(console=self._console, transient=True, refresh_per_second=8) if self._console.is_terminal and not as_json else None
+        )
+        self._total, self._done = len(folder.manifest.tasks), sum(1 for _ in folder.results())
+        self._lines: list[Line] = []
+
+    def __enter__(self) -> Progress:
+        if self._live:
+            self._live.start()
+        elif not self._json:
+            click.echo(f"{self._config.name}: {self._total} tasks, {self._done} done, into {self._folder.path}", err=True)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live:
+            self._live.stop()
+        if kind is None:
+            self._summary()
+
+    def event(self, task: Task, state: State, event: AnyEvent) -> None:
+        """Called with each event of an attempt."""
+        if self._live:
+            self._live.update(self._now(task, state))
+
+    def finished(self, task: Task, line: Line, report: Path) -> None:
+        """Called at the end of each attempt."""
+        self._done += 1
+        self._lines.append(line)
+        if self._json:
+            click.echo(msgspec.json.encode({**msgspec.to_builtins(line), "report": str(report)}))
+            return
+        mark, colour = _MARKS[line.status] if not line.score else ("✓", "green")
+        verdict = f"score {line.score:g}" if line.score is not None else f"{line.status}: {line.reason}"
+        cost = f"  ${line.cost:.4f}" if line.cost else "" if line.cost == 0 else "  cost unknown"
+        text = f"{verdict:9}  {line.actions:2} actions  {line.transitions:4} steps in worlds  {line.seconds:6.1f} s{cost}"
+        click.echo(f"{click.style(mark, fg=colour)} {task.id:40} {text}")
+
+    def _now(self, task: Task, state: State) -> Table:
+        root, spent = state.tree.root, state.budget.spent
+        best = max((edge.value for edge in root.edges if edge.value is not None), default=None)
+        row = Table.grid(padding=(0, 2))
+        row.add_row(
+            f"[bold]{self._done + 1}/{self._total}[/]",
+            task.id,
+            f"{len(state.tree.nodes)} nodes",
+            "best –" if best is None else f"best {best:.2f}",
+            f"{int(spent.get('actions', 0))} actions",
+            f"${spent.get('money', 0):.4f}",
+            f"{state.elapsed:.0f} s",
+        )
+        return row
+
+    def _summary(self) -> None:
+        lines = list(self._folder.results())
+        if self._json or not lines:
+            return
+        scored = [line.score for line in lines if line.score is not None]
+        failed = sum(line.status == "failed" for line in lines)
+        solved = f"{sum(score >= 1 for score in scored)} of {len(scored)} solved" if scored else f"{len(lines)} finished"
+        click.echo(f"\n{solved}{f', {failed} failed (not scored)' if failed else ''}. Reports: {self._folder.path / 'index.html'}")
+        sys.stdout.flush()

@@ -1,0 +1,20 @@
+"""`exact resume`: go on with a run that was interrupted or that failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--repeat-uncertain", is_flag=True, help="Do again a real action that a crash cut short, though it may have happened.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
+def resume(run: Path, repeat_uncertain: bool, as_json: bool) -> int:
+    """Go on with RUN where its journals end. No journalled model call or environment step is made again."""
+    from exact.cli.attempt import attempt
+    from exact.runs.runner import reopen
+
+    folder, config = reopen(run)
+    return attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain)

@@ -1,0 +1,83 @@
+"""`exact run`: one agent, some tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+from exact.config import Config, load
+from exact.errors import UsageError
+from exact.task import Task
+
+
+@click.command()
+@click.argument("tasks", nargs=-1, metavar="TASK...")
+@click.option(
+    "--config", "-c", "path", type=click.Path(path_type=Path), help="YAML file: agent, search, models, limits. Default: the embedded agent."
+)
+@click.option("--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one key: search.iterations=32. Repeatable.")
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder of the run. Default: runs/<name>-<number>.")
+@click.option("--url", help="Start on your own site instead of a benchmark's task.")
+@click.option("--goal", help="With --url: what to achieve, in words.")
+@click.option(
+    "--allow-origin", "origins", multiple=True, metavar="ORIGIN", help="Let pages of https://host[:port] be opened too. Repeatable."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be called, written and spent at worst; do nothing.")
+@click.option("--watch", is_flag=True, help="Show the browser.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
+def run(
+    tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
+    origins: tuple[str, ...], dry_run: bool, watch: bool, as_json: bool,
+) -> int:  # fmt: skip
+    """Let one agent attempt some tasks and write a report of each.
+
+    TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact tasks list` names them.
+    """
+    config = _config(path, overrides, origins, watch)
+    found = _own_site(url, goal, tasks) if url or goal else _tasks(tasks)
+    out = out or _free(Path("runs"), config.name)
+    if dry_run:
+        from exact.cli.dry import describe
+
+        click.echo(describe(found, config, out))
+        return 0
+    from exact.cli.attempt import attempt
+    from exact.runs.runner import create, open_models
+
+    open_models(config)  # a missing key or an unknown price is said before anything is written
+    return attempt(create(out, found, config, benchmark=url is None), config, as_json=as_json)
+
+
+def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, ...], watch: bool) -> Config:
+    config = load(path, overrides)
+    browser = msgspec.structs.replace(
+        config.browser, headed=watch or config.browser.headed, allow_origins=(*config.browser.allow_origins, *origins)
+    )
+    return msgspec.structs.replace(config, browser=browser)
+
+
+def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
+    if not patterns:
+        raise UsageError("no task: name one, e.g. `exact run miniwob/click-test`, or give --url and --goal")
+    from exact.benchmarks import registry
+
+    return tuple(registry.expand(patterns))
+
+
+def _own_site(url: str | None, goal: str | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:
+    if not (url and goal) or tasks:
+        raise UsageError('--url and --goal go together, without TASK: exact run --url https://example.org --goal "Find the opening hours"')
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise UsageError(f"--url {url!r} is no web address: write https://host/path")
+    return (Task(id=f"site/{parts.netloc}{parts.path}".rstrip("/"), instruction=goal, start=url),)
+
+
+def _free(parent: Path, name: str) -> Path:
+    number = 1
+    while (parent / f"{name}-{number}").exists():
+        number += 1
+    return parent / f"{name}-{number}"

@@ -1,0 +1,56 @@
+"""Find a browser on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from exact.errors import EnvironmentError_
+
+_HEADLESS = ("chromium-headless-shell", "chrome-headless-shell")
+_FULL = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+_PLAYWRIGHT_HEADLESS = ("chromium_headless_shell-*/*/headless_shell", "chromium_headless_shell-*/*/chrome-headless-shell")
+_PLAYWRIGHT_FULL = ("chromium-*/*/chrome", "chromium-*/*/Chromium.app/Contents/MacOS/Chromium")
+WAY_OUT = "run shells/setup.sh, or apt-get install chromium-headless-shell, or name one in EXACT_BROWSER"
+
+
+def find_browser(headed: bool = False) -> Path:
+    """The executable to launch: $EXACT_BROWSER, else one on PATH, else Playwright's own.
+
+    The small headless shell is preferred; where a window is wanted only a full browser will do. Raises EnvironmentError_ that says how
+    to get one.
+    """
+    named = os.environ.get("EXACT_BROWSER")
+    if named:
+        found = shutil.which(named)
+        if not found:
+            raise EnvironmentError_(f"EXACT_BROWSER={named} is not an executable: correct it or unset it")
+        return Path(found)
+    for name in _FULL if headed else _HEADLESS + _FULL:
+        found = shutil.which(name)
+        if found:
+            return Path(found)
+    own = _playwright_own(headed)
+    if own:
+        return own
+    if headed:
+        raise EnvironmentError_("no browser with a window found: apt-get install chromium, or run headless")
+    raise EnvironmentError_(f"no browser found: {WAY_OUT}")
+
+
+def _playwright_own(headed: bool) -> Path | None:
+    root = _playwright_root()
+    for pattern in _PLAYWRIGHT_FULL if headed else _PLAYWRIGHT_HEADLESS + _PLAYWRIGHT_FULL:
+        found = sorted(path for path in root.glob(pattern) if os.access(path, os.X_OK))
+        if found:
+            return found[-1]
+    return None
+
+
+def _playwright_root() -> Path:
+    named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    if named and named != "0":
+        return Path(named)
+    return Path.home() / ("Library/Caches/ms-playwright" if sys.platform == "darwin" else ".cache/ms-playwright")

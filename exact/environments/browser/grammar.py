@@ -1,0 +1,134 @@
+"""The actions of a browser world, and their canonical forms."""
+
+from __future__ import annotations
+
+import difflib
+from urllib.parse import urlsplit, urlunsplit
+
+from exact.action import ActionSpace, Parameter, Verb
+from exact.errors import ActionError
+
+Args = tuple[str | float, ...]
+
+_MODIFIERS = {
+    **dict.fromkeys(("alt", "option"), "Alt"),
+    **dict.fromkeys(("control", "ctrl"), "Control"),
+    **dict.fromkeys(("meta", "cmd", "command", "super", "win"), "Meta"),
+    "shift": "Shift",
+}
+_NAMED = (
+    "Enter Tab Escape Backspace Delete Insert Home End PageUp PageDown ArrowUp ArrowDown ArrowLeft ArrowRight Space "
+    "F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 ContextMenu"
+).split()
+_KEYS = {name.lower(): name for name in _NAMED} | {
+    "return": "Enter",
+    "esc": "Escape",
+    "del": "Delete",
+    "ins": "Insert",
+    "up": "ArrowUp",
+    "down": "ArrowDown",
+    "left": "ArrowLeft",
+    "right": "ArrowRight",
+    "pgup": "PageUp",
+    "pgdn": "PageDown",
+    "pagedn": "PageDown",
+    "spacebar": "Space",
+    "plus": "+",
+}
+_FURTHEST = 99_999
+"""Pixels beyond which a point means nothing; also what keeps coordinates exact when written."""
+
+
+def chord(text: str) -> str:
+    """Canonical form of keys pressed together: modifiers by full name and sorted, then one key.
+
+    >>> chord("shift+ctrl+a")
+    'Control+Shift+a'
+
+    A letter is lower case beside a modifier, and `Shift+a` alone is `A`. Raises ActionError on a name that is no key.
+    """
+    *held, key = _split(text)
+    modifiers = sorted({_modifier(name) for name in held})
+    key = _key(key)
+    if len(key) == 1 and key.isascii() and key.isalpha() and modifiers:
+        key = key.lower()
+        if modifiers == ["Shift"]:
+            return key.upper()
+    return "+".join((*modifiers, key))
+
+
+def _split(text: str) -> list[str]:
+    if len(text) == 1:
+        return [text]
+    text = text.strip() or text[:1]
+    if text.endswith("++"):
+        return [*text[:-2].split("+"), "+"]
+    return text.split("+") if len(text) > 1 else [text]
+
+
+def _modifier(name: str) -> str:
+    found = _MODIFIERS.get(name.strip().lower())
+    if not found:
+        raise ActionError(f"unknown modifier {name!r}: valid: Alt, Control, Meta, Shift")
+    return found
+
+
+def _key(name: str) -> str:
+    if name == " ":
+        return "Space"
+    if len(name) == 1 and name.isprintable():
+        return name
+    name = name.strip()
+    found = _KEYS.get(name.lower(), name if len(name) == 1 and name.isprintable() else "")
+    if not found:
+        near = difflib.get_close_matches(name.lower(), _KEYS, n=1)
+        hint = f"did you mean {_KEYS[near[0]]!r}?" if near else f"valid: one character, {', '.join(_NAMED[:9])}, ..."
+        raise ActionError(f"unknown key {name!r}: {hint}")
+    return found
+
+
+def _chord(args: Args) -> Args:
+    return (chord(str(args[0])),)
+
+
+def _point(args: Args) -> Args:
+    if not all(isinstance(a, int | float) and 0 <= a <= _FURTHEST for a in args):
+        raise ActionError(f"click_at {args[0]} {args[1]} is nowhere: write CSS pixels from the top left corner of the viewport")
+    return tuple(float(round(a)) for a in args if not isinstance(a, str))
+
+
+def _url(args: Args) -> Args:
+    text = str(args[0]).strip()
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname
+    except ValueError as error:
+        raise ActionError(f"{text!r} is no URL: {error}") from error
+    if text.startswith("/") and not text.startswith("//"):
+        return (text,)
+    if not parts.scheme or not (host or parts.path):
+        raise ActionError(f'{text!r} is no URL: write goto "https://host/path" or goto "/path"')
+    if not host:
+        return (text,)
+    return (urlunsplit((parts.scheme, parts.netloc.lower(), parts.path or "/", parts.query, parts.fragment)),)
+
+
+_ELEMENT, _TEXT, _NUMBER = Parameter.ELEMENT, Parameter.TEXT, Parameter.NUMBER
+
+BROWSER_ACTIONS = ActionSpace(
+    (
+        Verb(name="click", form=(_ELEMENT,), help="click an element"),
+        Verb(name="fill", form=(_ELEMENT, _TEXT), help="replace the content of a field by typing"),
+        Verb(name="press", form=(_TEXT,), normalise=_chord, help='press keys together, such as "Enter" or "Ctrl+a"'),
+        Verb(name="hover", form=(_ELEMENT,), help="move the pointer over an element"),
+        Verb(name="select", form=(_ELEMENT, _TEXT), help="choose an option of a drop-down or list by its label"),
+        Verb(name="drag", form=(_ELEMENT, "to", _ELEMENT), help="drag one element onto another"),
+        Verb(name="click_at", form=(_NUMBER, _NUMBER), normalise=_point, help="click a point, in pixels from the top left of the viewport"),
+        Verb(name="scroll", form=("up|down",), help="scroll by most of a screen"),
+        Verb(name="goto", form=(_TEXT,), normalise=_url, help="open an address in this tab"),
+        Verb(name="go_back", help="go back to the previous page"),
+        Verb(name="wait", help="wait until the page changes, at most a second"),
+        Verb(name="stop", form=(_TEXT,), final=True, help="end the task, with the answer if one was asked for"),
+    )
+)
+"""Every action of a browser world."""

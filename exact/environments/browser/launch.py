@@ -1,0 +1,91 @@
+"""Start a browser that ends with us."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from exact.config import BrowserConfig
+from exact.environments.browser.find import find_browser
+from exact.environments.browser.guard import Guard
+from exact.errors import EnvironmentError_
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser as PlaywrightBrowser
+
+_FLAGS = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-smooth-scrolling",
+    "--disable-site-isolation-trials",
+    "--disable-features=IsolateOrigins,site-per-process,Translate,MediaRouter,OptimizationHints",
+)
+"""One process tree a site would hide frames from the page's session: site isolation is off, and the guard judges origins instead."""
+
+
+class Browser:
+    """A running browser and the guard over its requests. Made by `launch`."""
+
+    def __init__(self, playwright: PlaywrightBrowser, guard: Guard) -> None:
+        self.playwright, self.guard = playwright, guard
+
+    @property
+    def version(self) -> str:
+        """As the browser tells it: `156.0.7000.0`."""
+        return self.playwright.version
+
+
+@asynccontextmanager
+async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None) -> AsyncIterator[Browser]:
+    """A browser for as long as the block runs; no process remains after it, nor after this process was killed.
+
+    `hosts` gives names to local servers, as in PageSetup. Raises EnvironmentError_ if there is no browser or it does not start.
+    """
+    from playwright.async_api import Error, async_playwright
+
+    executable, hosts = find_browser(config.headed), hosts or {}
+    async with async_playwright() as playwright:
+        try:
+            browser = await playwright.chromium.launch(
+                executable_path=executable,
+                headless=not config.headed,
+                args=_arguments(hosts),
+                env=_environment(hosts),
+                handle_sigint=False,
+            )
+        except Error as error:
+            raise EnvironmentError_(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
+        try:
+            guard = Guard(await browser.new_browser_cdp_session())
+            await guard.start()
+            yield Browser(browser, guard)
+        finally:
+            with suppress(Error):
+                await browser.close()
+
+
+def _arguments(hosts: Mapping[str, str]) -> list[str]:
+    arguments = list(_FLAGS)
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        arguments.append("--no-sandbox")
+    if hosts:
+        arguments.append("--host-resolver-rules=" + ",".join(f"MAP {name} {address}" for name, address in hosts.items()))
+    return arguments
+
+
+def _environment(hosts: Mapping[str, str]) -> dict[str, str | float | bool]:
+    """A proxy knows nothing of our names."""
+    environment: dict[str, str | float | bool] = dict(os.environ)
+    for variable in ("NO_PROXY", "no_proxy"):
+        environment[variable] = ",".join(filter(None, (os.environ.get(variable, ""), *hosts, "localhost,127.0.0.1")))
+    return environment
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0].removeprefix("BrowserType.launch: ").rstrip(".: ")

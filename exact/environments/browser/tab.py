@@ -1,0 +1,163 @@
+"""One open page: its CDP session, its scripts' worlds, and waiting for it to become quiet."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+from exact.environments.browser.setup import PageSetup
+from exact.environments.browser.traffic import Traffic
+from exact.errors import EnvironmentError_
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession, Page
+
+_WORLD = "exact"
+CALM = 18.0
+"""Milliseconds without a mutation after which a page counts as quiet, if a frame was drawn meanwhile."""
+
+_WATCH = """
+(hidden => {
+  if (globalThis.exact) return;
+  const watch = globalThis.exact = {mutations: 0, last: performance.now()};
+  if (hidden) {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`:is(${hidden}), :is(${hidden}) * { visibility: hidden !important; pointer-events: none !important }`);
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  }
+  const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
+  new MutationObserver(records => {
+    if (records.every(record => unseen(record.target))) return;
+    watch.mutations++;
+    watch.last = performance.now();
+  }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+  const moving = () => document.getAnimations().some(
+    each => each.playState === 'running' && Number.isFinite(each.effect?.getComputedTiming().endTime));
+  const frame = next => {
+    const timer = setTimeout(() => { cancelAnimationFrame(request); next(); }, 100);
+    const request = requestAnimationFrame(() => { clearTimeout(timer); next(); });
+  };
+  watch.quiet = calm => new Promise(done => {
+    const look = () => {
+      const still = performance.now() - watch.last >= calm && document.readyState === 'complete' && !moving();
+      still ? done() : frame(look);
+    };
+    frame(look);
+  });
+  watch.change = limit => new Promise(done => {
+    const before = watch.mutations, end = performance.now() + limit;
+    const look = () => watch.mutations !== before || performance.now() > end ? done() : frame(look);
+    look();
+  });
+})"""
+
+
+class Tab:
+    """One page of a world. Coordinates are CSS pixels of its viewport."""
+
+    def __init__(self, page: Page, cdp: CDPSession, index: int) -> None:
+        self.page, self.cdp, self.index = page, cdp, index
+        self.traffic = Traffic(cdp)
+        self.frames: dict[str, str] = {}
+        """Every frame's parent; the main frame's is empty."""
+        self._worlds: dict[str, int] = {}
+
+    async def open(self, setup: PageSetup) -> str:
+        """Begin to watch. Gives the CDP id of the browser context."""
+        self.cdp.on("Page.frameAttached", lambda event: self.frames.update({event["frameId"]: event["parentFrameId"]}))
+        self.cdp.on("Page.frameDetached", lambda event: self.frames.pop(event["frameId"], None))
+        self.cdp.on("Page.frameNavigated", self._navigated)
+        source = f"{_WATCH}({json.dumps(', '.join(setup.hidden))})"
+        _, _, _, info, tree = await asyncio.gather(
+            self.cdp.send("Page.enable"),
+            self.cdp.send("Network.enable"),
+            self.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": _WORLD, "runImmediately": True}),
+            self.cdp.send("Target.getTargetInfo"),
+            self.cdp.send("Page.getFrameTree"),
+        )
+        self._grow(tree["frameTree"])
+        return str(info["targetInfo"].get("browserContextId", ""))
+
+    @property
+    def main_frame(self) -> str:
+        return next((frame for frame, parent in self.frames.items() if not parent), "")
+
+    async def frame_ids(self) -> set[str]:
+        """Ids of all frames now, asked of the browser."""
+        self._grow((await self.cdp.send("Page.getFrameTree"))["frameTree"])
+        return set(self.frames)
+
+    async def world(self, frame: str) -> int:
+        """The execution context of our own scripts in a frame: the page's scripts cannot see or change what happens in it."""
+        if frame not in self._worlds:
+            made = await self.cdp.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD})
+            self._worlds[frame] = made["executionContextId"]
+        return self._worlds[frame]
+
+    async def evaluate(self, expression: str, *, page_world: bool = False) -> Any:
+        """JSON value of an expression or of the promise it gives, in our own world or in that of the main frame's scripts.
+
+        Raises EnvironmentError_ where it throws.
+        """
+        options: dict[str, Any] = {"expression": expression, "awaitPromise": True, "returnByValue": True}
+        if not page_world:
+            options["contextId"] = await self.world(self.main_frame)
+        return _value(await self.cdp.send("Runtime.evaluate", options), expression)
+
+    async def call(self, node: int, frame: str, function: str, *args: Any) -> Any:
+        """JSON value of a function called with the DOM node of that backend id as `this`."""
+        found = await self.cdp.send("DOM.resolveNode", {"backendNodeId": node, "executionContextId": await self.world(frame)})
+        options = {
+            "objectId": found["object"]["objectId"],
+            "functionDeclaration": function,
+            "arguments": [{"value": arg} for arg in args],
+            "returnByValue": True,
+            "awaitPromise": True,
+        }
+        return _value(await self.cdp.send("Runtime.callFunctionOn", options), function)
+
+    async def quiet(self) -> None:
+        """Return when nothing is in flight and no frame has changed for a moment. No cap: the caller sets one."""
+        from playwright.async_api import Error
+
+        while True:
+            await self.traffic.idle()
+            begun = self.traffic.started
+            try:
+                await asyncio.gather(*(self._calm(frame) for frame in list(self.frames)))
+            except Error as error:
+                if self.page.is_closed() or not _left(error):
+                    raise
+                self._worlds.clear()  # a navigation took the document: look again
+                continue
+            if self.traffic.is_idle and self.traffic.started == begun:
+                return
+
+    async def _calm(self, frame: str) -> None:
+        options = {"expression": f"exact.quiet({CALM})", "awaitPromise": True, "contextId": await self.world(frame)}
+        await self.cdp.send("Runtime.evaluate", options)
+
+    def _navigated(self, event: dict[str, Any]) -> None:
+        frame = event["frame"]
+        self._worlds.pop(frame["id"], None)
+        self.frames.setdefault(frame["id"], frame.get("parentId", ""))
+
+    def _grow(self, tree: dict[str, Any]) -> None:
+        self.frames[tree["frame"]["id"]] = tree["frame"].get("parentId", "")
+        for child in tree.get("childFrames", ()):
+            self._grow(child)
+
+
+def _left(error: Exception) -> bool:
+    """Whether an error only says that the document it was asked of has gone."""
+    gone = ("context was destroyed", "Cannot find context", "No frame", "navigated or closed", "Frame with the given", "frame for given id")
+    return any(words in str(error) for words in gone)
+
+
+def _value(answer: dict[str, Any], source: str) -> Any:
+    if "exceptionDetails" in answer:
+        details = answer["exceptionDetails"]
+        text = details.get("exception", {}).get("description") or details.get("text", "")
+        raise EnvironmentError_(f"script {' '.join(source.split())[:60]!r} failed in the page: {text.splitlines()[0]}")
+    return answer["result"].get("value")

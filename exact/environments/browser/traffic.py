@@ -1,0 +1,91 @@
+"""What a page has in flight: requests and navigations, from the events of its CDP session."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession
+
+Event = dict[str, Any]
+_ENDLESS = ("EventSource", "WebSocket", "Ping", "CSPViolationReport", "Media", "Prefetch", "Preflight")
+"""Kinds of requests that nobody waits for."""
+
+
+class Traffic:
+    """Requests in flight, frames that load, and navigations that were asked for but have not begun."""
+
+    def __init__(self, cdp: CDPSession) -> None:
+        self.started = 0
+        """How many requests and navigations have begun so far."""
+        self.documents = 0
+        """How often the main frame got a new document."""
+        self._requests: dict[str, str] = {}
+        self._frames: set[str] = set()
+        self._stale: set[str] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        for name, handler in (
+            ("Network.requestWillBeSent", self._sent),
+            ("Network.loadingFinished", self._finished),
+            ("Network.loadingFailed", self._finished),
+            ("Page.frameRequestedNavigation", self._requested),
+            ("Page.frameStartedLoading", self._loading),
+            ("Page.frameStoppedLoading", self._stopped),
+            ("Page.frameDetached", self._stopped),
+            ("Page.frameNavigated", self._navigated),
+            ("Page.navigatedWithinDocument", self._stopped),
+            ("Page.downloadWillBegin", self._stopped),
+        ):
+            cdp.on(name, handler)
+
+    def mark(self) -> None:
+        """From here on only what begins after now is waited for."""
+        self._stale = set(self._requests)
+        self._weigh()
+
+    async def idle(self) -> None:
+        """Return when nothing that began after the mark is in flight."""
+        await self._idle.wait()
+
+    @property
+    def is_idle(self) -> bool:
+        return self._idle.is_set()
+
+    def _weigh(self) -> None:
+        if self._frames or self._requests.keys() - self._stale:
+            self._idle.clear()
+        else:
+            self._idle.set()
+
+    def _sent(self, event: Event) -> None:
+        if event.get("type") not in _ENDLESS:
+            self.started += 1
+            self._requests[event["requestId"]] = event.get("loaderId", "")
+            self._weigh()
+
+    def _finished(self, event: Event) -> None:
+        self._requests.pop(event["requestId"], None)
+        self._weigh()
+
+    def _requested(self, event: Event) -> None:
+        if event.get("disposition") == "currentTab" and not event.get("url", "").startswith("javascript:"):
+            self._loading(event)
+
+    def _loading(self, event: Event) -> None:
+        self.started += 1
+        self._frames.add(event["frameId"])
+        self._weigh()
+
+    def _stopped(self, event: Event) -> None:
+        self._frames.discard(event["frameId"])
+        self._weigh()
+
+    def _navigated(self, event: Event) -> None:
+        """Requests of the document that was left never finish."""
+        frame = event["frame"]
+        if "parentId" not in frame:
+            self.documents += 1
+            self._requests = {id: loader for id, loader in self._requests.items() if loader == frame["loaderId"]}
+        self._weigh()

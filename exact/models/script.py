@@ -1,0 +1,133 @@
+"""Answers written in advance, and what they are answers to."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from exact.models.base import ChatRequest, Image, Text
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model was asked."""
+
+    messages: tuple[tuple[str, str], ...]
+    """Role and words of each turn."""
+    images: tuple[bytes, ...] = ()
+    """All pictures, in order."""
+    model: str = ""
+    n: int = 1
+    seed: int | None = None
+    """The i-th choice of a question with seed s is the first of the same question with seed s + i."""
+
+    @property
+    def text(self) -> str:
+        """All words."""
+        return "\n".join(text for _, text in self.messages)
+
+    @property
+    def key(self) -> str:
+        """Digest of the content: words and pictures, without seed and n."""
+        pictures = [hashlib.sha256(image).hexdigest() for image in self.images]
+        return hashlib.sha256(json.dumps([self.messages, pictures]).encode()).hexdigest()
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """One choice in full; a plain string is short for one that ended by itself."""
+
+    text: str = ""
+    finish: str = "stop"
+    """`length`: cut off at the limit; `content_filter`: withheld."""
+    refusal: str | None = None
+    logprobs: tuple[float, ...] | None = None
+    token_ids: tuple[int, ...] | None = None
+
+
+Answers = Callable[[Question, int], str | Reply]
+"""The answer to a question for a sample number, from 0. Raises LookupError for a question that is not in the script."""
+
+
+def table(answers: Mapping[str, Sequence[str | Reply]]) -> Answers:
+    """Answers by words that the question contains: the first entry that fits, its texts taken in turn by sample number."""
+
+    def answer(question: Question, sample: int) -> str | Reply:
+        for words, texts in answers.items():
+            if words in question.text:
+                return texts[sample % len(texts)]
+        raise LookupError(f"no entry of the script is in {question.messages[-1][1][:200]!r}")
+
+    return answer
+
+
+def question_of(request: ChatRequest, model: str) -> Question:
+    """The question in a request."""
+    parts = [part for message in request.messages for part in message.parts]
+    return Question(
+        messages=tuple((m.role, "\n".join(part.text for part in m.parts if isinstance(part, Text))) for m in request.messages),
+        images=tuple(part.data for part in parts if isinstance(part, Image)),
+        model=model,
+        n=request.sampling.n,
+        seed=request.sampling.seed,
+    )
+
+
+def question(body: Mapping[str, Any]) -> Question:
+    """The question in the body of a Chat Completions request. Raises ValueError for one that is none."""
+    try:
+        messages = [(str(m["role"]), *_content(m["content"])) for m in body["messages"]]
+        return Question(
+            messages=tuple((role, text) for role, text, _ in messages),
+            images=tuple(image for _, _, images in messages for image in images),
+            model=str(body["model"]),
+            n=int(body.get("n", 1)),
+            seed=body.get("seed"),
+        )
+    except (KeyError, TypeError, AttributeError, binascii.Error) as error:
+        raise ValueError(f"no chat completion request: {type(error).__name__} {error}") from error
+
+
+def _content(content: str | Sequence[Mapping[str, Any]]) -> tuple[str, list[bytes]]:
+    if isinstance(content, str):
+        return content, []
+    words = [part["text"] for part in content if part["type"] == "text"]
+    urls = [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
+    return "\n".join(words), [base64.b64decode(url.partition(";base64,")[2], validate=True) for url in urls]
+
+
+def reply(answer: str | Reply) -> Reply:
+    """The answer in full."""
+    return Reply(text=answer) if isinstance(answer, str) else answer
+
+
+def completion(question: Question, replies: Sequence[Reply]) -> dict[str, Any]:
+    """The server's JSON for some replies. A token counts as four characters, a picture as 85 tokens."""
+    asked = sum(_tokens(text) for _, text in question.messages) + 85 * len(question.images)
+    answered = sum(_tokens(reply.text or reply.refusal or "") for reply in replies)
+    return {
+        "id": f"chatcmpl-{question.key[:12]}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": question.model,
+        "choices": [_written(index, reply) for index, reply in enumerate(replies)],
+        "usage": {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered},
+    }
+
+
+def _written(index: int, reply: Reply) -> dict[str, Any]:
+    message = {"role": "assistant", "content": None if reply.refusal else reply.text, "refusal": reply.refusal}
+    out: dict[str, Any] = {"index": index, "message": message, "finish_reason": reply.finish, "logprobs": None}
+    if reply.logprobs is not None:
+        out["logprobs"] = {"content": [{"token": "?", "logprob": logprob, "top_logprobs": []} for logprob in reply.logprobs]}
+    if reply.token_ids is not None:
+        out["token_ids"] = list(reply.token_ids)
+    return out
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // 4)

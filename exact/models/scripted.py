@@ -1,0 +1,229 @@
+"""Models whose answers are written in advance: for tests, of this package and of what is built on it.
+
+An answer depends on what is asked and on the number of the sample, and on nothing else: not on the order in which questions come. So
+whatever concurrency does to the order, it cannot change the answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+import msgspec
+
+from exact.errors import ModelError
+from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Usage
+from exact.models.price import at
+from exact.models.script import Answers, Question, Reply, completion, question, question_of, reply, table
+
+__all__ = [
+    "Answers",
+    "AtMost",
+    "Cut",
+    "Fault",
+    "Faults",
+    "Hang",
+    "Malformed",
+    "Question",
+    "Reply",
+    "Reset",
+    "ScriptedModel",
+    "ScriptedServer",
+    "Status",
+    "table",
+]
+
+
+class ScriptedModel:
+    """A ChatModel that answers from a script, in this process."""
+
+    def __init__(self, answers: Answers, *, name: str = "scripted/model", price: Price | None = None) -> None:
+        self._answers, self._name, self._price = answers, name, price
+        self.requests: list[ChatRequest] = []
+        """All requests in the order they came."""
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def price(self) -> Price | None:
+        return self._price
+
+    async def complete(self, request: ChatRequest) -> ChatAnswer:
+        """The script's answer. Raises ModelError for a question that is not in it."""
+        self.requests.append(request)
+        question = question_of(request, self._name)
+        try:
+            replies = [reply(self._answers(question, sample)) for sample in range(question.n)]
+        except LookupError as error:
+            raise ModelError(f"{self._name}: {error}") from error
+        data = completion(question, replies)
+        tokens = data["usage"]
+        usage = Usage(input_tokens=tokens["prompt_tokens"], output_tokens=tokens["completion_tokens"])
+        usage = msgspec.structs.replace(usage, cost=at(usage, self._price) if self._price else None)
+        return ChatAnswer(choices=tuple(map(_choice, replies)), usage=usage, model=self._name, raw=json.dumps(data))
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def _choice(reply: Reply) -> Choice:
+    finish = "refusal" if reply.refusal else reply.finish
+    return Choice(text=reply.text or reply.refusal or "", finish=finish, token_ids=reply.token_ids, logprobs=reply.logprobs)
+
+
+class Status(msgspec.Struct, frozen=True):
+    """An error with an HTTP status; `retry_after` in seconds."""
+
+    code: int
+    message: str = "scripted failure"
+    retry_after: float | None = None
+    error_code: str | None = None
+    param: str | None = None
+
+
+class Reset(msgspec.Struct, frozen=True):
+    """The connection is dropped without an answer."""
+
+
+class Hang(msgspec.Struct, frozen=True):
+    """No answer ever comes."""
+
+
+class Malformed(msgspec.Struct, frozen=True):
+    """A body with status 200 that is no chat completion."""
+
+    body: str = '{"choices": [{'
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """The connection ends in the middle of the body."""
+
+
+class AtMost(msgspec.Struct, frozen=True):
+    """Fewer choices than were asked for; 0: none."""
+
+    choices: int
+
+
+Fault = Status | Reset | Hang | Malformed | Cut | AtMost
+Faults = Callable[[Question, int], Fault | None]
+"""The fault for a question that came so many times before, from 0, word for word with its seed; None: it is answered."""
+
+
+class ScriptedServer:
+    """Serves `POST /v1/chat/completions` on loopback for as long as its context lasts.
+
+    `async with ScriptedServer(answers) as server: ... server.base_url`. Leaving it, also by being cancelled, closes all connections
+    and leaves no task behind.
+    """
+
+    def __init__(self, answers: Answers, *, faults: Faults = lambda question, times: None) -> None:
+        self._answers, self._faults = answers, faults
+        self._came: Counter[tuple[str, int | None]] = Counter()
+        self._open: set[asyncio.Task[Any]] = set()
+        self._server: asyncio.Server | None = None
+        self.bodies: list[dict[str, Any]] = []
+        """The body of each request, in the order they came."""
+        self.headers: list[dict[str, str]] = []
+        """The headers of each, names in lower case."""
+        self.input_tokens = self.output_tokens = 0
+        """Tokens of all answers given."""
+
+    @property
+    def base_url(self) -> str:
+        """What a client's base_url has to be."""
+        assert self._server is not None, "the server runs inside its context only"
+        host, port = self._server.sockets[0].getsockname()[:2]
+        return f"http://{host}:{port}/v1"
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._server is not None
+        self._server.close()
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+        await self._server.wait_closed()
+        self._server = None
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        try:
+            while await self._exchange(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            writer.transport.abort()
+        finally:
+            writer.close()
+            self._open.discard(task)
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request and its answer; whether another may follow."""
+        first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        body = await reader.readexactly(int(headers.get("content-length") or 0))
+        method, path = first.split(" ")[:2]
+        if (method, path) != ("POST", "/v1/chat/completions"):
+            return await _send(writer, 404, _error(Status(404, f"no {method} {path} here")))
+        try:
+            data = json.loads(body)
+            asked = question(data)
+        except ValueError as error:
+            return await _send(writer, 400, _error(Status(400, str(error))))
+        self.bodies.append(data)
+        self.headers.append(headers)
+        times = self._came[asked.key, asked.seed]
+        self._came[asked.key, asked.seed] += 1
+        return await self._answer(writer, asked, self._faults(asked, times))
+
+    async def _answer(self, writer: asyncio.StreamWriter, asked: Question, fault: Fault | None) -> bool:
+        match fault:
+            case Status():
+                extra = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
+                return await _send(writer, fault.code, _error(fault), extra)
+            case Reset():
+                writer.transport.abort()
+                return False
+            case Hang():
+                await _forever()
+            case Malformed():
+                return await _send(writer, 200, fault.body)
+        try:
+            given = asked.n if not isinstance(fault, AtMost) else min(asked.n, fault.choices)
+            replies = [reply(self._answers(asked, i)) for i in range(given)]
+        except LookupError as error:
+            return await _send(writer, 400, _error(Status(400, str(error))))
+        data = completion(asked, replies)
+        self.input_tokens += data["usage"]["prompt_tokens"]
+        self.output_tokens += data["usage"]["completion_tokens"]
+        return await _send(writer, 200, json.dumps(data), cut=isinstance(fault, Cut))
+
+
+async def _forever() -> NoReturn:
+    await asyncio.get_running_loop().create_future()
+    raise AssertionError("a future that nobody sets")
+
+
+def _error(status: Status) -> str:
+    kind = "invalid_request_error" if status.code < 500 else "server_error"
+    return json.dumps({"error": {"message": status.message, "type": kind, "param": status.param, "code": status.error_code}})
+
+
+async def _send(writer: asyncio.StreamWriter, code: int, body: str, extra: dict[str, str] | None = None, *, cut: bool = False) -> bool:
+    payload = body.encode()
+    headers = {"Content-Type": "application/json", "Content-Length": str(len(payload)), **(extra or {})}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    writer.write(f"HTTP/1.1 {code} Scripted\r\n{head}\r\n".encode("latin-1") + (payload[: len(payload) // 2] if cut else payload))
+    await writer.drain()
+    return not cut

@@ -1,0 +1,73 @@
+"""The calls of models at a node: prompts as sent, answers as they came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from exact.errors import JournalError
+from exact.models.base import ChatAnswer
+from exact.report import data
+from exact.report.reading import Reading
+from exact.report.text import LABEL, Texts, one_line
+from exact.runs import events as ev
+
+
+def calls(reading: Reading, node: int, texts: Texts) -> tuple[data.Call, ...]:
+    """In order. What a missing blob held is a warning, and is left out."""
+    return tuple(_call(reading, called, texts) for called in reading.calls.get(node, ()))
+
+
+def _call(reading: Reading, called: ev.Called, texts: Texts) -> data.Call:
+    answers, raw = _answers(reading, called, texts)
+    s, u = called.sampling, called.usage
+    cached = f" ({u.cached_tokens:,} cached)" if u.cached_tokens else ""
+    money = "price unknown" if u.cost is None else f"${u.cost:.4f}"
+    return data.Call(
+        role=one_line(called.role, LABEL),
+        model=one_line(called.model, LABEL),
+        prompt=one_line(called.prompt, LABEL),
+        attempt=called.attempt,
+        sampling=f"n {s.n}, temperature {s.temperature:g}, top_p {s.top_p:g}, at most {s.max_tokens} tokens",
+        usage=f"{u.input_tokens:,} tokens in{cached}, {u.output_tokens:,} out, {money}",
+        seconds=called.seconds,
+        request=_request(reading, called, texts),
+        answers=answers,
+        raw=raw,
+    )
+
+
+def _blob(reading: Reading, name: str, kind: Any) -> Any:
+    """A blob's JSON as `kind`; None, with a warning, where it is missing or damaged."""
+    try:
+        return msgspec.json.decode(reading.blobs.get(name), type=kind)
+    except (JournalError, ValueError) as error:
+        reading.warnings.append(f"A model call cannot be shown: {error}")
+        return None
+
+
+class _Part(msgspec.Struct):
+    text: str = ""
+    image: str = ""
+
+
+class _Message(msgspec.Struct):
+    role: str
+    parts: tuple[_Part, ...]
+
+
+def _request(reading: Reading, called: ev.Called, texts: Texts) -> tuple[data.Said, ...]:
+    messages: tuple[_Message, ...] = _blob(reading, called.request, tuple[_Message, ...]) or ()
+    return tuple(data.Said(role=one_line(m.role, LABEL), text=texts.add(_written(m))) for m in messages)
+
+
+def _written(message: _Message) -> str:
+    return "\n".join(part.text or f"[picture {part.image[:12]}]" for part in message.parts)
+
+
+def _answers(reading: Reading, called: ev.Called, texts: Texts) -> tuple[tuple[data.Said, ...], int | None]:
+    answer: ChatAnswer | None = _blob(reading, called.answer, ChatAnswer)
+    if answer is None:
+        return (), None
+    return tuple(data.Said(role=one_line(choice.finish, LABEL), text=texts.add(choice.text)) for choice in answer.choices), texts.add(answer.raw)

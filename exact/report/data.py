@@ -1,0 +1,241 @@
+"""What a report shows, as plain data: the page's script reads it as JSON.
+
+All text in it is inert. A number that names a long text is its place in `Report.texts`; a picture is named by its blob. Values,
+priors and scores lie in [0, 1]; times are seconds since the attempt began; money is US dollars.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from exact.observation import Box
+
+Status = Literal["open", "terminal", "held", "no-op", "drifted", "refused", "failed", "exhausted", "unlike"]
+"""Of a state or an action. `held`: a write was held back. `exhausted`: every action was tried. `unlike`: the search had foreseen this
+state, and the committed step led to another one."""
+
+Ending = Literal["solved", "unsolved", "judged", "failed", "stopped", "unfinished"]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Base."""
+
+
+class Fact(Part, frozen=True, kw_only=True):
+    """One figure of the head."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+class Head(Part, frozen=True, kw_only=True):
+    """The attempt in plain words."""
+
+    task: str
+    instruction: str
+    agent: str
+    ending: Ending
+    headline: str
+    """`Solved`, `Judged 0.84`, ..."""
+    sentence: str
+    """By whom, and why it stopped."""
+    labels: tuple[str, ...] = ()
+    """What a reader must know before believing a number: `embedded agent, not a language model`, `oracle values`."""
+    facts: tuple[Fact, ...] = ()
+    setting: tuple[Fact, ...] = ()
+    """Who searched, proposed and judged, and with what."""
+    warnings: tuple[str, ...] = ()
+
+
+class Trace(Part, frozen=True, kw_only=True):
+    """Something done to the outside."""
+
+    kind: str
+    method: str
+    url: str
+    status: int
+    detail: str
+    write: bool
+    phase: Literal["committed", "speculative", "replayed"]
+    node: int
+    """The node it led to or was done at."""
+
+
+class Opinion(Part, frozen=True, kw_only=True):
+    """A judgement."""
+
+    value: float
+    disagreement: float
+    samples: tuple[float, ...] = ()
+    rationale: int | None = None
+
+
+class Choice(Part, frozen=True, kw_only=True):
+    """One proposed action of a state."""
+
+    action: str
+    words: str
+    prior: float
+    visits: int
+    value: float | None
+    rationale: int | None = None
+    child: int | None = None
+    status: Status = "open"
+    reason: str = ""
+    futile: bool = False
+    boxes: tuple[Box, ...] = ()
+    """Of the elements it names, in pixels of the state's picture."""
+
+
+class Route(Part, frozen=True, kw_only=True):
+    """How a speculative world was brought to a state."""
+
+    route: str
+    verdict: str
+    transitions: int = 0
+    resets: int = 0
+    reason: str = ""
+    seconds: float = 0.0
+
+
+class Lesson(Part, frozen=True, kw_only=True):
+    """A reflection with its provenance."""
+
+    kind: str
+    text: str
+    action: str
+    expected: str
+    real: str
+    surprise: float
+    source: str
+    """Task, site, run, node, author and outcome in one line."""
+    tainted: bool
+
+
+class Shown(Part, frozen=True, kw_only=True):
+    """Reflections recalled in a state."""
+
+    kind: str
+    memory: str
+    lessons: tuple[Lesson, ...]
+
+
+class Said(Part, frozen=True, kw_only=True):
+    """One turn of a prompt, or one answer."""
+
+    role: str
+    text: int | None = None
+
+
+class Call(Part, frozen=True, kw_only=True):
+    """One answered call of a model."""
+
+    role: str
+    model: str
+    prompt: str
+    attempt: int
+    sampling: str
+    usage: str
+    seconds: float
+    request: tuple[Said, ...] = ()
+    answers: tuple[Said, ...] = ()
+    raw: int | None = None
+
+
+class State(Part, frozen=True, kw_only=True):
+    """One node of the tree."""
+
+    id: int
+    parent: int | None
+    via: int
+    """Index of the choice at `parent` that leads here."""
+    depth: int
+    born: float
+    """When it was first reached."""
+    iteration: int
+    """After how many iterations that was."""
+    status: Status
+    reason: str = ""
+    committed: bool = False
+    """Whether the real world stood here."""
+    current: bool = False
+    """Whether it is the last of those."""
+    pending: bool = False
+    visits: int = 0
+    value: float | None = None
+    """V: the first judgement."""
+    mean: float | None = None
+    """Of all values backed up here and below."""
+    opinion: Opinion | None = None
+    title: str = ""
+    url: str = ""
+    observation: int | None = None
+    picture: str = ""
+    choices: tuple[Choice, ...] = ()
+    routes: tuple[Route, ...] = ()
+    traces: tuple[Trace, ...] = ()
+    shown: tuple[Shown, ...] = ()
+    calls: tuple[Call, ...] = ()
+    failures: tuple[str, ...] = ()
+    seconds: float | None = None
+    """How long the step that led here took."""
+
+
+class Alternative(Part, frozen=True, kw_only=True):
+    """How one action stood at a decision."""
+
+    words: str
+    prior: float
+    visits: int
+    value: float | None
+    chosen: bool = False
+
+
+class Step(Part, frozen=True, kw_only=True):
+    """One committed action."""
+
+    number: int
+    node: int
+    """The state it was taken in."""
+    child: int | None
+    """Where it led; None where it was refused or its end is not journalled."""
+    words: str
+    reason: str
+    stopped: str
+    value: float | None
+    """Q when it was decided."""
+    came: float | None
+    """V of what came."""
+    outcome: str
+    """In words."""
+    trouble: bool = False
+    alternatives: tuple[Alternative, ...] = ()
+
+
+class Picture(Part, frozen=True, kw_only=True):
+    """A screenshot."""
+
+    src: str
+    """A data: URL."""
+    width: int
+    height: int
+    """In pixels of the original, in which boxes are given."""
+
+
+class Report(Part, frozen=True, kw_only=True):
+    """One attempt at one task."""
+
+    head: Head
+    nodes: tuple[State, ...]
+    steps: tuple[Step, ...]
+    traces: tuple[Trace, ...]
+    """All writes that were sent and all that was blocked."""
+    trouble: tuple[tuple[int, str], ...]
+    """What broke or drifted: node and reason."""
+    lessons: tuple[Lesson, ...]
+    """Written in this attempt."""
+    texts: tuple[str, ...]
+    pictures: dict[str, Picture]

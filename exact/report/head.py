@@ -1,0 +1,137 @@
+"""The head of a report: what came out of an attempt, in plain words."""
+
+from __future__ import annotations
+
+from exact.config import Config
+from exact.report import data
+from exact.report.reading import Reading
+from exact.report.text import LINE, inert, one_line
+from exact.task import Task
+
+_JUDGES = {
+    "builtin": "the embedded value function (not a language model)",
+    "constant": "a constant value, which tells nothing",
+    "oracle": "an oracle, which knows the benchmark's verdict",
+}
+
+
+def head(reading: Reading, task: Task, *, oracle: bool = False) -> data.Head:
+    """What a reader should see first. `oracle`: the values came from the benchmark's own verdict."""
+    ending, headline, sentence = _ending(reading)
+    config = reading.config
+    return data.Head(
+        task=one_line(task.id),
+        instruction=inert(reading.state.instruction or task.instruction or "(the world has not told its goal)", 4 * LINE),
+        agent=one_line(config.name),
+        ending=ending,
+        headline=headline,
+        sentence=one_line(sentence, 4 * LINE),
+        labels=_labels(config, oracle or str(config.value.kind) == "oracle"),
+        facts=_facts(reading),
+        setting=_setting(reading),
+        warnings=tuple(dict.fromkeys(one_line(warning) for warning in reading.warnings)),
+    )
+
+
+def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
+    """How it ended, a headline for it, and by whom it was found."""
+    state = reading.state
+    why = f" No further action was committed: {state.ended.reason}." if state.ended else ""
+    if state.scored is not None:
+        score = state.scored.score
+        raw = "" if score.raw is None else f" (raw {score.raw:g})"
+        said = f"The benchmark's evaluator gave {score.value:.2f}{raw}{f': {score.reason}' if score.reason else ''}.{_own_view(reading)}{why}"
+        return ("solved", "Solved", said) if score.success else ("unsolved", "Not solved", said)
+    if state.finished is None:
+        return "unfinished", "Unfinished", f"The journal ends after {state.elapsed:.1f} s, before the attempt did.{why}"
+    reason = f" {state.finished.reason}." if state.finished.reason and not why else why
+    match state.finished.status:
+        case "judged":
+            value = f"{state.judged.evaluation.value:.2f}" if state.judged else "without a value"
+            return "judged", f"Judged {value}", f"By {judge(reading.config)}; no benchmark has scored it.{reason}"
+        case "failed":
+            return "failed", "Failed", f"The machinery broke, so there is no score.{reason}"
+    return "stopped", "Stopped", f"The attempt was stopped before its end, so there is no score.{reason}"
+
+
+def _own_view(reading: Reading) -> str:
+    judged = reading.state.judged
+    return f" The agent's own view was {judged.evaluation.value:.2f}." if judged else ""
+
+
+def judge(config: Config) -> str:
+    """Who gives values, in words."""
+    model = config.models.value or config.models.policy
+    return _JUDGES.get(config.value.kind, f"a language model ({model.model if model else 'unnamed'})")
+
+
+def _labels(config: Config, oracle: bool) -> tuple[str, ...]:
+    labels = []
+    if "builtin" in (config.policy.kind, config.value.kind):
+        labels.append("Embedded agent: not a language model")
+    if config.value.kind == "constant":
+        labels.append("Constant values: the search is blind")
+    if oracle:
+        labels.append("Oracle values: shows headroom, is no result")
+    return tuple(labels)
+
+
+def _facts(reading: Reading) -> tuple[data.Fact, ...]:
+    state, spent = reading.state, reading.state.budget.spent
+    usage = [called.usage for called in state.calls.values()]
+    tokens = f"{sum(u.input_tokens for u in usage):,} in, {sum(u.output_tokens for u in usage):,} out" if usage else ""
+    replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
+    calls = int(spent.get("calls", 0))
+    return (
+        data.Fact(label="Committed actions", value=_count(len(state.committed)), note=_limit(reading.config.limits.actions)),
+        data.Fact(label="States seen", value=_count(len(state.tree.nodes)), note=f"{state.tree.iterations} iterations"),
+        data.Fact(label="Transitions", value=_count(int(spent.get("transitions", 0))), note=f"{replayed} replayed" if replayed else ""),
+        data.Fact(label="Evaluations", value=_count(int(spent.get("evaluations", 0)))),
+        data.Fact(label="Model calls", value=_count(calls), note=tokens),
+        data.Fact(label="Money", value=_money(spent.get("money", 0.0), state.cost_known, calls)),
+        data.Fact(label="Time", value=duration(state.elapsed), note=f"resumed {reading.resumed}×" if reading.resumed else ""),
+        data.Fact(label="Drift", value=_count(state.drifted), note="states not reached again" if state.drifted else ""),
+        data.Fact(label="Failures", value=_count(state.failures), note="calls or worlds that broke" if state.failures else ""),
+    )
+
+
+def _setting(reading: Reading) -> tuple[data.Fact, ...]:
+    config, opened = reading.config, reading.state.opened
+    s = config.search
+    look = {
+        "mcts": f"Monte Carlo tree search (PUCT, c {s.c:g}): {s.iterations} iterations an action, {s.k} proposals a state, {s.depth} deep",
+        "greedy": f"one step ahead, {s.k} proposals a state",
+        "react": "ReAct: one proposal, no look-ahead",
+    }[s.algorithm]
+    policy = config.models.policy
+    proposer = {"builtin": "the embedded policy (not a language model)", "random": "at random"}.get(
+        config.policy.kind, f"a language model ({policy.model if policy else 'unnamed'})"
+    )
+    facts = [
+        data.Fact(label="Search", value=look),
+        data.Fact(label="Proposed by", value=one_line(proposer)),
+        data.Fact(label="Judged by", value=one_line(judge(config))),
+        data.Fact(label="Seed", value=str(opened.seed if opened else config.seed)),
+    ]
+    if opened is not None and opened.versions:
+        facts.append(data.Fact(label="Versions", value=one_line(", ".join(f"{name} {version}" for name, version in opened.versions.items()))))
+    return tuple(facts)
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _limit(limit: int | None) -> str:
+    return "" if limit is None else f"of at most {limit}"
+
+
+def _money(spent: float, known: bool, calls: int) -> str:
+    if not calls:
+        return "none"
+    return f"${spent:.4f}" if known else f"unknown (at least ${spent:.4f})"
+
+
+def duration(seconds: float) -> str:
+    """A time in words: `41.3 s`, `3 min 20 s`."""
+    return f"{seconds:.1f} s" if seconds < 90 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

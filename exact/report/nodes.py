@@ -1,0 +1,182 @@
+"""The nodes of a report's tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from exact.context import Evaluation, Reflection
+from exact.environments.base import Effect
+from exact.observation import Observation
+from exact.report import data
+from exact.report.calls import calls
+from exact.report.reading import Reading
+from exact.report.text import LABEL, LINE, Texts, in_words, inert, one_line
+from exact.runs import events as ev
+from exact.search.tree import Edge, Node
+
+_KINDS: dict[str, data.Status] = {
+    "no-op": "no-op", "drifted": "drifted", "action": "refused", "environment": "failed", "model": "failed", "exhausted": "exhausted",
+}  # fmt: skip
+"""What the first word of a reason for closing means."""
+
+
+def nodes(reading: Reading, texts: Texts) -> tuple[data.State, ...]:
+    """All nodes, in order of their ids."""
+    return tuple(_state(reading, node, texts) for node in reading.state.tree.nodes)
+
+
+def _state(reading: Reading, node: Node, texts: Texts) -> data.State:
+    seen, state = reading.seen(node), reading.state
+    status, reason = _status(node)
+    came = state.effects.get(node.id)
+    born, iteration = reading.born[node.id]
+    return data.State(
+        id=node.id,
+        parent=node.parent.id if node.parent else None,
+        via=node.via,
+        depth=node.depth,
+        born=born,
+        iteration=iteration,
+        status=status,
+        reason=reason,
+        committed=node.id in state.path,
+        current=node is state.tree.root,
+        pending=node.pending or (bool(node.in_flight) and node.evaluation is None),
+        visits=node.visits,
+        value=node.value,
+        mean=_mean(node),
+        opinion=opinion(node.evaluation, texts),
+        title=one_line(seen.title, LABEL) if seen else "",
+        url=one_line(seen.url) if seen else "",
+        observation=texts.add(seen.text) if seen else None,
+        picture=node.screenshot,
+        choices=tuple(_choice(edge, seen, texts) for edge in node.edges),
+        routes=tuple(_route(arrival) for arrival in reading.arrivals.get(node.id, ())),
+        traces=_traces(reading, node),
+        shown=tuple(_shown(recalled) for (id, _), recalled in state.recalled.items() if id == node.id),
+        calls=calls(reading, node.id, texts),
+        failures=tuple(one_line(f"{failed.what}: {failed.reason}") for failed in reading.failures.get(node.id, ())),
+        seconds=came.seconds if came else None,
+    )
+
+
+def _mean(node: Node) -> float | None:
+    """Mean of all that was backed up at a node and below."""
+    own = (node.value or 0.0) * node.backups
+    return (own + sum(edge.total for edge in node.edges)) / node.visits if node.visits else node.value
+
+
+def _status(node: Node) -> tuple[data.Status, str]:
+    """What a state is, and why nothing more is done in it."""
+    edge = node.edge
+    if edge is not None and edge.child is not node:
+        return "unlike", "the committed step led to another state than the search had seen"
+    if node.held:
+        return "held", "a write was held back, so what lies behind it is unknown"
+    if node.terminated:
+        return "terminal", "the episode ended: nothing after it is seen"
+    return closing(node.closed)
+
+
+def closing(reason: str) -> tuple[data.Status, str]:
+    """What a reason for closing means, and the rest of it."""
+    kind, _, rest = reason.partition(": ")
+    return _KINDS.get(kind, "failed") if reason else "open", one_line(rest or reason)
+
+
+def opinion(evaluation: Evaluation | None, texts: Texts) -> data.Opinion | None:
+    """A judgement, its rationale among the long texts."""
+    if evaluation is None:
+        return None
+    return data.Opinion(
+        value=evaluation.value,
+        disagreement=evaluation.disagreement,
+        samples=evaluation.samples,
+        rationale=texts.add(evaluation.rationale),
+    )
+
+
+def _choice(edge: Edge, seen: Observation | None, texts: Texts) -> data.Choice:
+    status, reason = closing(edge.closed)
+    named = [seen.element(id) for id in edge.action.elements] if seen else []
+    return data.Choice(
+        action=inert(edge.action.key, 4 * LINE),
+        words=in_words(edge.action, seen),
+        prior=edge.prior,
+        visits=edge.visits,
+        value=edge.value,
+        rationale=texts.add(edge.rationale),
+        child=edge.child.id if edge.child else None,
+        status=status,
+        reason=reason,
+        futile=edge.futile,
+        boxes=tuple(element.box for element in named if element is not None and element.box is not None),
+    )
+
+
+def _route(arrival: ev.Arrived) -> data.Route:
+    return data.Route(
+        route=arrival.route,
+        verdict=arrival.verdict,
+        transitions=arrival.transitions,
+        resets=arrival.resets,
+        reason=one_line(arrival.reason),
+        seconds=arrival.seconds,
+    )
+
+
+def _traces(reading: Reading, node: Node) -> tuple[data.Trace, ...]:
+    """What was done to the outside on the way to a node: by the search, at the commit, and by replays."""
+    state, found = reading.state, list[data.Trace]()
+    way = (node.parent.id, node.via) if node.parent else (-1, -1)
+    acted, came = state.acted.get(way), state.effects.get(node.id)
+    if acted is not None and reading.foreseen.get(way) == node.id:
+        found += traces(acted.effects, "speculative", node.id)
+    if isinstance(came, ev.Committed):
+        found += traces(came.effects, "committed", node.id)
+    if reading.reset is not None and node.parent is None:
+        found += traces(reading.reset.effects, "committed", node.id)
+    for arrival in reading.arrivals.get(node.id, ()):
+        found += traces(arrival.effects, "replayed", node.id)
+    return tuple(found)
+
+
+def traces(effects: Iterable[Effect], phase: str, node: int) -> list[data.Trace]:
+    """Effects in a report's form."""
+    return [
+        data.Trace(
+            kind=effect.kind,
+            method=one_line(effect.method, 20),
+            url=one_line(effect.url),
+            status=effect.status,
+            detail=one_line(effect.detail),
+            write=effect.is_write,
+            phase="committed" if phase == "committed" else "speculative" if phase == "speculative" else "replayed",
+            node=node,
+        )
+        for effect in effects
+    ]
+
+
+def _shown(recalled: ev.Recalled) -> data.Shown:
+    return data.Shown(
+        kind=recalled.kind, memory=one_line(recalled.memory, LABEL), lessons=tuple(lesson(each) for each in recalled.reflections)
+    )
+
+
+def lesson(reflection: Reflection) -> data.Lesson:
+    """A reflection, with where it comes from in one line."""
+    r = reflection
+    by = f"by {r.model}{f' ({r.prompt})' if r.prompt else ''}" if r.model else "by the embedded reflector"
+    outcome = "" if r.outcome is None else f"outcome {r.outcome:.2f} ({r.outcome_source})"
+    parts = [r.task and f"from {r.task}", r.site and f"on {r.site}", r.run and f"run {r.run}", r.node >= 0 and f"node {r.node}", by, outcome]
+    return data.Lesson(
+        kind=r.kind,
+        text=inert(r.text, 4 * LINE),
+        action=one_line(r.action_label or r.action, LABEL),
+        expected=one_line(r.expected),
+        real=one_line(r.real),
+        surprise=r.surprise,
+        source=one_line(", ".join(part for part in parts if part)),
+        tainted=r.tainted,
+    )

@@ -1,0 +1,52 @@
+"""Screenshots, small enough for a page: WebP (JPEG where Pillow has none), equal ones once."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable
+
+from PIL import Image, UnidentifiedImageError, features
+
+from exact.errors import JournalError
+from exact.report.data import Picture
+from exact.runs.store import Blobs
+
+_LADDER = ((1280, 78), (1280, 60), (960, 55), (720, 50), (480, 45), (320, 40), (200, 30))
+"""Longest side in pixels and quality, from the best down: the first that fits its share of the page is taken."""
+
+
+def pictures(names: Iterable[str], blobs: Blobs, total: int, warnings: list[str]) -> dict[str, Picture]:
+    """The pictures of these blobs, by name, in about `total` bytes of text; what is missing or no picture is a warning."""
+    unique = dict.fromkeys(name for name in names if name)
+    found = {}
+    for name in unique:
+        try:
+            found[name] = _picture(blobs.get(name), total * 3 // 4 // len(unique))
+        except (JournalError, UnidentifiedImageError, OSError) as error:
+            warnings.append(f"Screenshot {name[:12]} cannot be shown: {error}")
+    return found
+
+
+def _picture(data: bytes, limit: int) -> Picture:
+    with Image.open(io.BytesIO(data)) as image:
+        whole = image.convert("RGB")
+    kind, coded = "webp" if features.check("webp") else "jpeg", b""
+    for side, quality in _LADDER:
+        coded = _coded(whole, kind, side, quality)
+        if len(coded) <= limit:
+            break
+    src = f"data:image/{kind};base64,{base64.b64encode(coded).decode()}"
+    return Picture(src=src, width=whole.width, height=whole.height)
+
+
+def _coded(image: Image.Image, kind: str, side: int, quality: int) -> bytes:
+    if max(image.size) > side:
+        image = image.copy()
+        image.thumbnail((side, side))
+    file = io.BytesIO()
+    if kind == "webp":
+        image.save(file, "WEBP", quality=quality, method=2)
+    else:
+        image.save(file, "JPEG", quality=quality, optimize=True)
+    return file.getvalue()

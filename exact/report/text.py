@@ -1,0 +1,86 @@
+"""Text from pages and models on its way into a report: made visible, made short, kept once."""
+
+from __future__ import annotations
+
+import re
+
+from exact.action import Action
+from exact.observation import Observation
+
+LABEL = 140
+"""Characters of an action in words."""
+LINE = 600
+"""Characters of a reason, a URL or a title."""
+
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_REFERENCE = re.compile(r'"(?:[^"\\]|\\.)*"|\[([\w:.-]+)\]')
+_ESCAPED = re.compile(r'[<>&"\\\n\t]')
+
+
+def inert(text: str, limit: int | None = None) -> str:
+    """Text in which nothing acts unseen: control characters and direction marks are written out; cut at `limit` characters."""
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 1].rstrip() + "…"
+    return _UNSEEN.sub(lambda match: _written(match[0]), text.replace("\r\n", "\n"))
+
+
+def _written(character: str) -> str:
+    code = ord(character)
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else f"\\u{code:04x}"
+
+
+def one_line(text: str, limit: int = LINE) -> str:
+    """Inert text without line breaks."""
+    return inert(" ".join(text[: 4 * limit].split()), limit)
+
+
+def in_words(action: Action | str, seen: Observation | None, limit: int = LABEL) -> str:
+    """An action with each element's role and name beside its id: `click [3] button "Ok"`. `seen`: where it is taken."""
+
+    def named(match: re.Match[str]) -> str:
+        element = seen.element(match[1]) if match[1] and seen else None
+        if element is None:
+            return match[0]
+        name = one_line(element.name, 40)
+        return f'{match[0]} {element.role} "{name}"' if name else f"{match[0]} {element.role}"
+
+    return one_line(_REFERENCE.sub(named, str(action)), limit)
+
+
+class Texts:
+    """Long texts, each kept once and named by a number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def add(self, text: str) -> int | None:
+        """The number of a text; None for an empty one."""
+        return self._numbers.setdefault(text, len(self._numbers)) if text else None
+
+    def within(self, total: int) -> tuple[str, ...]:
+        """All texts in order of their numbers, inert, the longest cut so that together they take about `total` bytes of JSON."""
+        weights = [_weight(text) for text in self._numbers]
+        cap = share(weights, total)
+        return tuple(_cut(text, cap, weight) for text, weight in zip(self._numbers, weights, strict=True))
+
+
+def share(sizes: list[int], total: int) -> int:
+    """The cap under which the sizes, each cut to it, sum to at most `total`; what small ones leave over, large ones get."""
+    left = total
+    for place, size in enumerate(sorted(sizes)):
+        fair = left // (len(sizes) - place)
+        if size > fair:
+            return fair
+        left -= size
+    return max(sizes, default=0)
+
+
+def _weight(text: str) -> int:
+    return len(text.encode()) + 5 * len(_ESCAPED.findall(text)) + 5 * len(_UNSEEN.findall(text))
+
+
+def _cut(text: str, cap: int, weight: int) -> str:
+    if weight <= cap:
+        return inert(text)
+    kept = len(text) * cap // weight
+    return inert(text[:kept]) + f"\n… {len(text) - kept:,} more characters are in the run's folder"

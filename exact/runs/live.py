@@ -1,0 +1,105 @@
+"""The live world of an attempt: nothing but committed actions ever happens in it."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import Any
+
+from exact.action import ActionSpace
+from exact.environments.base import Effect, Environment, Transition, Worlds
+from exact.errors import ActionError, EnvironmentError_, UncertainCommit
+from exact.observation import Observation
+from exact.runs import events as ev
+from exact.runs.fold import State
+from exact.runs.journal import Journal
+from exact.runs.store import Blobs
+from exact.task import Outcome, Score, Task
+
+
+class Live:
+    """Opened when first needed; after a crash built again by the committed actions, where that repeats no write."""
+
+    def __init__(self, worlds: Worlds, task: Task, state: State, journal: Journal, blobs: Blobs) -> None:
+        self._worlds, self._task, self._state, self._journal, self._blobs = worlds, task, state, journal, blobs
+        self._stack = AsyncExitStack()
+        self._world: Environment | None = None
+
+    async def open(self) -> Environment:
+        """The world, standing at the present root. Raises EnvironmentError_."""
+        if self._world is None:
+            world = await self._stack.enter_async_context(self._worlds.open(speculative=False))
+            if self._state.started:
+                await self._rebuild(world)
+            else:
+                await self._begin(world)
+            self._world = world
+        return self._world
+
+    async def actions(self) -> ActionSpace:
+        """The grammar of the world's actions."""
+        return (await self.open()).actions
+
+    async def close(self) -> None:
+        """Let the world go."""
+        self._world = None
+        await self._stack.aclose()
+
+    async def commit(self, decided: ev.Decided) -> None:
+        """Take a decided action and journal what came. Raises EnvironmentError_; UncertainCommit where it may have happened."""
+        world = await self.open()
+        root, index, began = self._state.tree.root, decided.decision.edges[0], self._journal.now
+        seen: dict[str, Any] = {}
+        refused = ""
+        try:
+            seen = seen_in(await world.step(root.edges[index].action), self._blobs)
+        except ActionError as error:
+            refused = str(error)
+        except EnvironmentError_ as error:
+            await self.close()
+            if not world.capabilities.sealed:
+                raise UncertainCommit(f"the world broke while {decided.action} was under way: {error}") from error
+            raise
+        foreseen = root.edges[index].child
+        agrees = None if refused or foreseen is None or foreseen.held else foreseen.fingerprint == seen.get("fingerprint", "")
+        seconds = round(self._journal.now - began, 6)
+        self._record(
+            ev.Committed(step=decided.step, edge=index, action=decided.action, refused=refused, agrees=agrees, seconds=seconds, **seen)
+        )
+
+    async def evaluate(self, outcome: Outcome) -> Score | None:
+        """The benchmark's verdict; None where the world has no evaluator."""
+        world = await self.open()
+        return await world.evaluate(outcome) if world.capabilities.evaluates else None
+
+    async def _begin(self, world: Environment) -> None:
+        observation = await world.reset(self._task)
+        blob, screenshot = self._blobs.put_observation(observation)
+        instruction = self._task.instruction or observation.instruction
+        self._record(ev.Reset(instruction=instruction, fingerprint=observation.fingerprint, observation=blob, screenshot=screenshot))
+
+    async def _rebuild(self, world: Environment) -> None:
+        if self._state.wrote and not world.capabilities.sealed:
+            raise EnvironmentError_(
+                "the live world is gone, and its committed actions wrote outside: they are not sent twice; start a new run"
+            )
+        observation: Observation | None = await world.reset(self._task)
+        done, effects = [step for step in self._state.committed if not step.refused], list[Effect]()
+        for step in done:
+            transition = await world.step(world.actions.parse(step.action))
+            effects.extend(transition.effects)
+            observation = transition.observation
+        self._record(ev.Rebuilt(transitions=len(done), effects=tuple(effects)))
+        if (observation.fingerprint if observation else "") != self._state.tree.root.fingerprint:
+            raise EnvironmentError_(f"{self._task.id}: the committed actions lead to another state than before: start a new run")
+
+    def _record(self, event: ev.AnyEvent) -> None:
+        self._state.apply(self._journal.write(event))
+
+
+def seen_in(transition: Transition, blobs: Blobs) -> dict[str, Any]:
+    """The fields of an event that say what a step led to, its observation stored."""
+    seen: dict[str, Any] = {"terminated": transition.terminated, "effects": transition.effects}
+    if transition.observation is not None:
+        blob, screenshot = blobs.put_observation(transition.observation)
+        seen |= {"fingerprint": transition.observation.fingerprint, "observation": blob, "screenshot": screenshot}
+    return seen

@@ -1,0 +1,216 @@
+"""Many tasks, one agent: opens what they share, attempts one after the other, and writes results.jsonl."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from exact.agents.agent import Agent, build, model_for, roles
+from exact.config import Config, dump, load
+from exact.environments.base import Worlds
+from exact.errors import EnvironmentError_, InfrastructureError, UsageError
+from exact.models.base import ChatModel
+from exact.reflection.base import Memory
+from exact.runs import events as ev
+from exact.runs.driver import Attempt
+from exact.runs.fold import State, fold
+from exact.runs.journal import Journal, read
+from exact.runs.ledger import Ledger
+from exact.runs.store import Line, Manifest, RunFolder, write_whole
+from exact.search.export import to_json
+from exact.task import Task
+
+OpenWorlds = Callable[[Task], AbstractAsyncContextManager[Worlds]]
+"""How the worlds of a task are opened; tasks of one suite give the same `key`."""
+Watch = Callable[[Task, State, ev.AnyEvent], None]
+"""Called with each event of an attempt."""
+
+
+@dataclass(kw_only=True)
+class Runner:
+    """One run: a folder, a configuration, and how to open worlds."""
+
+    folder: RunFolder
+    config: Config
+    open_worlds: OpenWorlds
+    build_agent: Callable[[Config, Callable[[str], ChatModel]], Agent] = build
+    watch: Watch | None = None
+    finished: Callable[[Task, Line], None] | None = None
+    repeat_uncertain: bool = False
+    worlds_tries: int = 2
+    """How often a task is gone on with in new worlds after its worlds broke."""
+
+    async def run(self) -> list[Line]:
+        """Attempt every task that has no result yet, failed ones again; the results in order. Raises UsageError, JournalError, UncertainCommit."""
+        done = {line.task: line for line in self.folder.results() if line.status != "failed"}
+        with self._memory() as memory:
+            async with AsyncExitStack() as stack:
+                models = await self._models(stack)
+                for task in self.folder.manifest.tasks:
+                    if task.id not in done:
+                        done[task.id] = await self._task(task, models, memory)
+                        self.folder.add_result(done[task.id])
+                        if self.finished:
+                            self.finished(task, done[task.id])
+        return [done[task.id] for task in self.folder.manifest.tasks]
+
+    async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None) -> Line:
+        """Attempt one task, in new worlds if they break; an infrastructure failure becomes a line that says so."""
+        for tries_left in reversed(range(self.worlds_tries)):
+            try:
+                async with self.open_worlds(task) as worlds:
+                    return await self._attempt(task, worlds, models, memory)
+            except EnvironmentError_ as error:
+                if not tries_left:
+                    return self._failed(task, error)
+            except InfrastructureError as error:
+                return self._failed(task, error)
+        raise AssertionError("unreachable")
+
+    async def _attempt(self, task: Task, worlds: Worlds, models: dict[str, ChatModel], memory: Memory | None) -> Line:
+        folder = self.folder.task_folder(task)
+        with self._journal(folder / "journal.jsonl") as journal:
+            state = fold(self.config, read(journal.path))
+            journal.since(journal.clock() - state.elapsed)
+            if self.watch:
+                watch = self.watch
+                journal.listen(lambda event: watch(task, state, event))
+
+            def record(event: ev.AnyEvent) -> None:
+                state.apply(journal.write(event))
+
+            if state.opened is None:
+                record(self._opened(task, memory))
+            else:
+                record(ev.Resumed(versions=versions()))
+            wrapped = {
+                role: Ledger(model, state.calls, state.budget, self.folder.blobs, record, lambda: journal.now)
+                for role, model in models.items()
+            }
+            agent = self.build_agent(self.config, wrapped.__getitem__)
+            attempt = Attempt(
+                task=task, config=self.config, agent=agent, worlds=worlds, state=state, journal=journal, blobs=self.folder.blobs,
+                memory=memory, repeat_uncertain=self.repeat_uncertain,
+            )  # fmt: skip
+            await attempt.run()
+            write_whole(folder / "tree.json", to_json(state.tree))
+            return line_of(task, self.config, state, oracle=agent.oracle)
+
+    def _failed(self, task: Task, error: InfrastructureError) -> Line:
+        """The line of an attempt that the infrastructure ended; its journal says so too and can be gone on with."""
+        folder = self.folder.task_folder(task)
+        with self._journal(folder / "journal.jsonl") as journal:
+            state = fold(self.config, read(journal.path))
+            journal.since(journal.clock() - state.elapsed)
+            state.apply(journal.write(ev.Finished(status="failed", reason=str(error))))
+            return line_of(task, self.config, state)
+
+    def _opened(self, task: Task, memory: Memory | None) -> ev.Opened:
+        digest = hashlib.sha256(dump(self.config).encode()).hexdigest()
+        return ev.Opened(
+            schema=ev.SCHEMA, task=task, seed=self.config.seed, config=digest, versions=versions(), memory=memory.version if memory else ""
+        )
+
+    async def _models(self, stack: AsyncExitStack) -> dict[str, ChatModel]:
+        models: dict[str, ChatModel] = {}
+        for role, model in open_models(self.config).items():
+            stack.push_async_callback(model.close)
+            models[role] = model
+        return models
+
+    @contextmanager
+    def _memory(self) -> Iterator[Memory | None]:
+        if self.config.reflection.kind == "none":
+            yield None
+            return
+        from exact.reflection.memory import SQLiteMemory
+
+        memory = SQLiteMemory(Path(self.config.reflection.memory or self.folder.path / "memory.sqlite"))
+        try:
+            yield memory
+        finally:
+            memory.close()
+
+    @contextmanager
+    def _journal(self, path: Path) -> Iterator[Journal]:
+        journal = Journal(path)
+        try:
+            yield journal
+        finally:
+            journal.close()
+
+
+def open_models(config: Config) -> dict[str, ChatModel]:
+    """A chat model for each role that needs one. Raises UsageError where a money cap could not be kept."""
+    found: dict[str, ChatModel] = {}
+    for role in roles(config):
+        from exact.models.openai import OpenAIModel
+
+        model = OpenAIModel(model_for(config, role))
+        if config.limits.money is not None and model.price is None:
+            raise UsageError(
+                f"limits.money is {config.limits.money:g}, but the price of {model.name} is unknown: "
+                f"add models.{role}.price.input and .output, or set limits.money to null"
+            )
+        found[role] = model
+    return found
+
+
+def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bool = True) -> RunFolder:
+    """A new run folder for some tasks."""
+    manifest = Manifest(tasks=tasks, agent=config.name, benchmark=benchmark, versions=versions())
+    return RunFolder.create(path, manifest, dump(config))
+
+
+def reopen(path: Path) -> tuple[RunFolder, Config]:
+    """A run to go on with, and its configuration."""
+    folder = RunFolder.open(path)
+    return folder, load(folder.path / "config.yaml")
+
+
+def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -> Line:
+    """The results line of an attempt's state."""
+    spent = state.budget.spent
+    finished = state.finished or ev.Finished(status="stopped", reason="interrupted")
+    judged = state.judged.evaluation.value if state.judged else None
+    return Line(
+        task=task.id,
+        seed=config.seed,
+        agent=config.name,
+        status=finished.status,
+        score=state.scored.score.value if state.scored and finished.status == "scored" else None,
+        value=judged,
+        reason=finished.reason,
+        actions=int(spent.get("actions", 0)),
+        transitions=int(spent.get("transitions", 0)),
+        evaluations=int(spent.get("evaluations", 0)),
+        calls=int(spent.get("calls", 0)),
+        tokens=int(spent.get("tokens", 0)),
+        cost=spent.get("money", 0.0) if state.cost_known else None,
+        drifted=state.drifted,
+        failures=state.failures,
+        seconds=round(state.elapsed, 3),
+        oracle=oracle,
+    )
+
+
+def versions() -> dict[str, str]:
+    """What made a journal."""
+    found = {"exact": version("exact-agent"), "python": platform.python_version(), "system": platform.system()}
+    if commit := _commit(Path(__file__).resolve().parents[2] / ".git"):
+        found["commit"] = commit
+    return found
+
+
+def _commit(git: Path) -> str:
+    """The checked-out commit of a source tree; empty where there is none."""
+    try:
+        head = (git / "HEAD").read_text().strip()
+        return (git / head.removeprefix("ref: ")).read_text().strip() if head.startswith("ref: ") else head
+    except OSError:
+        return ""

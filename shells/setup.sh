@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Makes .venv, installs exact into it, and finds a browser. Run it as often as you like: what is there is kept.
+# Usage: shells/setup.sh [--no-test]        --no-test leaves out what only the tests need
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() {
+  printf 'setup: %s\n' "$*" >&2
+  exit 1
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+
+wanted="test"
+case "${1-}" in
+  "") ;;
+  --no-test) wanted="run" ;;
+  *) echo "usage: shells/setup.sh [--no-test]" >&2 && exit 2 ;;
+esac
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+can_apt() { has apt-get && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; }
+apt_install() { # one package; with the lists of packages brought up to date if that is what it takes
+  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1")
+  as_root "${install[@]}" >/dev/null 2>&1 || { as_root apt-get update -qq && as_root "${install[@]}"; } >/dev/null 2>&1
+}
+
+modern() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+find_python() { # prints the first Python that is new enough
+  local name
+  for name in python3 python3.13 python3.12 python3.11 python3.14 python; do
+    if has "$name" && modern "$name"; then command -v "$name" && return; fi
+  done
+  return 1
+}
+
+make_venv() {
+  local python version
+  if python=$(find_python); then
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  elif has uv; then
+    python='>=3.11' version='from uv'
+  else
+    fail "Python 3.11 or newer is needed and none is on PATH: install it (Debian: apt-get install python3 python3-venv), then run this again"
+  fi
+  say "making .venv (Python $version)"
+  if has uv; then
+    uv venv --quiet --clear --python "$python" .venv || fail "uv could not make .venv: see its message above"
+    return
+  fi
+  if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    say "installing python$version-venv"
+    { can_apt && apt_install "python$version-venv"; } ||
+      fail "$python has no venv module: sudo apt-get install python$version-venv (or install uv), then run this again"
+  fi
+  "$python" -m venv --clear .venv || fail "$python could not make .venv: see its message above"
+}
+
+pip_in_venv() { # arguments of `pip install`
+  local quiet=(-qq)
+  if has uv; then
+    uv pip install --compile-bytecode --python .venv/bin/python "$@"
+  else
+    [ -t 1 ] && quiet=()
+    .venv/bin/python -m pip install --disable-pip-version-check ${quiet[@]+"${quiet[@]}"} "$@"
+  fi
+}
+
+# What .venv must hold: this checkout's place (a virtual environment cannot be moved), its locks and its settings.
+state() { cat - "constraints/$1.txt" pyproject.toml <<<"$root" | cksum; }
+up_to_date() { # a .venv for the tests serves for runs too
+  local kind
+  for kind in "$wanted" test; do
+    if [ "$(cat ".venv/.exact-$kind" 2>/dev/null)" = "$(state "$kind")" ]; then return 0; fi
+  done
+  return 1
+}
+usable() { # made here, its Python works, and it can be installed into
+  [ -x .venv/bin/python ] && modern .venv/bin/python &&
+    { [ ! -e .venv/.exact-root ] || [ "$(cat .venv/.exact-root)" = "$root" ]; } &&
+    { has uv || .venv/bin/python -m pip --version >/dev/null 2>&1; }
+}
+
+if modern .venv/bin/python && up_to_date; then
+  say "the package is installed (.venv)"
+else
+  usable || make_venv
+  printf '%s\n' "$root" >.venv/.exact-root
+  say "installing the dependencies (constraints/$wanted.txt): a minute or so"
+  pip_in_venv --require-hashes -r "constraints/$wanted.txt" ||
+    fail "the dependencies could not be installed: see the message above, check the network, and run this again"
+  say "installing exact"
+  pip_in_venv --no-deps --no-build-isolation -e . || fail "exact could not be installed: see the message above"
+  state "$wanted" >".venv/.exact-$wanted"
+fi
+
+browser() { # prints the browser's path, as exact itself will find it
+  .venv/bin/python -c 'from exact.environments.browser.find import find_browser; print(find_browser())' 2>/dev/null
+}
+get_browser() {
+  local package
+  [ -z "${EXACT_BROWSER-}" ] || fail "EXACT_BROWSER=$EXACT_BROWSER is no browser that runs: correct it or unset it"
+  if can_apt; then
+    for package in chromium-headless-shell chromium; do
+      say "installing $package with apt-get: a minute or so"
+      if apt_install "$package" && browser >/dev/null; then return; fi
+    done
+  fi
+  say "installing Chromium with Playwright: a minute or so"
+  .venv/bin/python -m playwright install chromium || true
+  browser >/dev/null ||
+    fail "no browser: install Chromium (Debian: sudo apt-get install chromium-headless-shell) or set EXACT_BROWSER to one, then run this again"
+}
+browser >/dev/null || get_browser
+say "browser: $(browser)"
+say "ready"

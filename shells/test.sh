@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Set-up, then lint, types, floors and tests: what CI runs. Arguments go to pytest: shells/test.sh tests/search -x
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+bash shells/setup.sh
+step() {
+  echo "test: $1"
+  shift
+  "$@"
+}
+step "ruff check" .venv/bin/python -m ruff check .
+step "ruff format" .venv/bin/python -m ruff format --check .
+step "types (mypy)" .venv/bin/python -m mypy
+step "floors (import-linter)" .venv/bin/lint-imports --no-logo
+# Tests that must not run beside each other share an xdist_group.
+step "tests" .venv/bin/pytest -n 2 --dist loadgroup "$@"

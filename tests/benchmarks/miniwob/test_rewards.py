@@ -1,0 +1,93 @@
+"""No reward reaches the search."""
+
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+import pytest
+
+from exact.benchmarks.miniwob import MiniWob
+from exact.benchmarks.miniwob import suite as suite_module
+from exact.benchmarks.miniwob.names import BROWSERGYM
+from exact.environments.base import Environment, Worlds
+
+LEAK = re.compile(r"reward|last 10 average|time left|episodes done|\bSTART\b|WOB_", re.I)
+"""What the page writes on its display, its cover and its console."""
+
+
+def leaks(walk) -> list[str]:
+    """Every place of an episode in which something of the reward's display is told."""
+    told = [msgspec.json.encode(observation).decode() for observation in walk.observations]
+    told += [msgspec.json.encode((t.info, t.effects)).decode() for _, t in walk.steps]
+    return [match[0] for text in told for match in LEAK.finditer(text)]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+async def test_no_observation_of_any_task_tells_of_rewards(seed: int, world: Environment, suite: MiniWob, walk) -> None:
+    ended = 0
+    for name in BROWSERGYM:
+        episode = await walk(world, suite.task(f"miniwob/{name}?seed={seed}"))
+        assert not leaks(episode), name
+        assert episode.start.instruction, name
+        ended += bool(episode.steps and episode.steps[-1][1].terminated)
+    assert ended > 20, "too few episodes ended for this to show anything"
+
+
+async def test_without_hiding_every_observation_tells_of_rewards(
+    monkeypatch: pytest.MonkeyPatch, suite: MiniWob, walk, open_world: Callable[[MiniWob], AbstractAsyncContextManager[Environment]]
+) -> None:
+    monkeypatch.setattr(suite_module, "HIDDEN", ())
+    async with open_world(suite) as world:
+        episode = await walk(world, suite.task("miniwob/click-checkboxes"))
+    assert {"Last reward", "Time left"} <= set(re.findall("Last reward|Time left", episode.start.text))
+    assert len(leaks(episode)) > len(episode.observations)
+
+
+async def test_flipped_rewards_change_nothing_before_evaluation(suite: MiniWob, flipped: MiniWob, walk, open_world) -> None:
+    tasks = [
+        f"miniwob/{name}?seed=1" for name in ("click-test", "click-test-2", "click-dialog", "focus-text", "click-button", "click-option")
+    ]
+    seen = []
+    for variant in (suite, flipped):
+        async with open_world(variant) as world:
+            walks = [(await walk(world, variant.task(id)), await world.evaluate(suite_module.Outcome(actions=()))) for id in tasks]
+            seen.append(walks)
+    plain, turned = ([walk for walk, _ in walks] for walks in seen)
+    assert plain == turned
+    raws = [[score.raw for _, score in walks] for walks in seen]
+    assert raws[0] == [raw if raw is None else -raw for raw in raws[1]] and {1.0, -1.0} <= set(raws[0])
+    assert [score.success for _, score in seen[0]] != [score.success for _, score in seen[1]]
+
+
+async def test_the_console_tells_nothing(world: Environment, suite: MiniWob) -> None:
+    """The page logs its raw reward: the world's page must stay silent."""
+    start = await world.reset(suite.task("miniwob/click-test"))
+    button = next(e for e in start.elements if e.role == "button")
+    heard: list[str] = []
+    page = world.page  # type: ignore[attr-defined]
+    page.on("console", lambda message: heard.append(message.text))
+    await world.step(world.actions.parse(f"click [{button.id}]"))
+    await page.evaluate("console.log('reward: 1')")
+    assert heard == []
+
+
+async def test_nothing_listens_after_the_worlds_have_ended(monkeypatch: pytest.MonkeyPatch, suite: MiniWob, open_world) -> None:
+    import asyncio
+    from contextlib import asynccontextmanager
+
+    addresses = []
+    serve = suite_module.serve
+
+    @asynccontextmanager
+    async def noted(*args):
+        async with serve(*args) as address:
+            addresses.append(address)
+            yield address
+
+    monkeypatch.setattr(suite_module, "serve", noted)
+    async with open_world(suite) as world:
+        await world.reset(suite.task("miniwob/click-test"))
+    host, _, port = addresses[0].partition(":")
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(host, int(port))

@@ -1,0 +1,42 @@
+import pytest
+
+from exact.config import ModelConfig, PriceConfig
+from exact.models.base import Price, Usage
+from exact.models.price import at, cost, price
+
+USAGE = Usage(input_tokens=1000, cached_tokens=400, output_tokens=100)
+
+
+def test_cached_tokens_have_their_own_price():
+    assert at(USAGE, Price(input=10.0, output=20.0, cached=1.0)) == pytest.approx((600 * 10 + 400 * 1 + 100 * 20) / 1e6)
+
+
+def test_cached_tokens_without_a_price_cost_what_others_do():
+    assert at(USAGE, Price(input=10.0, output=20.0)) == pytest.approx((1000 * 10 + 100 * 20) / 1e6)
+
+
+def test_a_listed_model_has_a_price_and_the_same_cost():
+    config = ModelConfig(model="gpt-4o")
+    listed = price(config)
+    assert listed and listed.cached and listed.input < listed.output
+    assert cost(USAGE, config) == pytest.approx(at(USAGE, listed))
+
+
+@pytest.mark.parametrize("config", [ModelConfig(model="no-such-model"), ModelConfig(model="gpt-4o", base_url="http://127.0.0.1:8000/v1")])
+def test_an_unknown_price_is_none_and_so_is_the_cost(config):
+    assert price(config) is None and cost(USAGE, config) is None
+
+
+def test_the_configured_price_goes_first():
+    config = ModelConfig(model="gpt-4o", price=PriceConfig(input=1.0, output=1.0))
+    assert price(config) == Price(input=1.0, output=1.0) and cost(USAGE, config) == pytest.approx(1100 / 1e6)
+
+
+def test_a_cap_reckons_with_the_dearest_step_of_a_price():
+    stepped = price(ModelConfig(model="gemini-1.5-pro", base_url="https://generativelanguage.googleapis.com"))
+    small = cost(Usage(input_tokens=1000), ModelConfig(model="gemini-1.5-pro", base_url="https://generativelanguage.googleapis.com"))
+    assert stepped and small and stepped.input * 1000 / 1e6 > small
+
+
+def test_a_call_without_reported_tokens_has_no_known_cost():
+    assert cost(Usage(), ModelConfig(model="gpt-4o")) is None

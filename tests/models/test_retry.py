@@ -1,0 +1,41 @@
+import time
+from email.utils import formatdate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exact.models.retry import FIRST_WAIT, LONGEST_WAIT, Trouble, named_wait, retried
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"), [({"retry-after": "2"}, 2), ({"retry-after-ms": "150", "retry-after": "9"}, 0.15), ({}, None)]
+)
+def test_the_wait_is_read_in_each_of_its_forms(headers, seconds):
+    assert named_wait(headers) == (pytest.approx(seconds) if seconds else None)
+
+
+def test_a_date_to_come_back_at_is_seconds_from_now():
+    wait = named_wait({"retry-after": formatdate(time.time() + 100, usegmt=True)})
+    assert wait and 90 < wait <= 100
+
+
+@given(st.text())
+def test_a_wait_that_makes_no_sense_is_none(text):
+    wait = named_wait({"retry-after": text})
+    assert wait is None or 0 <= wait < float("inf")
+
+
+async def test_waits_grow_to_the_longest_and_no_further():
+    waits: list[float] = []
+
+    async def attempt() -> str:
+        if len(waits) < 8:
+            raise Trouble("busy", "come back", again=True)
+        return "done"
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    assert await retried(attempt, retries=8, deadline=float("inf"), sleep=sleep) == "done"
+    assert waits[0] <= FIRST_WAIT and all(LONGEST_WAIT / 2 <= wait <= LONGEST_WAIT for wait in waits[5:])

@@ -1,0 +1,74 @@
+"""The wheel and the sdist, built as a user's pip would build them."""
+
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LINKS = {"agents", "prompts", "reflection", "search"}
+
+pytestmark = pytest.mark.xdist_group("packaging")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the sdist."""
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", str(folder)], cwd=ROOT, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The scripts' folder of a fresh virtual environment with the wheel in it; its dependencies are this environment's."""
+    home = tmp_path_factory.mktemp("a fresh place") / "venv"
+    venv.create(home, with_pip=False)
+    python = home / "bin" / "python"
+    (wheel,) = built.glob("*.whl")
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-index", "--no-deps", str(wheel)]
+    subprocess.run(command, check=True, capture_output=True)
+    (site,) = home.glob("lib/python*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    yield home / "bin"
+
+
+def test_the_wheel_holds_the_package_only(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"exact"}
+
+
+def test_the_wheel_holds_the_files_that_are_not_code(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    data = [path for path in (ROOT / "exact").rglob("*.*") if path.suffix not in (".py", ".pyc") and path.is_file()]
+    assert [path for path in data if str(path.relative_to(ROOT)) not in names] == []
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_the_sdist_leaves_the_links_out(built: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        tops = {name.split("/")[1] for name in archive.getnames() if "/" in name}
+    assert "exact" in tops
+    assert not tops & LINKS
+
+
+def test_the_installed_wheel_is_imported_from_its_own_place(installed: Path, tmp_path: Path) -> None:
+    code = "import exact; print(exact.__file__, exact.Task.__name__)"
+    done = subprocess.run([installed / "python", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.startswith(str(installed.parent)), done.stderr
+    assert done.stdout.endswith(" Task\n")
+
+
+def test_the_installed_command_shows_its_help(installed: Path, tmp_path: Path) -> None:
+    done = subprocess.run([installed / "exact", "--help"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "doctor" in done.stdout

@@ -1,0 +1,84 @@
+"""The shell scripts, their configurations and the lock files."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from exact.config import load
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = [*sorted((ROOT / "shells").glob("*.sh")), ROOT / ".ci" / "run"]
+CONFIGS = sorted((ROOT / "shells" / "configs").glob("*.yaml"))
+LOCKS = sorted((ROOT / "constraints").glob("*.txt"))
+
+each_script = pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+each_config = pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+each_lock = pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
+
+
+@each_script
+def test_a_script_is_executable_and_stops_at_the_first_error(script: Path) -> None:
+    assert script.stat().st_mode & 0o111
+    assert "\nset -euo pipefail\n" in script.read_text()
+
+
+@each_script
+def test_a_script_is_well_formed(script: Path) -> None:
+    subprocess.run(["bash", "-n", script], check=True)
+
+
+@each_script
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
+def test_shellcheck_finds_nothing(script: Path) -> None:
+    done = subprocess.run(["shellcheck", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@each_config
+def test_a_configuration_is_valid_and_bears_its_files_name(path: Path) -> None:
+    assert load(path).name == path.stem
+
+
+@each_config
+def test_a_configuration_caps_money_calls_and_actions(path: Path) -> None:
+    limits = load(path).limits
+    assert None not in (limits.money, limits.calls, limits.actions)
+
+
+@each_config
+def test_a_configuration_says_what_it_costs(path: Path) -> None:
+    assert re.match(r"# .+\n# Expected cost: ", path.read_text())
+
+
+@each_config
+def test_a_configuration_has_its_script(path: Path, tmp_path: Path) -> None:
+    script = ROOT / "shells" / f"{path.stem}.sh"
+    assert f'exact" run --config "$root/shells/configs/{path.name}" "$@"' in script.read_text()
+    done = subprocess.run([script], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.partition(" ")[0]) == (2, "usage:")
+
+
+@each_lock
+def test_a_lock_names_no_address(lock: Path) -> None:
+    assert "://" not in lock.read_text()
+
+
+@each_lock
+def test_every_locked_version_has_hashes(lock: Path) -> None:
+    pins = re.split(r"\n(?=\S)", lock.read_text().strip())
+    assert len(pins) > 20
+    assert [pin for pin in pins if "==" not in pin or "--hash=sha256:" not in pin] == []
+
+
+@each_lock
+def test_every_dependency_is_locked(lock: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["miniwob"]
+    if lock.stem == "test":
+        wanted += project["optional-dependencies"]["test"]
+    names = {name.lower().replace("_", "-") for name in re.findall(r"^([\w.-]+)==", lock.read_text(), re.M)}
+    assert {re.split(r"[<>=~!;\[ ]", name)[0].lower() for name in wanted} <= names

@@ -1,0 +1,120 @@
+"""shells/setup.sh in places that are not well equipped, with stand-ins for Python and uv on PATH."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TOOLS = ("bash", "cat", "chmod", "cksum", "dirname", "id", "mkdir")
+OLD_PYTHON = "#!/bin/bash\nexit 1\n"
+NO_ENSUREPIP = '#!/bin/bash\ncase "$*" in *ensurepip*) exit 1 ;; *print*) echo 3.11 ;; esac\n'
+PYTHON_WITH_BROWSER = '#!/bin/bash\ncase "$*" in *find_browser*) echo /opt/chromium ;; *print*) echo 3.11 ;; esac\n'
+PYTHON_WITHOUT_BROWSER = '#!/bin/bash\ncase "$*" in *find_browser* | *playwright*) exit 1 ;; *print*) echo 3.11 ;; esac\n'
+UV = '#!/bin/bash\necho "$@" >>"$LOG"\n[ "$1" != venv ] || { mkdir -p .venv/bin; cat "$(command -v python3)" >.venv/bin/python; chmod +x .venv/bin/python; }\n'
+
+
+class Place:
+    """A checkout in a folder with a space, and a PATH with a few tools and stand-ins."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.path, self.log = folder / "a checkout", folder / "bin", folder / "log"
+        (self.root / "shells").mkdir(parents=True)
+        shutil.copy(ROOT / "shells" / "setup.sh", self.root / "shells")
+        shutil.copy(ROOT / "pyproject.toml", self.root)
+        shutil.copytree(ROOT / "constraints", self.root / "constraints")
+        self.path.mkdir()
+        for tool in TOOLS:
+            (self.path / tool).symlink_to(shutil.which(tool) or tool)
+
+    def put(self, name: str, text: str) -> None:
+        (self.path / name).write_text(text)
+        (self.path / name).chmod(0o755)
+
+    def set_up(self, *args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        script = self.root / "shells" / "setup.sh"
+        full = {"PATH": str(self.path), "LOG": str(self.log), "HOME": os.environ["HOME"], **environment}
+        return subprocess.run(["bash", script, *args], cwd="/", env=full, capture_output=True, text=True)
+
+    @property
+    def installs(self) -> list[str]:
+        return [line for line in self.log.read_text().splitlines() if line.startswith("pip install")]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_place_without_a_new_python_is_told_which_one_to_install(place: Place) -> None:
+    place.put("python3", OLD_PYTHON)
+    done = place.set_up()
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "Python 3.11 or newer" in done.stderr and "apt-get install python3" in done.stderr
+
+
+def test_a_debian_python_without_ensurepip_is_named(place: Place) -> None:
+    place.put("python3", NO_ENSUREPIP)
+    done = place.set_up()
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "sudo apt-get install python3.11-venv" in done.stderr
+
+
+def test_uv_installs_from_the_lock_by_hash(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    done = place.set_up()
+    assert done.returncode == 0, done.stderr
+    assert "browser: /opt/chromium" in done.stdout
+    assert len(place.installs) == 2
+    assert "--require-hashes -r constraints/test.txt" in place.installs[0]
+
+
+def test_a_second_set_up_installs_nothing(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    place.set_up()
+    place.set_up()
+    place.set_up("--no-test")
+    assert len(place.installs) == 2
+
+
+def test_a_changed_lock_is_installed(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    place.set_up()
+    with (place.root / "constraints" / "test.txt").open("a") as lock:
+        lock.write("extra==1\n")
+    place.set_up()
+    assert len(place.installs) == 4
+
+
+def test_a_moved_checkout_gets_a_new_virtual_environment(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    place.set_up()
+    place.root = place.root.rename(place.root.with_name("moved"))
+    place.set_up()
+    assert place.log.read_text().count("venv ") == 2
+
+
+def test_without_a_browser_the_last_line_names_the_ways_to_one(place: Place) -> None:
+    place.put("python3", PYTHON_WITHOUT_BROWSER)
+    place.put("uv", UV)
+    done = place.set_up()
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "chromium-headless-shell" in done.stderr and "EXACT_BROWSER" in done.stderr
+
+
+def test_a_wrong_exact_browser_is_named(place: Place) -> None:
+    place.put("python3", PYTHON_WITHOUT_BROWSER)
+    place.put("uv", UV)
+    done = place.set_up(EXACT_BROWSER="/nowhere")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "EXACT_BROWSER=/nowhere" in done.stderr
+
+
+def test_an_unknown_option_is_wrong_usage(place: Place) -> None:
+    assert place.set_up("--fast").returncode == 2

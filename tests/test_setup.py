@@ -13,7 +13,10 @@ OLD_PYTHON = "#!/bin/bash\nexit 1\n"
 NO_ENSUREPIP = '#!/bin/bash\ncase "$*" in *ensurepip*) exit 1 ;; *print*) echo 3.11 ;; esac\n'
 PYTHON_WITH_BROWSER = '#!/bin/bash\ncase "$*" in *find_browser*) echo /opt/chromium ;; *print*) echo 3.11 ;; esac\n'
 PYTHON_WITHOUT_BROWSER = '#!/bin/bash\ncase "$*" in *find_browser* | *playwright*) exit 1 ;; *print*) echo 3.11 ;; esac\n'
-UV = '#!/bin/bash\necho "$@" >>"$LOG"\n[ "$1" != venv ] || { mkdir -p .venv/bin; cat "$(command -v python3)" >.venv/bin/python; chmod +x .venv/bin/python; }\n'
+UV = """#!/bin/bash
+echo "$@" >>"$LOG"
+if [ "$1" = venv ]; then mkdir -p .venv/bin; cat "$(command -v python3)" >.venv/bin/python; chmod +x .venv/bin/python; fi
+"""
 
 
 class Place:

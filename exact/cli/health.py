@@ -102,7 +102,11 @@ def _amount(name: str, free: int | None, fix: str, *, required: bool) -> Check:
         return Check(name=name, ok=True, found="this system does not tell")
     needed = _NEEDED[name]
     ok = free >= needed
-    return Check(name=name, ok=ok, found=f"{free / _GIB:.1f} GiB free, {needed / _GIB:.2g} needed", fix=fix, required=required)
+    return Check(name=name, ok=ok, found=f"{_size(free)} free, {_size(needed)} needed", fix=fix, required=required)
+
+
+def _size(bytes: int) -> str:
+    return f"{bytes / _GIB:.1f} GiB" if bytes >= _GIB else f"{bytes / 2**20:.0f} MiB"
 
 
 def _free_memory(proc: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> int | None:

@@ -25,7 +25,7 @@ COMMANDS = {
     "config": ("exact.cli.config:config", "Shows what a configuration means."),
     "doctor": ("exact.cli.doctor:doctor", "Says what is installed, what is missing, and how to get it."),
 }
-"""Each subcommand's `module:function`, and the first line of its help."""
+"""Each subcommand's `module:function`, and its line in the help."""
 
 INTERRUPTED = 130
 CLOSED_PIPE = 141

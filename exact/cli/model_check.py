@@ -6,6 +6,7 @@ import io
 import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -73,20 +74,24 @@ async def check_model(config: ModelConfig) -> ModelReport:
 
 
 async def _checked(model: ChatModel) -> ModelReport:
-    failed = ""
-    for image, logprobs in ((True, True), (False, False), (True, False), (False, True)):
-        began = time.perf_counter()
-        try:
-            answer = await model.complete(_question(image=image, logprobs=logprobs))
-        except ModelError as error:
-            if failed and not (image or logprobs):
-                return ModelReport(model=model.name, error=failed)
-            failed = failed or str(error)
-            continue
-        if image or logprobs:
-            return _report(model, answer, image, time.perf_counter() - began)
-        plain = _report(model, answer, image, time.perf_counter() - began)
+    try:
+        return await _asked(model, image=True, logprobs=True)
+    except ModelError as error:
+        refused = str(error)
+    try:
+        plain = await _asked(model, image=False, logprobs=False)
+    except ModelError:
+        return ModelReport(model=model.name, error=refused)
+    for image, logprobs in ((True, False), (False, True)):
+        with suppress(ModelError):  # the model answers, so it is this feature that is refused
+            return await _asked(model, image=image, logprobs=logprobs)
     return plain
+
+
+async def _asked(model: ChatModel, *, image: bool, logprobs: bool) -> ModelReport:
+    began = time.perf_counter()
+    answer = await model.complete(_question(image=image, logprobs=logprobs))
+    return _report(model, answer, image, time.perf_counter() - began)
 
 
 def _question(*, image: bool, logprobs: bool) -> ChatRequest:

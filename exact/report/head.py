@@ -40,7 +40,9 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
     if state.scored is not None:
         score = state.scored.score
         raw = "" if score.raw is None else f" (raw {score.raw:g})"
-        said = f"The benchmark's evaluator gave {score.value:.2f}{raw}{f': {score.reason}' if score.reason else ''}.{_own_view(reading)}{why}"
+        said = (
+            f"The benchmark's evaluator gave {score.value:.2f}{raw}{f': {score.reason}' if score.reason else ''}.{_own_view(reading)}{why}"
+        )
         return ("solved", "Solved", said) if score.success else ("unsolved", "Not solved", said)
     if state.finished is None:
         return "unfinished", "Unfinished", f"The journal ends after {state.elapsed:.1f} s, before the attempt did.{why}"
@@ -114,7 +116,9 @@ def _setting(reading: Reading) -> tuple[data.Fact, ...]:
         data.Fact(label="Seed", value=str(opened.seed if opened else config.seed)),
     ]
     if opened is not None and opened.versions:
-        facts.append(data.Fact(label="Versions", value=one_line(", ".join(f"{name} {version}" for name, version in opened.versions.items()))))
+        facts.append(
+            data.Fact(label="Versions", value=one_line(", ".join(f"{name} {version}" for name, version in opened.versions.items())))
+        )
     return tuple(facts)
 
 

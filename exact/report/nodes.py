@@ -169,7 +169,14 @@ def lesson(reflection: Reflection) -> data.Lesson:
     r = reflection
     by = f"by {r.model}{f' ({r.prompt})' if r.prompt else ''}" if r.model else "by the embedded reflector"
     outcome = "" if r.outcome is None else f"outcome {r.outcome:.2f} ({r.outcome_source})"
-    parts = [r.task and f"from {r.task}", r.site and f"on {r.site}", r.run and f"run {r.run}", r.node >= 0 and f"node {r.node}", by, outcome]
+    parts = [
+        r.task and f"from {r.task}",
+        r.site and f"on {r.site}",
+        r.run and f"run {r.run}",
+        r.node >= 0 and f"node {r.node}",
+        by,
+        outcome,
+    ]
     return data.Lesson(
         kind=r.kind,
         text=inert(r.text, 4 * LINE),

@@ -73,7 +73,7 @@ class Attempt:
             if self.state.decided is None:
                 stopped = await self._search()
                 if not self._decide(stopped):
-                    return stopped
+                    return f"no action is left: {stopped}"
             elif not (self.repeat_uncertain or (await self._live.open()).capabilities.sealed):
                 raise UncertainCommit(f"{self.state.decided.action} may have been carried out before the crash")
             assert self.state.decided is not None

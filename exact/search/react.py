@@ -20,8 +20,10 @@ class React(Work):
             return Done(root.closed or "the episode has ended")
         if root.pending:
             return Wait()
-        if most_likely(root) or root.expansions > self.retries:
+        if most_likely(root):
             return Done("proposed")
+        if root.expansions - len(root.edges) > self.retries:
+            return Done("the policy proposes nothing but what was refused")
         return self.select_state(tree, root, "proposals")
 
     def decide(self, tree: Tree) -> Decision:

@@ -78,6 +78,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it ends a form."""
 
     @property
+    def literal(self) -> bool:
+        """Whether the element is named by what is written on it, not described."""
+        return any(c.isupper() or c.isdigit() for target in self.targets for c in target) or f'"{self.label}"' in self.clause.casefold()
+
+    @property
     def label(self) -> str:
         """The shortest name of the element, in lower case."""
         return min(self.targets, key=len, default="").casefold()
@@ -125,11 +130,13 @@ def _parts(clause: Clause) -> list[Part]:
     quotes = [t.text for t in clause.body if t.quoted]
     if quotes and clause.kind != "drag":
         return [_part(clause, [quote], _words_of(clause.body, quoted=False), quotes=quotes) for quote in quotes]
+    if any(t.text == ">" for t in clause.body):
+        return [_part(clause, [_words_of(group)], "") for group in _listed(clause)]
     return [_part(clause, *_target(group)) for group in _listed(clause)]
 
 
 def _part(clause: Clause, targets: list[str], around: str, *, quotes: list[str] | None = None) -> Part:
-    written = " ".join(t.text for t in clause.body)
+    written = " ".join(f'"{t.text}"' if t.quoted else t.text for t in clause.body)
     words = [t.lower for t in clause.body if not t.quoted and not _shouted(t)]
     named = [t for t in targets if t]
     if not quotes and (clause.verb not in VERBS or clause.verb in _LABELS):

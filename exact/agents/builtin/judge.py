@@ -40,6 +40,8 @@ class Verdict(msgspec.Struct, frozen=True):
     score: float
     """In [0, 1]: how surely it is the right thing to do now."""
     why: str
+    guess: bool = False
+    """Whether it is only worth a look: nothing says that it does what is asked."""
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,9 +76,9 @@ def judge(at: Situation, action: Action) -> Verdict:
     verdict = _judge(at, action, item)
     same = sum(1 for step in at.history if step.action.key == action.key and step.observation.fingerprint == at.fingerprint)
     if same:
-        return Verdict(verdict.score * 0.1, f"{verdict.why}; already done in this very state")
+        return Verdict(verdict.score * 0.1, f"{verdict.why}; already done in this very state", verdict.guess)
     if item is not None and action.name == "click" and item.role not in CHOICES and any(s.action.key == action.key for s in at.history):
-        return Verdict(verdict.score * 0.55, f"{verdict.why}; done before")
+        return Verdict(verdict.score * 0.55, f"{verdict.why}; done before", verdict.guess)
     return verdict
 
 
@@ -172,7 +174,9 @@ def _curiosity(at: Situation, item: Item) -> Verdict:
     base *= (1.0 if at.sought else 0.3) * (0.5 if seen else 1.0)
     score = base + 0.22 * said + 0.14 * near * (0.4 if item.role in TEXTS else 1.0)
     return Verdict(
-        min(score, 0.7), f"may lead on ({item.role})" + (", is mentioned" if said >= 0.7 else "") + (", stands near" if near else "")
+        min(score, 0.7),
+        f"may lead on ({item.role})" + (", is mentioned" if said >= 0.7 else "") + (", stands near" if near else ""),
+        True,
     )
 
 
@@ -183,13 +187,13 @@ def _fill(at: Situation, item: Item, text: str) -> Verdict:
     best, why = 0.03, "no part asks for this text here"
     fills = [s for s in at.progress.statuses if s.part.kind == "fill"]
     for status in fills:
-        score = affinity(status.part, item, at.page)
+        score = affinity(status.part, item, at.page) * 0.95 ** fills.index(status)
         wanted = beside(item.label, at.page) or status.text
         if not wanted or field_text(item, wanted) != text:
             continue
         if status.done and not status.part.many:
             score *= 0.1
-        if score == 0.5:
+        if affinity(status.part, item, at.page) == 0.5:
             score = 0.75 if _in_order(at, fills.index(status), item) else 0.3
         if score > best:
             best, why = score, f"fits {status.part}"

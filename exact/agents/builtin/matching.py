@@ -31,10 +31,19 @@ def affinity(part: Part, item: Item, page: Page) -> float:
         return 0.95 if _is_nth(part.ordinal, item, page) else 0.1 * score
     if fits and score < 0.3 and not is_submit(item):
         alone = page.counts.get(item.role, 0) == 1
-        score = max(score, (0.9 if alone else 0.5) if not part.targets else (0.6 if alone else 0.45) if part.kind == "click" else 0.3)
+        score = max(score, _by_role(part, alone))
     elif part.roles and score >= 0.3:
         score += 0.04 if fits else -0.04
     return min(max(score - (0.0 if item.widget else 0.03), 0.0), 1.0)
+
+
+def _by_role(part: Part, alone: bool) -> float:
+    """Affinity of an element of which only the role fits."""
+    if not part.targets:
+        return 0.9 if alone else 0.5
+    if part.literal or part.kind != "click":
+        return 0.2
+    return 0.6 if alone else 0.45
 
 
 def _field_affinity(part: Part, item: Item, page: Page) -> float:

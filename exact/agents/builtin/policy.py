@@ -18,7 +18,7 @@ class BuiltinPolicy:
     """Ranks the candidates of a state; needs no model and draws no random number."""
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """At most k distinct actions, best first; priors sum to 1. Of equals the first in the document leads. Empty: nothing can be done."""
+        """At most k distinct actions, best first; priors sum to 1. Equals stand in document order. Empty: nothing can be done."""
         at = situation(context.instruction, context.observation, context.history)
         refused = {step.action.key for step in context.tried}
         ranked = sorted(

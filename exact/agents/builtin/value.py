@@ -31,7 +31,7 @@ class BuiltinValue:
 
     def _ended(self, context: Context, at: Situation) -> tuple[float, str]:
         verdict = judge(at, context.history[-1].action)
-        return verdict.score, f"the episode ended with {context.history[-1].action}: {verdict.why}"
+        return verdict.score * (0.3 if verdict.guess else 1.0), f"the episode ended with {context.history[-1].action}: {verdict.why}"
 
     def _going(self, context: Context, at: Situation) -> tuple[float, str]:
         if context.steps_left == 0:

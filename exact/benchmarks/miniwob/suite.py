@@ -95,7 +95,8 @@ class MiniWob:
     @asynccontextmanager
     async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
         """The viewport is the benchmark's, whatever `config` says. Raises UsageError where the pages are not installed."""
-        from exact.environments.browser import BrowserWorlds, launch
+        from exact.environments.browser.launch import launch
+        from exact.environments.browser.worlds import BrowserWorlds
 
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
         async with serve(self._pages or installed(), self._rewrite) as address:

@@ -46,13 +46,17 @@ class Document:
 
     frame: str
     url: str
+    title: str
     nodes: list[Node]
 
 
 def read(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
     """The documents of a `DOMSnapshot.captureSnapshot` answer, the main frame's first, in coordinates of the viewport."""
     strings, raw = snapshot["strings"], snapshot["documents"]
-    documents = [Document(_at(strings, each["frameId"]), _at(strings, each["documentURL"]), _nodes(each, strings)) for each in raw]
+    documents = [
+        Document(_at(strings, each["frameId"]), _at(strings, each["documentURL"]), _at(strings, each["title"]), _nodes(each, strings))
+        for each in raw
+    ]
     _Placer(documents, raw, strings).place(0, viewport, 0.0, 0.0)
     return documents
 

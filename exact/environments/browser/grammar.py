@@ -17,9 +17,10 @@ _MODIFIERS = {
     "shift": "Shift",
 }
 _NAMED = (
-    "Enter Tab Escape Backspace Delete Insert Home End PageUp PageDown ArrowUp ArrowDown ArrowLeft ArrowRight Space "
-    "F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 ContextMenu"
-).split()
+    *("Enter", "Tab", "Escape", "Backspace", "Delete", "Insert", "Home", "End", "PageUp", "PageDown"),
+    *("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Space", "ContextMenu"),
+    *(f"F{number}" for number in range(1, 13)),
+)
 _KEYS = {name.lower(): name for name in _NAMED} | {
     "return": "Enter",
     "esc": "Escape",
@@ -58,12 +59,10 @@ def chord(text: str) -> str:
 
 
 def _split(text: str) -> list[str]:
-    if len(text) == 1:
-        return [text]
-    text = text.strip() or text[:1]
-    if text.endswith("++"):
-        return [*text[:-2].split("+"), "+"]
-    return text.split("+") if len(text) > 1 else [text]
+    """The names in a chord; a plus sign at the end is the key itself."""
+    if text.rstrip().endswith("++"):
+        return [*text.rstrip()[:-2].split("+"), "+"]
+    return [text] if len(text) == 1 else text.split("+")
 
 
 def _modifier(name: str) -> str:
@@ -74,17 +73,16 @@ def _modifier(name: str) -> str:
 
 
 def _key(name: str) -> str:
-    if name == " ":
+    key = name.strip() or name[:1]
+    if key == " ":
         return "Space"
-    if len(name) == 1 and name.isprintable():
-        return name
-    name = name.strip()
-    found = _KEYS.get(name.lower(), name if len(name) == 1 and name.isprintable() else "")
-    if not found:
-        near = difflib.get_close_matches(name.lower(), _KEYS, n=1)
-        hint = f"did you mean {_KEYS[near[0]]!r}?" if near else f"valid: one character, {', '.join(_NAMED[:9])}, ..."
-        raise ActionError(f"unknown key {name!r}: {hint}")
-    return found
+    if len(key) == 1 and key.isprintable():
+        return key
+    if key.lower() in _KEYS:
+        return _KEYS[key.lower()]
+    near = difflib.get_close_matches(key.lower(), _KEYS, n=1)
+    hint = f"did you mean {_KEYS[near[0]]!r}?" if near else f"valid: one character, {', '.join(_NAMED[:9])}, ..."
+    raise ActionError(f"unknown key {name!r}: {hint}")
 
 
 def _chord(args: Args) -> Args:

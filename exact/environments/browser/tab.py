@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -65,17 +66,18 @@ class Tab:
 
     async def open(self, setup: PageSetup) -> str:
         """Begin to watch. Gives the CDP id of the browser context."""
-        self.cdp.on("Page.frameAttached", lambda event: self.frames.update({event["frameId"]: event["parentFrameId"]}))
-        self.cdp.on("Page.frameDetached", lambda event: self.frames.pop(event["frameId"], None))
+        self.cdp.on("Page.frameAttached", self._attached)
+        self.cdp.on("Page.frameDetached", self._detached)
         self.cdp.on("Page.frameNavigated", self._navigated)
         source = f"{_WATCH}({json.dumps(', '.join(setup.hidden))})"
-        _, _, _, info, tree = await asyncio.gather(
+        answers: list[dict[str, Any]] = await asyncio.gather(
+            self.cdp.send("Target.getTargetInfo"),
+            self.cdp.send("Page.getFrameTree"),
             self.cdp.send("Page.enable"),
             self.cdp.send("Network.enable"),
             self.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": _WORLD, "runImmediately": True}),
-            self.cdp.send("Target.getTargetInfo"),
-            self.cdp.send("Page.getFrameTree"),
         )
+        info, tree = answers[:2]
         self._grow(tree["frameTree"])
         return str(info["targetInfo"].get("browserContextId", ""))
 
@@ -117,6 +119,11 @@ class Tab:
         }
         return _value(await self.cdp.send("Runtime.callFunctionOn", options), function)
 
+    async def screenshot(self) -> bytes:
+        """PNG of the viewport."""
+        shot = await self.cdp.send("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
+        return base64.b64decode(shot["data"])
+
     async def quiet(self) -> None:
         """Return when nothing is in flight and no frame has changed for a moment. No cap: the caller sets one."""
         from playwright.async_api import Error
@@ -137,6 +144,12 @@ class Tab:
     async def _calm(self, frame: str) -> None:
         options = {"expression": f"exact.quiet({CALM})", "awaitPromise": True, "contextId": await self.world(frame)}
         await self.cdp.send("Runtime.evaluate", options)
+
+    def _attached(self, event: dict[str, Any]) -> None:
+        self.frames[event["frameId"]] = event["parentFrameId"]
+
+    def _detached(self, event: dict[str, Any]) -> None:
+        self.frames.pop(event["frameId"], None)
 
     def _navigated(self, event: dict[str, Any]) -> None:
         frame = event["frame"]

@@ -1,7 +1,7 @@
 """No reward reaches the search."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 import msgspec
@@ -10,7 +10,7 @@ import pytest
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob import suite as suite_module
 from exact.benchmarks.miniwob.names import BROWSERGYM
-from exact.environments.base import Environment, Worlds
+from exact.environments.base import Environment
 
 LEAK = re.compile(r"reward|last 10 average|time left|episodes done|\bSTART\b|WOB_", re.I)
 """What the page writes on its display, its cover and its console."""

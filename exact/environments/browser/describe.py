@@ -1,0 +1,52 @@
+"""A state as text, and as a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+
+from exact.environments.browser.tree import keyboard_target
+from exact.observation import Element
+
+_DRAWN = ("graphics-symbol", "Canvas")
+"""Roles of which little but the place is known: it is written out, and identifies them."""
+
+
+def text(elements: Iterable[Element]) -> str:
+    """One element a line, indented: `[4] button "Submit" focused`. Names and values are JSON strings, so page text stays on its line."""
+    return "\n".join(_line(element) for element in elements)
+
+
+def _line(element: Element) -> str:
+    parts = [f"{'  ' * element.depth}[{element.id}] {element.role}"]
+    if element.name:
+        parts.append(json.dumps(element.name, ensure_ascii=False))
+    if element.value is not None:
+        parts.append(f"value={json.dumps(element.value, ensure_ascii=False)}")
+    parts.extend(element.states)
+    if element.role in _DRAWN and element.box:
+        parts.append(_geometry(element))
+    if not element.visible:
+        parts.append("(outside the view)")
+    return " ".join(parts)
+
+
+def fingerprint(url: str, elements: Sequence[Element], tabs: Sequence[str] = ()) -> str:
+    """Hex SHA-256 of what identifies a state: URL, other tabs, and of each element depth, role, name, value, states and
+    whether it is in view.
+
+    Left out: ids and boxes (except of drawn shapes, which have nothing else), DOM attributes, caret, and the focus on anything that
+    typing does not change (else every click on a button would be a new state). Scrolling counts as far as it shows other elements.
+    """
+    parts: list[object] = [url, list(tabs)]
+    for element in elements:
+        states = [state for state in element.states if state != "focused" or keyboard_target(element)]
+        place = _geometry(element) if element.role in _DRAWN and element.box else ""
+        parts.append([element.depth, element.role, element.name, element.value, states, element.visible, place])
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _geometry(element: Element) -> str:
+    box = element.box
+    return f"{box.width:.0f}x{box.height:.0f} at {box.x:.0f},{box.y:.0f}" if box else ""

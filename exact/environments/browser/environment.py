@@ -1,0 +1,308 @@
+"""A browser world: one context, its tabs, and the actions in them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from exact.action import Action, ActionSpace
+from exact.config import BrowserConfig
+from exact.environments.base import Capabilities, Effect, Snapshot, Transition
+from exact.environments.browser import describe
+from exact.environments.browser.act import Body, act
+from exact.environments.browser.dom import STYLES, read
+from exact.environments.browser.grammar import BROWSER_ACTIONS
+from exact.environments.browser.guard import Ward
+from exact.environments.browser.launch import Browser
+from exact.environments.browser.setup import PageSetup
+from exact.environments.browser.tab import Tab
+from exact.environments.browser.tree import Ids, build
+from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.observation import Box, Observation
+from exact.safety import origin, origins, target_refusal
+from exact.task import Outcome, Score, Task
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Dialog, Download, Page
+
+Evaluator = Callable[["Page", Outcome], Awaitable[Score]]
+_PATIENCE = 30.0
+"""Seconds beyond the settling after which a page that does not answer is broken."""
+
+
+class BrowserEnvironment:
+    """One world in a browser context of its own. Made by BrowserWorlds."""
+
+    def __init__(
+        self,
+        browser: Browser,
+        setup: PageSetup,
+        config: BrowserConfig,
+        *,
+        sealed: bool,
+        speculative: bool,
+        evaluator: Evaluator | None,
+    ) -> None:
+        self._browser, self._setup, self._config, self._evaluator = browser, setup, config, evaluator
+        self._sealed, self._speculative = sealed, speculative
+        self._context: BrowserContext | None = None
+        self._context_id = ""
+        self._ward = Ward((), writes=False, frames=self._frames)
+        self._tabs: list[Tab] = []
+        self._opening: set[asyncio.Task[None]] = set()
+        self._opened = 0
+        self._ids = Ids()
+        self._instruction = ""
+        self._terminated = True
+        self._broken = ""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(fidelity="replay", sealed=self._sealed, screenshots=self._config.screenshots)
+
+    @property
+    def actions(self) -> ActionSpace:
+        return BROWSER_ACTIONS
+
+    @property
+    def page(self) -> Page:
+        """The present page, for evaluators. Raises EnvironmentError_ before the first reset."""
+        return self._tab.page
+
+    async def reset(self, task: Task) -> Observation:
+        """A new browser context at the task's start: cookies, storage, caches and scripts of before are gone."""
+        await self._leave()
+        async with self._world("reset"):
+            self._ward = Ward(
+                dict.fromkeys((*origins(task.start), *origins(*task.origins, *self._config.allow_origins))),
+                writes=self._sealed or not self._speculative,
+                frames=self._frames,
+            )
+            await self._enter()
+            await self._start(task.start)
+            if self._setup.begin:
+                await self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
+                await self._settle()
+            if self._setup.instruction:
+                self._instruction = str(await self._tab.evaluate(self._setup.instruction, page_world=True) or "")
+            self._terminated = False
+            observation, terminated = await self._observe()
+        if terminated:
+            raise EnvironmentError_(f"{task.id} is over before it begins: check the page's set-up")
+        self._ward.take()
+        return observation
+
+    async def step(self, action: Action) -> Transition:
+        """Carry out one action and settle; see Environment."""
+        if self._terminated:
+            raise ActionError("the episode is over: reset first")
+        if BROWSER_ACTIONS.is_final(action):
+            self._terminated = True
+            return Transition(observation=None, terminated=True)
+        async with self._world(f"step {action.key}"):
+            for tab in self._tabs:
+                tab.traffic.mark()
+            body = Body(self._tab, self._ids, self._config.width, self._config.height, self._refusal)
+            await act(body, action)
+            settled = await self._settle()
+            observation, self._terminated = await self._observe()
+        info = {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
+        return Transition(
+            observation=None if self._terminated else observation,
+            terminated=self._terminated,
+            effects=self._ward.take(),
+            info=info,
+        )
+
+    async def snapshot(self) -> Snapshot:
+        raise EnvironmentError_("this browser has no snapshots: return by reset and replay")
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        raise EnvironmentError_("this browser has no snapshots: return by reset and replay")
+
+    async def evaluate(self, outcome: Outcome) -> Score:
+        """The benchmark's verdict on the present page; the page is not reset by it."""
+        if self._evaluator is None:
+            raise UsageError("this world has no evaluator: its outcomes are judged, not scored")
+        async with self._world("evaluate"):
+            return await self._evaluator(self.page, outcome)
+
+    async def close(self) -> None:
+        self._terminated = True
+        await self._leave()
+
+    @property
+    def _tab(self) -> Tab:
+        if not self._tabs:
+            raise EnvironmentError_("no page is open: reset first")
+        return self._tabs[-1]
+
+    def _refusal(self, url: str) -> str:
+        return target_refusal(url, self._ward.allowed)
+
+    async def _frames(self) -> set[str]:
+        found: set[str] = set()
+        for tab in list(self._tabs):
+            found |= await tab.frame_ids()
+        return found
+
+    async def _enter(self) -> None:
+        """Open a context and its first tab, guarded before anything is loaded."""
+        self._ids, self._instruction, self._broken, self._opened = Ids(), "", "", 0
+        self._context = await self._browser.playwright.new_context(
+            viewport={"width": self._config.width, "height": self._config.height},
+            locale="en-US",
+            timezone_id="UTC",
+            reduced_motion="reduce",
+            service_workers="block",
+            accept_downloads=False,
+        )
+        self._context.set_default_timeout(_PATIENCE * 1000)
+        for script in self._setup.init_scripts:
+            await self._context.add_init_script(script)
+        page = await self._context.new_page()
+        self._context_id = await self._adopt(page)
+        self._browser.guard.admit(self._context_id, self._ward)
+        self._context.on("page", self._popup)
+
+    async def _adopt(self, page: Page) -> str:
+        page.on("dialog", self._dialog)
+        page.on("download", self._download)
+        page.on("crash", lambda _: self._break("the page crashed"))
+        tab = Tab(page, await page.context.new_cdp_session(page), self._opened)
+        self._opened += 1
+        context = await tab.open(self._setup)
+        self._tabs.append(tab)
+        page.on("close", lambda _: self._tabs.remove(tab) if tab in self._tabs else None)
+        return context
+
+    def _popup(self, page: Page) -> None:
+        self._ward.record(Effect(kind="tab", url=page.url))
+        task = asyncio.ensure_future(self._adopt_popup(page))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _adopt_popup(self, page: Page) -> None:
+        from playwright.async_api import Error
+
+        with suppress(Error):  # closed again before it was looked at
+            await self._adopt(page)
+
+    async def _dialog(self, dialog: Dialog) -> None:
+        """Dialogs are accepted, a prompt with its default."""
+        from playwright.async_api import Error
+
+        self._ward.record(Effect(kind="dialog", method=dialog.type, url=dialog.page.url if dialog.page else "", detail=dialog.message))
+        with suppress(Error):
+            await dialog.accept(dialog.default_value if dialog.type == "prompt" else None)
+
+    def _download(self, download: Download) -> None:
+        self._ward.record(Effect(kind="download", method="GET", url=download.url, detail=download.suggested_filename))
+
+    def _break(self, why: str) -> None:
+        self._broken = why
+
+    async def _start(self, url: str) -> None:
+        from playwright.async_api import Error
+
+        try:
+            await self._tab.page.goto(url or "about:blank", wait_until="load")
+        except Error as error:
+            blocked = [effect for effect in self._ward.take() if effect.kind == "blocked"]
+            if blocked:
+                way_out = f"allow {origin(blocked[0].url)} with --allow-origin if it belongs to the task"
+                raise EnvironmentError_(f"the start page {url} leads to {blocked[0].url}: {way_out}") from error
+            raise
+        await self._settle()
+
+    async def _settle(self) -> bool:
+        """Wait until the page is quiet. False if it still was not at the cap."""
+        try:
+            async with asyncio.timeout(self._config.settle_seconds):
+                await self._quiet()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _quiet(self) -> None:
+        while True:
+            if self._opening:
+                await asyncio.gather(*self._opening)
+            tab = self._tab
+            await tab.quiet()
+            if not self._opening and tab is self._tab:
+                return
+
+    async def _observe(self) -> tuple[Observation, bool]:
+        """What is to be seen, and whether the episode is over: asked last, so that nothing of a terminated state is handed on."""
+        tab, config = self._tab, self._config
+        options: dict[str, Any] = {"computedStyles": list(STYLES)}
+        frames = list(tab.frames)
+        snapshot, terminated, *trees = await asyncio.gather(
+            tab.cdp.send("DOMSnapshot.captureSnapshot", options),
+            self._is_over(tab),
+            *(tab.cdp.send("Accessibility.getFullAXTree", {"frameId": frame}) for frame in frames),
+        )
+        screenshot = None
+        if config.screenshots and not terminated:
+            screenshot = await tab.screenshot()
+            terminated = await self._is_over(tab)
+        documents = read(snapshot, Box(0, 0, config.width, config.height))
+        nodes = [node for tree in trees for node in tree["nodes"]]
+        elements = build(documents, nodes, self._ids, tab.index, tab.traffic.documents)
+        url, tabs = documents[0].url, tuple(other.page.url for other in self._tabs if other is not tab)
+        observation = Observation(
+            text=describe.text(elements),
+            fingerprint=describe.fingerprint(url, elements, tabs),
+            url=url,
+            title=documents[0].title,
+            instruction=self._instruction,
+            elements=elements,
+            tabs=tabs,
+            screenshot=screenshot,
+        )
+        return observation, terminated
+
+    async def _is_over(self, tab: Tab) -> bool:
+        return bool(self._setup.terminated) and bool(await tab.evaluate(f"Boolean({self._setup.terminated})", page_world=True))
+
+    async def _leave(self) -> None:
+        """Let go of the context. Never raises."""
+        from playwright.async_api import Error
+
+        context, self._context = self._context, None
+        self._terminated = True
+        self._browser.guard.dismiss(self._context_id)
+        self._tabs = []
+        for task in self._opening:
+            task.cancel()
+        if context is not None:
+            with suppress(Error):
+                await context.close()
+
+    @asynccontextmanager
+    async def _world(self, what: str) -> AsyncIterator[None]:
+        """The boundary at which a browser's failures become EnvironmentError_."""
+        from playwright.async_api import Error
+
+        patience = _PATIENCE + 2 * self._config.settle_seconds
+        try:
+            async with asyncio.timeout(patience):
+                yield
+        except TimeoutError as error:
+            self._terminated = True
+            raise EnvironmentError_(
+                f"{what}: the page did not answer for {patience:g} s: reset, or raise browser.settle_seconds"
+            ) from error
+        except Error as error:
+            self._terminated = True
+            why = self._broken or _why(error)
+            if not self._browser.playwright.is_connected():
+                why = "the browser is gone: launch it again"
+            raise EnvironmentError_(f"{what}: {why}") from error
+
+
+def _why(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,73 @@
+"""Ask a model, parse what it says, and send the parse error back at most twice."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from exact.errors import ActionError, AnswerError
+from exact.models.base import ChatModel, ChatRequest, Choice, Message, Text
+from exact.models.wire import SEEDS
+
+ATTEMPTS = 3
+"""The question, and how often it is asked again with the error."""
+
+_SHOWN = 2000
+_UNFINISHED = {
+    "length": "the answer was cut off at the limit of {limit} tokens: think in fewer words",
+    "content_filter": "the answer was withheld by the server's content filter",
+    "refusal": "the answer was a refusal",
+    "empty": "the server gave no answer",
+}
+
+T = TypeVar("T")
+
+
+async def ask(model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int) -> list[T]:
+    """What the samples say, in order, without those that do not parse; at least one.
+
+    `parse` raises ActionError or AnswerError, whose text goes back to the model. A sample that did not end by itself does not
+    parse, for its last line may be half a line. Only when no sample parses is the question asked again. Each attempt's
+    `sampling.seed` is drawn from (`seed`, role, node, attempt). Raises AnswerError when the last attempt gives nothing either, and
+    ModelError.
+    """
+    asked, error, shown = request, "", ""
+    for attempt in range(ATTEMPTS):
+        sampling = msgspec.structs.replace(request.sampling, seed=call_seed(seed, request.role, request.node, attempt))
+        asked = msgspec.structs.replace(request, messages=_with_error(request, shown, error), sampling=sampling, attempt=attempt)
+        answer = await model.complete(asked)
+        parsed: list[T] = []
+        errors: list[tuple[str, str]] = []
+        for choice in answer.choices:
+            try:
+                parsed.append(_parsed(choice, parse, sampling.max_tokens))
+            except (ActionError, AnswerError) as failed:
+                errors.append((choice.text, str(failed)))
+        if parsed:
+            return parsed
+        shown, error = errors[0] if errors else ("", "the server gave no answer")
+    raise AnswerError(f"{model.name} gave nothing for the {request.role} that can be read, asked {ATTEMPTS} times: {error}")
+
+
+def call_seed(seed: int, role: str, node: int, attempt: int) -> int:
+    """The sampling seed of a call, in [0, 2**31): equal for equal arguments, on any machine."""
+    digest = hashlib.blake2b(f"{seed}/{role}/{node}/{attempt}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest) % SEEDS
+
+
+def _parsed(choice: Choice, parse: Callable[[str], T], limit: int) -> T:
+    if choice.finish in _UNFINISHED:
+        raise AnswerError(_UNFINISHED[choice.finish].format(limit=limit))
+    return parse(choice.text)
+
+
+def _with_error(request: ChatRequest, shown: str, error: str) -> tuple[Message, ...]:
+    """The question, and below it the answer that did not parse and why; the question alone where there is no error yet."""
+    if not error:
+        return request.messages
+    said = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+    again = f"That cannot be used: {error}\nAnswer again, in the form that was asked for."
+    return (*request.messages, Message("assistant", (Text(said or "(nothing)"),)), Message("user", (Text(again),)))

@@ -1,0 +1,36 @@
+"""Keeping text that came from outside apart from instructions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+LIMIT = 24_000
+"""Characters of one fenced text; what is longer loses its end, with a note."""
+
+_BRACKETS = str.maketrans({**dict.fromkeys("⟦〚⟬⦗【", "["), **dict.fromkeys("⟧〛⟭⦘】", "]")})
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+def fenced(text: str, label: str, limit: int = LIMIT) -> str:
+    """`text` between `⟦label digest⟧` and `⟦/label digest⟧`.
+
+    The text cannot close its own fence: the marks' brackets, and those that look like them, are plain ones inside. The digest is
+    that of the text. Control characters, text-direction overrides and invisible tags are taken out; half a surrogate pair becomes
+    U+FFFD, for it has no place in a request.
+    """
+    body = _SURROGATE.sub("�", _UNSEEN.sub("", shortened(text, limit).translate(_BRACKETS)))
+    digest = hashlib.sha256(body.encode()).hexdigest()[:8]
+    return f"⟦{label} {digest}⟧\n{body}\n⟦/{label} {digest}⟧"
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters of a text, and how many were left out."""
+    return text if len(text) <= limit else f"{text[:limit]}\n(... {len(text) - limit} characters left out)"
+
+
+def line(text: str, limit: int = 200) -> str:
+    """A text as one line of at most `limit` characters."""
+    joined = " ".join(text.split())
+    return joined if len(joined) <= limit else joined[: limit - 1] + "…"

@@ -1,0 +1,148 @@
+"use strict";
+// What is known about one state, or about an action that leads to none.
+
+/** A state's picture with elements outlined; clicking it shows it large. Null where there is none. */
+function shot(node, boxes, caption) {
+  const picture = DATA.pictures[node?.picture];
+  if (!picture) return null;
+  const frame = make("button", { type: "button", class: "shot", "aria-label": `${caption}; enlarge`, click: () => enlarge(node, boxes, caption) },
+    make("img", { src: picture.src, alt: `Screenshot of state ${node.id}`, width: picture.width, height: picture.height }));
+  outline(frame, picture, boxes);
+  return make("figure", {}, frame, make("figcaption", {}, caption));
+}
+
+function outline(frame, picture, boxes) {
+  frame.querySelectorAll("i").forEach(mark => mark.remove());
+  for (const [x, y, width, height] of boxes ?? []) {
+    const mark = make("i");
+    Object.assign(mark.style, {
+      left: `${(100 * x) / picture.width}%`, top: `${(100 * y) / picture.height}%`,
+      width: `${(100 * width) / picture.width}%`, height: `${(100 * height) / picture.height}%`,
+    });
+    frame.append(mark);
+  }
+}
+
+function enlarge(node, boxes, caption) {
+  const dialog = document.getElementById("enlarged");
+  dialog.replaceChildren(shot(node, boxes, caption));
+  dialog.querySelector("button").addEventListener("click", () => dialog.close());
+  dialog.showModal();
+}
+
+/** The choice that was committed in a state, else the most visited one. */
+function favourite(node) {
+  const choices = node.choices ?? [];
+  const committed = choices.find(choice => NODES.get(choice.child)?.committed);
+  return committed ?? [...choices].sort((a, b) => (b.visits - a.visits) || (b.prior - a.prior))[0] ?? null;
+}
+
+function describe(node) {
+  const choice = choiceTo(node), parent = NODES.get(node.parent), next = favourite(node);
+  const own = shot(node, next?.boxes, next?.boxes ? `State ${node.id}; outlined: what ${next.words} acts on` : `State ${node.id}`);
+  return [
+    heading(node, choice, parent),
+    numbers(choice?.prior, choice?.visits ?? node.visits, choice?.value ?? node.mean, node.value),
+    make("div", { class: "shots" }, shot(parent, choice?.boxes, `Before, in state ${node.parent}`), own),
+    choice?.rationale != null && section("Why it was proposed", true, prose(longText(choice.rationale))),
+    judgement(node),
+    proposals(node, own),
+    (node.shown ?? []).map(shown),
+    node.observation != null && section("Observation", false, block(longText(node.observation))),
+    reached(node),
+    outside(node),
+    (node.failures ?? []).length > 0 && section("Failures", true, ...node.failures.map(prose)),
+    calls(node),
+  ].flat().filter(Boolean);
+}
+
+function heading(node, choice, parent) {
+  const marks = [
+    node.committed && tag("committed", "good"), node.current && tag("last state"), node.pending && tag("in flight"),
+    STATUS[node.status] && tag(STATUS[node.status], node.status), node.traces?.some(trace => trace.write) && tag("write sent", "held"),
+  ].filter(Boolean);
+  return make("header", {},
+    make("p", { class: "quiet" }, `State ${node.id}, ${plural(node.depth, "action")} from the start`,
+      parent ? make("span", {}, ", after ", toNode(parent.id)) : "", marks.length ? " " : "", marks),
+    make("h2", { dir: "auto" }, choice ? make("code", {}, choice.words) : "The start"),
+    node.reason ? make("p", { class: "why", dir: "auto" }, `${node.reason}.`) : "",
+    node.title || node.url ? make("p", { class: "quiet place", dir: "auto" }, [node.title, node.url].filter(Boolean).join(" · ")) : "");
+}
+
+function numbers(prior, visits, mean, value) {
+  const one = (name, meaning, text, kind) => make("div", { class: kind }, make("dt", { title: meaning }, name, make("small", {}, meaning)), make("dd", {}, text));
+  return make("dl", { class: "numbers" },
+    one("V", "judged", figure(value), shade(value)), one("Q", "mean below", figure(mean), shade(mean)),
+    one("N", "visits", String(visits ?? 0), ""), one("P", "prior", figure(prior), ""));
+}
+
+function judgement(node) {
+  const opinion = node.opinion;
+  if (!opinion) return section("Judgement", true, make("p", { class: "quiet" }, "This state was not judged."));
+  const samples = opinion.samples ?? [];
+  return section(`Judgement ${figure(opinion.value)}`, true,
+    opinion.rationale != null ? prose(longText(opinion.rationale)) : "",
+    samples.length > 1 ? make("p", { class: "quiet" }, `${plural(samples.length, "opinion")}: ${samples.map(figure).join(", ")}; disagreement ${figure(opinion.disagreement)}`) : "");
+}
+
+function proposals(node, own) {
+  const choices = node.choices ?? [];
+  if (!choices.length) return null;
+  const frame = own?.querySelector(".shot"), picture = DATA.pictures[node.picture], usual = favourite(node)?.boxes;
+  const rows = choices.map(choice => make("tr", {
+    class: NODES.get(choice.child)?.committed ? "chosen" : null,
+    mouseenter: () => frame && outline(frame, picture, choice.boxes), mouseleave: () => frame && outline(frame, picture, usual),
+  },
+  make("td", {}, make("code", { dir: "auto" }, choice.child != null ? make("a", { href: `#node=${choice.child}` }, choice.words) : choice.words),
+    choice.status ? make("span", {}, " ", tag(STATUS[choice.status] ?? choice.status, choice.status)) : "",
+    choice.reason ? make("small", { dir: "auto" }, choice.reason) : "",
+    choice.rationale != null ? make("small", { dir: "auto" }, longText(choice.rationale)) : ""),
+  ...[figure(choice.prior), String(choice.visits), figure(choice.value)].map(text => make("td", { class: "n" }, text))));
+  return section(`Proposals (${choices.length})`, true, table(["Action", "P", "N", "Q"], rows));
+}
+
+function shown(part) {
+  return section(`Reflections shown to the ${part.kind} (${part.lessons.length})`, true, ...part.lessons.map(lesson =>
+    make("blockquote", { class: "lesson" }, make("p", { dir: "auto" }, lesson.text),
+      make("footer", {}, "After ", make("code", { dir: "auto" }, lesson.action), `: surprise ${lesson.surprise > 0 ? "+" : ""}${figure(lesson.surprise)}`,
+        lesson.tainted ? make("span", {}, " ", tag("holds text of a page")) : "", make("br"),
+        make("span", { class: "quiet" }, lesson.source, `; memory ${part.memory}`)))));
+}
+
+function reached(node) {
+  const routes = node.routes ?? [];
+  const time = node.seconds != null ? `The step that led here took ${node.seconds.toFixed(2)} s.` : "";
+  const first = make("p", { class: "quiet" }, `First seen ${node.born.toFixed(1)} s after the start, at iteration ${node.iteration}. ${time}`);
+  const rows = routes.map(route => make("tr", {}, ...[
+    route.route === "there" ? "the world stood here" : `reset, then ${plural(route.transitions ?? 0, "step")} replayed`, route.verdict,
+    route.reason ?? "", `${(route.seconds ?? 0).toFixed(2)} s`].map((text, place) => make("td", { class: place === 3 ? "n" : null }, text))));
+  return section("How it was reached", false, first, rows.length ? table(["Route", "Verdict", "Reason", "s"], rows) : "");
+}
+
+function outside(node) {
+  const traces = node.traces ?? [];
+  if (!traces.length) return null;
+  const rows = traces.map(trace => make("tr", { class: trace.write ? "sent" : null }, ...[
+    trace.phase, trace.write ? "write sent" : trace.kind, [trace.method, trace.url, trace.detail].filter(Boolean).join(" "), String(trace.status || "–"),
+  ].map((text, place) => make("td", { class: place === 3 ? "n" : null, dir: "auto" }, text))));
+  return section(`Effects (${traces.length})`, true, table(["When", "What", "Request", "#"], rows));
+}
+
+function calls(node) {
+  return (node.calls ?? []).map(call => section(`Model call: ${call.role}${call.attempt ? `, attempt ${call.attempt + 1}` : ""}`, false,
+    make("p", { class: "quiet" }, [call.model, call.prompt, call.sampling, call.usage, `${call.seconds.toFixed(1)} s`].filter(Boolean).join(" · ")),
+    ...(call.request ?? []).map(said => section(`Prompt: ${said.role}`, false, block(longText(said.text)))),
+    ...(call.answers ?? []).map((said, place) => section(`Answer ${place + 1}`, true, block(longText(said.text)))),
+    call.raw != null ? section("Raw answer", false, block(longText(call.raw))) : ""));
+}
+
+/** An action that leads to no state: refused, failed, or not tried. */
+function describeAction(node, choice) {
+  return [
+    make("header", {}, make("p", { class: "quiet" }, "An action in ", toNode(node.id), " ", tag(STATUS[choice.status] ?? "not tried", choice.status ?? "")),
+      make("h2", { dir: "auto" }, make("code", {}, choice.words)), choice.reason ? make("p", { class: "why", dir: "auto" }, choice.reason) : ""),
+    numbers(choice.prior, choice.visits, choice.value, null),
+    make("div", { class: "shots" }, shot(node, choice.boxes, `State ${node.id}`)),
+    choice.rationale != null && section("Why it was proposed", true, prose(longText(choice.rationale))),
+  ].filter(Boolean);
+}

@@ -1,0 +1,75 @@
+import msgspec
+import pytest
+
+from exact.agents.builtin.value import BuiltinValue
+from exact.agents.value.constant import ConstantValue
+from exact.context import Reflection
+
+from .builtin_pages import FORM, context, page
+
+GOAL = "Select Ann, Cy and click Submit."
+HALF = page(("checkbox", "Ann", "checked"), ("checkbox", "Bob"), ("checkbox", "Cy"), ("button", "Submit"), fingerprint="half")
+FULL = page(("checkbox", "Ann", "checked"), ("checkbox", "Bob"), ("checkbox", "Cy", "checked"), ("button", "Submit"), fingerprint="full")
+LINKS = page(("link", "amet"), ("link", "dolor"), ("link", "sit"))
+
+
+async def value(*args, **fields):
+    return (await BuiltinValue().evaluate(context(*args, **fields))).value
+
+
+async def test_each_part_that_is_done_raises_the_value():
+    assert await value(GOAL, FORM) < await value(GOAL, HALF) < await value(GOAL, FULL)
+
+
+async def test_a_box_that_was_not_asked_for_lowers_the_value():
+    wrong = page(("checkbox", "Ann", "checked"), ("checkbox", "Bob", "checked"), ("checkbox", "Cy", "checked"), ("button", "Submit"))
+    assert await value(GOAL, wrong) < await value(GOAL, FULL)
+
+
+@pytest.mark.parametrize(("state", "low", "high"), [(FORM, 0.0, 0.2), (HALF, 0.0, 0.2), (FULL, 0.9, 1.0)])
+async def test_sending_a_form_is_as_good_as_what_was_filled_in(state, low, high):
+    assert low <= await value(GOAL, state, (state, "click [4]"), terminated=True) <= high
+
+
+@pytest.mark.parametrize(("action", "low", "high"), [("click [2]", 0.9, 1.0), ("click [1]", 0.0, 0.3)])
+async def test_an_end_by_clicking_is_judged_by_the_element_clicked(action, low, high):
+    assert low <= await value('Click on the link "dolor".', LINKS, (LINKS, action), terminated=True) <= high
+
+
+async def test_a_target_that_came_into_sight_raises_the_value():
+    hidden = page(("tab", "One", "selected"), ("tab", "Two"))
+    shown = page(("tab", "One"), ("tab", "Two", "selected"), ("link", "dolor"), fingerprint="two")
+    goal = 'Switch between the tabs to find and click on the link "dolor".'
+    assert await value(goal, shown, (hidden, "click [2]")) > await value(goal, hidden) + 0.1
+
+
+async def test_the_rationale_names_what_is_done_and_what_is_open():
+    told = (await BuiltinValue().evaluate(context(GOAL, HALF))).rationale
+    done, _, rest = told.partition("Open:")
+    assert "Ann" in done and "Cy" in rest and "Ann" not in rest
+
+
+async def test_a_state_without_actions_left_is_worth_nothing():
+    assert await value(GOAL, FULL, steps_left=0) < 0.1
+
+
+async def test_renamed_ids_urls_and_titles_are_worth_the_same():
+    renamed = tuple(msgspec.structs.replace(e, id=str(90 - n)) for n, e in enumerate(FULL.elements))
+    other = msgspec.structs.replace(FULL, elements=renamed, url="https://elsewhere.test/", title="Another")
+    assert await value(GOAL, FULL, (FULL, "click [4]"), terminated=True) == await value(GOAL, other, (other, "click [87]"), terminated=True)
+
+
+async def test_a_value_reflection_lowers_the_states_its_action_leads_to():
+    lesson = Reflection(
+        id="r", kind="value", text="", instruction=GOAL, state="", action="", action_label='click button "Submit"', surprise=-0.6
+    )
+    ended = {"terminated": True}
+    with_lesson = await value(GOAL, FULL, (FULL, "click [4]"), reflections=(lesson,), **ended)
+    assert with_lesson < await value(GOAL, FULL, (FULL, "click [4]"), **ended) - 0.1
+
+
+async def test_a_constant_value_knows_nothing():
+    values = {(await ConstantValue(0.3).evaluate(context(GOAL, state))).value for state in (FORM, HALF, FULL)}
+    assert values == {0.3}
+    with pytest.raises(ValueError, match="not a probability"):
+        ConstantValue(1.2)

@@ -1,0 +1,100 @@
+import errno
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+
+import click
+import pytest
+
+from exact.cli.main import COMMANDS, INTERRUPTED, cli, main
+from exact.errors import ExactError, JournalError, ModelError, UsageError
+
+Run = Callable[[BaseException | None], int]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command that raises what it is given."""
+
+    def run(error: BaseException | None) -> int:
+        @click.command()
+        def command() -> None:
+            if error:
+                raise error
+
+        module = types.ModuleType("a_command")
+        module.command = command  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "a_command", module)
+        monkeypatch.setitem(COMMANDS, "probe", ("a_command:command", "Fails as told."))
+        return main(["probe"])
+
+    return run
+
+
+def test_a_command_that_ends_well_gives_0(run: Run) -> None:
+    assert run(None) == 0
+
+
+@pytest.mark.parametrize(("error", "code"), [(UsageError("no such\n  thing"), 2), (ModelError("no such\n  thing"), 1)])
+def test_an_error_of_the_package_is_one_line_and_its_exit_code(
+    run: Run, capsys: pytest.CaptureFixture[str], error: ExactError, code: int
+) -> None:
+    assert run(error) == code
+    assert capsys.readouterr().err == "exact: no such thing\n"
+
+
+def test_errors_that_came_together_show_the_first(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    inner = ExceptionGroup("tasks", [JournalError("the disk is full"), ModelError("out of quota")])
+    assert run(ExceptionGroup("all", [inner])) == 1
+    assert capsys.readouterr().err == "exact: the disk is full\n"
+
+
+def test_a_bug_among_them_is_not_hidden(run: Run) -> None:
+    with pytest.raises(ExceptionGroup):
+        run(ExceptionGroup("tasks", [ModelError("out of quota"), KeyError("x")]))
+
+
+def test_a_bug_is_not_hidden(run: Run) -> None:
+    with pytest.raises(KeyError):
+        run(KeyError("x"))
+
+
+def test_an_interrupt_gives_130(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(KeyboardInterrupt()) == INTERRUPTED
+    assert capsys.readouterr().err.strip() == "exact: interrupted"
+
+
+def test_a_full_disk_is_one_line_with_the_way_out(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(OSError(errno.ENOSPC, "No space left on device", "runs/x")) == 1
+    assert capsys.readouterr().err == "exact: No space left on device: runs/x: free some space, then go on with `exact resume`\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["taks"], "unknown command 'taks': did you mean 'tasks'?"),
+        (["tasks", "list", "--jsn"], "--json"),
+        (["tasks", "show"], "Missing argument 'ID'"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_2(capsys: pytest.CaptureFixture[str], args: list[str], said: str) -> None:
+    assert main(args) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.startswith("exact: ") and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_in_the_table_is_there_and_says_what_it_does(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None and command.help
+
+
+def test_a_reader_that_went_away_is_no_error_message() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "exact.cli", "tasks", "list"], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")

@@ -1,0 +1,63 @@
+"""Fixtures that several parts share: a headless browser, and worlds of pages served on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from pytest_httpserver import HTTPServer
+
+from exact.config import BrowserConfig
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup, find_browser, launch
+from exact.errors import EnvironmentError_
+from exact.observation import Observation
+from exact.task import Task
+
+CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
+Visit = Callable[..., AbstractAsyncContextManager[tuple[BrowserEnvironment, Observation]]]
+
+
+@pytest.fixture(scope="session")
+def executable() -> str:
+    """Path of a headless browser; tests that need one are skipped where there is none."""
+    try:
+        return str(find_browser())
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser(executable: str) -> AsyncIterator[Browser]:
+    """One browser for all tests. They run in the session's loop: `pytestmark = pytest.mark.asyncio(loop_scope="session")`."""
+    async with launch(CONFIG) as launched:
+        yield launched
+
+
+@pytest.fixture
+def visit(browser: Browser, httpserver: HTTPServer) -> Visit:
+    """`async with visit(html, ...) as (environment, observation)`: a world at a page served on loopback, reset."""
+
+    @asynccontextmanager
+    async def opened(
+        html: str = "",
+        *,
+        setup: PageSetup | None = None,
+        config: BrowserConfig = CONFIG,
+        sealed: bool = False,
+        speculative: bool = False,
+        **worlds: Any,
+    ) -> AsyncIterator[tuple[BrowserEnvironment, Observation]]:
+        httpserver.expect_request("/").respond_with_data(f"<!doctype html><title>Test</title>{html}", content_type="text/html")
+        kind = BrowserWorlds(browser, setup or PageSetup(), config, sealed=sealed, **worlds)
+        async with kind.open(speculative=speculative) as environment:
+            yield environment, await environment.reset(task_at(httpserver))
+
+    return opened
+
+
+def task_at(httpserver: HTTPServer, path: str = "/", **fields: Any) -> Task:
+    """A task that starts at a page of the server, whose origin is `http://localhost:port`."""
+    return Task(id="test/page", instruction="Try it.", start=f"http://localhost:{httpserver.port}{path}", **fields)

@@ -41,7 +41,12 @@ def digest(name: str) -> str:
 
 
 def words(observation: Observation) -> set[str]:
-    return {word for element in observation.elements if element.visible for word in re.findall(r"\w+", f"{element.name} {element.value or ''}".lower())}
+    return {
+        word
+        for element in observation.elements
+        if element.visible
+        for word in re.findall(r"\w+", f"{element.name} {element.value or ''}".lower())
+    }
 
 
 async def probe(worlds: Worlds, suite: MiniWob, name: str) -> dict[str, object]:
@@ -96,12 +101,16 @@ async def main() -> None:
             noise.probe()
             seen[name] = await probe(worlds, suite, name)
             print(f"{name:34} {stratum(seen[name]):12} {seen[name]}", flush=True)
-    strata = {kind: [name for name in names if name in seen and stratum(seen[name]) == kind] for kind in ("ends", "information", "form", "other")}
+    strata = {
+        kind: [name for name in names if name in seen and stratum(seen[name]) == kind] for kind in ("ends", "information", "form", "other")
+    }
     in_turn = [name for row in itertools.zip_longest(strata["ends"], strata["information"], strata["form"]) for name in row if name]
     chosen = {kind: [name for name in strata[kind] if name in in_turn[:TASKS]] for kind in ("ends", "information", "form")}
     _common.table(["stratum", "tasks", "chosen"], [[kind, str(len(strata[kind])), str(len(chosen.get(kind, [])))] for kind in strata])
     figures = [_common.Figure(f"tasks_{kind}", len(chosen[kind])) for kind in chosen]
-    _common.finish(options, figures, noise, _common.versions("miniwob", "exact-agent"), {"chosen": chosen, "strata": strata, "probes": seen})
+    _common.finish(
+        options, figures, noise, _common.versions("miniwob", "exact-agent"), {"chosen": chosen, "strata": strata, "probes": seen}
+    )
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ import difflib
 import enum
 import json
 import re
+import sys
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 
 import msgspec
 
@@ -67,6 +69,10 @@ _TOKEN = re.compile(
     )""",
     re.S | re.X,
 )
+_ID = re.compile(r"[\w:.-]+")
+_LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.S)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"': '"', "'": "'", "\\": "\\"}
 
 
 class ActionSpace:
@@ -81,32 +87,29 @@ class ActionSpace:
         if not tokens or tokens[0][0] != "word":
             raise ActionError(f"no action in {_short(text)}: begin with one of {', '.join(self.verbs)}")
         verb, given = self._verb(tokens[0][1]), tokens[1:]
-        if len(given) != len(verb.form):
+        kinds = [p.name.lower() if isinstance(p, Parameter) else "word" for p in verb.form]
+        if [kind for kind, _ in given] != kinds:
             raise ActionError(f"{_short(text)} does not fit: write {verb.usage}")
         args: list[str | float] = []
         for expected, (kind, value) in zip(verb.form, given, strict=True):
-            if isinstance(expected, str):
-                if value not in expected.split("|") or kind != "word":
-                    raise ActionError(f"{_short(text)} does not fit: write {verb.usage}")
-                if "|" in expected:
-                    args.append(value)
-            elif kind != expected.name.lower():
+            if _is_slot(expected):
+                args.append(float(value) if kind == "number" else value)
+            elif value != expected:
                 raise ActionError(f"{_short(text)} does not fit: write {verb.usage}")
-            else:
-                args.append(float(value) if expected is Parameter.NUMBER else value)
         return self.action(verb.name, *args)
 
     def action(self, name: str, *args: str | float) -> Action:
-        """An action from a verb and its arguments. Raises ActionError on a wrong number or kind of them."""
+        """An action from a verb and its arguments. Raises ActionError where they cannot be written as the verb wants them."""
         verb = self._verb(name)
-        slots = [p for p in verb.form if isinstance(p, Parameter) or "|" in p]
-        if len(slots) != len(args) or any((p is Parameter.NUMBER) != isinstance(a, float | int) for p, a in zip(slots, args, strict=True)):
-            raise ActionError(f"{name} with {len(args)} arguments does not fit: write {verb.usage}")
+        slots = [p for p in verb.form if _is_slot(p)]
+        if len(slots) != len(args) or not all(map(_fits, slots, args)):
+            raise ActionError(f"{name} with {_short(', '.join(map(repr, args)))} does not fit: write {verb.usage}")
+        args = tuple(a if isinstance(a, str) else float(a) + 0.0 for a in args)  # + 0.0: no negative zero
         values = verb.normalise(args) if verb.normalise else args
         rest, words, elements = list(values), [name], []
         for p in verb.form:
-            if isinstance(p, str) and "|" not in p:
-                words.append(p)
+            if not _is_slot(p):
+                words.append(str(p))
                 continue
             value = rest.pop(0)
             if p is Parameter.ELEMENT:
@@ -126,7 +129,9 @@ class ActionSpace:
     def _verb(self, name: str) -> Verb:
         if name not in self.verbs:
             near = difflib.get_close_matches(name, self.verbs, n=1)
-            raise ActionError(f"unknown action {name!r}: " + (f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(self.verbs)}"))
+            raise ActionError(
+                f"unknown action {_short(name)}: " + (f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(self.verbs)}")
+            )
         return self.verbs[name]
 
 
@@ -145,13 +150,25 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 def _unquoted(text: str) -> str:
-    body = text[1:-1]
-    if text[0] == "'":
-        body = body.replace("\\'", "'").replace('"', '\\"')
-    try:
-        return str(json.loads(f'"{body}"', strict=False))
-    except ValueError:
-        return re.sub(r"\\(.)", r"\1", body, flags=re.S)
+    """What a quoted text says: JSON's escapes and `\\'`; a backslash before anything else stands for itself."""
+    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[0]), text[1:-1])
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # joins escaped surrogate pairs
+
+
+def _is_slot(parameter: Parameter | str) -> bool:
+    """Whether an argument is given there, not a fixed word."""
+    return isinstance(parameter, Parameter) or "|" in parameter
+
+
+def _fits(slot: Parameter | str, value: str | float) -> bool:
+    """Whether a value can stand in a slot, so that its written form reads as the same value."""
+    if not isinstance(value, str):
+        return slot is Parameter.NUMBER and abs(value) <= sys.float_info.max  # NaN fails too
+    if slot is Parameter.ELEMENT:
+        return bool(_ID.fullmatch(value))
+    if slot is Parameter.TEXT:
+        return not _LONE_SURROGATE.search(value)
+    return isinstance(slot, str) and value in slot.split("|")
 
 
 def _written(parameter: Parameter | str, value: str | float) -> str:
@@ -159,7 +176,7 @@ def _written(parameter: Parameter | str, value: str | float) -> str:
         return f"[{value}]"
     if parameter is Parameter.TEXT:
         return json.dumps(value, ensure_ascii=False)
-    return f"{value:g}" if isinstance(value, float | int) else value
+    return value if isinstance(value, str) else f"{Decimal(repr(float(value))):f}".removesuffix(".0")
 
 
 def _short(text: str) -> str:

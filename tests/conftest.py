@@ -37,7 +37,17 @@ async def browser(executable: str) -> AsyncIterator[Browser]:
 
 
 @pytest.fixture
-def visit(browser: Browser, httpserver: HTTPServer) -> Visit:
+def task_at(httpserver: HTTPServer) -> Callable[..., Task]:
+    """`task_at(path)`: a task that starts at a page of the server; its origin is `http://localhost:port`, so `127.0.0.1` is another."""
+
+    def made(path: str = "/", **fields: Any) -> Task:
+        return Task(id="test/page", instruction="Try it.", start=f"http://localhost:{httpserver.port}{path}", **fields)
+
+    return made
+
+
+@pytest.fixture
+def visit(browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task]) -> Visit:
     """`async with visit(html, ...) as (environment, observation)`: a world at a page served on loopback, reset."""
 
     @asynccontextmanager
@@ -53,11 +63,6 @@ def visit(browser: Browser, httpserver: HTTPServer) -> Visit:
         httpserver.expect_request("/").respond_with_data(f"<!doctype html><title>Test</title>{html}", content_type="text/html")
         kind = BrowserWorlds(browser, setup or PageSetup(), config, sealed=sealed, **worlds)
         async with kind.open(speculative=speculative) as environment:
-            yield environment, await environment.reset(task_at(httpserver))
+            yield environment, await environment.reset(task_at())
 
     return opened
-
-
-def task_at(httpserver: HTTPServer, path: str = "/", **fields: Any) -> Task:
-    """A task that starts at a page of the server, whose origin is `http://localhost:port`."""
-    return Task(id="test/page", instruction="Try it.", start=f"http://localhost:{httpserver.port}{path}", **fields)

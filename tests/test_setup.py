@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TOOLS = ("bash", "cat", "chmod", "cksum", "dirname", "id", "mkdir")
+TOOLS = ("bash", "cat", "chmod", "cksum", "dirname", "env", "grep", "id", "mkdir")
 OLD_PYTHON = "#!/bin/bash\nexit 1\n"
 NO_ENSUREPIP = '#!/bin/bash\ncase "$*" in *ensurepip*) exit 1 ;; *print*) echo 3.11 ;; esac\n'
 PYTHON_WITH_BROWSER = '#!/bin/bash\ncase "$*" in *find_browser*) echo /opt/chromium ;; *print*) echo 3.11 ;; esac\n'
 PYTHON_WITHOUT_BROWSER = '#!/bin/bash\ncase "$*" in *find_browser* | *playwright*) exit 1 ;; *print*) echo 3.11 ;; esac\n'
+PYTHON_ONCE_APT_RAN = """#!/bin/bash
+case "$*" in *find_browser*) grep -q "install.*chromium" "$LOG" && echo /usr/bin/chromium ;; *print*) echo 3.11 ;; esac
+"""
+APT_WITH_OLD_LISTS = """#!/bin/bash
+[ "$1" = update ] || grep -q ^update "$LOG" || exit 100
+echo "$@" >>"$LOG"
+"""
 UV = """#!/bin/bash
 echo "$@" >>"$LOG"
 if [ "$1" = venv ]; then mkdir -p .venv/bin; cat "$(command -v python3)" >.venv/bin/python; chmod +x .venv/bin/python; fi
@@ -109,6 +116,18 @@ def test_without_a_browser_the_last_line_names_the_ways_to_one(place: Place) -> 
     done = place.set_up()
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "chromium-headless-shell" in done.stderr and "EXACT_BROWSER" in done.stderr
+
+
+def test_where_apt_may_be_used_it_brings_the_browser_after_an_update_of_its_lists(place: Place) -> None:
+    place.put("python3", PYTHON_ONCE_APT_RAN)
+    place.put("uv", UV)
+    place.put("apt-get", APT_WITH_OLD_LISTS)
+    (place.path / "id").unlink()
+    place.put("id", "#!/bin/bash\necho 0\n")
+    done = place.set_up()
+    assert done.returncode == 0, done.stderr
+    assert "browser: /usr/bin/chromium" in done.stdout
+    assert [line.split()[-1] for line in place.log.read_text().splitlines()[-2:]] == ["-qq", "chromium-headless-shell"]
 
 
 def test_a_wrong_exact_browser_is_named(place: Place) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import ipaddress
 import os
 import re
@@ -52,11 +53,11 @@ class OpenAIModel:
 
     @property
     def name(self) -> str:
-        """`openai/<model>`, or the endpoint's host in place of `openai`."""
-        host = urllib.parse.urlsplit(self._url).netloc
+        """`openai/<model>`, or the endpoint's host, without port, in place of `openai`."""
+        host = urllib.parse.urlsplit(self._url).hostname
         return f"{'openai' if host == 'api.openai.com' else host}/{self._config.model}"
 
-    @property
+    @functools.cached_property
     def price(self) -> Price | None:
         return prices.price(self._config)
 

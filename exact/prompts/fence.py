@@ -20,7 +20,7 @@ def fenced(text: str, label: str, limit: int = LIMIT) -> str:
     that of the text. Control characters, text-direction overrides and invisible tags are taken out; half a surrogate pair becomes
     U+FFFD, for it has no place in a request.
     """
-    body = _SURROGATE.sub("�", _UNSEEN.sub("", shortened(text, limit).translate(_BRACKETS)))
+    body = _SURROGATE.sub("�", _UNSEEN.sub("", shortened(text.strip("\n"), limit).translate(_BRACKETS)))
     digest = hashlib.sha256(body.encode()).hexdigest()[:8]
     return f"⟦{label} {digest}⟧\n{body}\n⟦/{label} {digest}⟧"
 

@@ -233,8 +233,8 @@ class Report(Part, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     traces: tuple[Trace, ...]
     """All writes that were sent and all that was blocked."""
-    trouble: tuple[tuple[int, str], ...]
-    """What broke or drifted: node and reason."""
+    trouble: tuple[tuple[int, str, int], ...]
+    """What broke or drifted: node, reason, how often."""
     lessons: tuple[Lesson, ...]
     """Written in this attempt."""
     texts: tuple[str, ...]

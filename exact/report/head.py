@@ -36,7 +36,7 @@ def head(reading: Reading, task: Task, *, oracle: bool = False) -> data.Head:
 def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
     """How it ended, a headline for it, and by whom it was found."""
     state = reading.state
-    why = f" No further action was committed: {state.ended.reason}." if state.ended else ""
+    why = f" Why it stopped: {state.ended.reason}." if state.ended else ""
     if state.scored is not None:
         score = state.scored.score
         raw = "" if score.raw is None else f" (raw {score.raw:g})"
@@ -81,7 +81,7 @@ def _labels(config: Config, oracle: bool) -> tuple[str, ...]:
 def _facts(reading: Reading) -> tuple[data.Fact, ...]:
     state, spent = reading.state, reading.state.budget.spent
     usage = [called.usage for called in state.calls.values()]
-    tokens = f"{sum(u.input_tokens for u in usage):,} in, {sum(u.output_tokens for u in usage):,} out" if usage else ""
+    tokens = f"{sum(u.input_tokens for u in usage):,} tokens in, {sum(u.output_tokens for u in usage):,} out" if usage else ""
     replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
     calls = int(spent.get("calls", 0))
     return (

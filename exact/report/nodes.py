@@ -21,15 +21,16 @@ _KINDS: dict[str, data.Status] = {
 
 
 def nodes(reading: Reading, texts: Texts) -> tuple[data.State, ...]:
-    """All nodes, in order of their ids."""
-    return tuple(_state(reading, node, texts) for node in reading.state.tree.nodes)
+    """All nodes, in order of their ids; one that another stands for is left out, what is known of it goes to the other."""
+    return tuple(_state(reading, node, texts) for node in reading.state.tree.nodes if reading.merged(node) is node)
 
 
 def _state(reading: Reading, node: Node, texts: Texts) -> data.State:
     seen, state = reading.seen(node), reading.state
     status, reason = _status(node)
     came = state.effects.get(node.id)
-    born, iteration = reading.born[node.id]
+    ids = _ids(reading, node)
+    born, iteration = reading.born[ids[0]]
     return data.State(
         id=node.id,
         parent=node.parent.id if node.parent else None,
@@ -51,13 +52,19 @@ def _state(reading: Reading, node: Node, texts: Texts) -> data.State:
         observation=texts.add(seen.text) if seen else None,
         picture=node.screenshot,
         choices=tuple(_choice(edge, seen, texts) for edge in node.edges),
-        routes=tuple(_route(arrival) for arrival in reading.arrivals.get(node.id, ())),
-        traces=_traces(reading, node),
-        shown=tuple(_shown(recalled) for (id, _), recalled in state.recalled.items() if id == node.id),
-        calls=calls(reading, node.id, texts),
-        failures=tuple(one_line(f"{failed.what}: {failed.reason}") for failed in reading.failures.get(node.id, ())),
+        routes=tuple(_route(arrival) for id in ids for arrival in reading.arrivals.get(id, ())),
+        traces=_traces(reading, node, ids[0]),
+        shown=tuple(_shown(recalled) for (id, _), recalled in state.recalled.items() if id in ids),
+        calls=tuple(call for id in ids for call in calls(reading, id, texts)),
+        failures=tuple(one_line(f"{failed.what}: {failed.reason}") for id in ids for failed in reading.failures.get(id, ())),
         seconds=came.seconds if came else None,
     )
+
+
+def _ids(reading: Reading, node: Node) -> tuple[int, ...]:
+    """The ids that a node stands for, in order: its own last."""
+    foreseen = reading.foreseen.get((node.parent.id, node.via), node.id) if node.parent else node.id
+    return (foreseen, node.id) if foreseen != node.id and reading.merged(reading.state.tree.nodes[foreseen]) is node else (node.id,)
 
 
 def _mean(node: Node) -> float | None:
@@ -125,12 +132,12 @@ def _route(arrival: ev.Arrived) -> data.Route:
     )
 
 
-def _traces(reading: Reading, node: Node) -> tuple[data.Trace, ...]:
+def _traces(reading: Reading, node: Node, foreseen: int) -> tuple[data.Trace, ...]:
     """What was done to the outside on the way to a node: by the search, at the commit, and by replays."""
     state, found = reading.state, list[data.Trace]()
     way = (node.parent.id, node.via) if node.parent else (-1, -1)
     acted, came = state.acted.get(way), state.effects.get(node.id)
-    if acted is not None and reading.foreseen.get(way) == node.id:
+    if acted is not None and reading.foreseen.get(way) == foreseen:
         found += traces(acted.effects, "speculative", node.id)
     if isinstance(came, ev.Committed):
         found += traces(came.effects, "committed", node.id)

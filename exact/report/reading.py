@@ -85,6 +85,11 @@ class Reading:
                 self._seen[node.observation] = None
         return self._seen[node.observation]
 
+    def merged(self, node: Node) -> Node:
+        """The node that stands for this one: the real end where the search foresaw an end, or held back what was then done."""
+        now = node.edge.child if node.edge is not None else None
+        return now if now is not None and (node.held or (node.terminated and now.terminated)) else node
+
     def child(self, step: ev.Committed | None, root: Node) -> Node | None:
         """The state that a committed step led to."""
         return None if step is None or step.refused else root.edges[step.edge].child

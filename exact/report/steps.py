@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from exact.report import data
 from exact.report.nodes import traces
 from exact.report.reading import Reading
@@ -61,8 +63,8 @@ def outside(reading: Reading, nodes: tuple[data.State, ...]) -> tuple[data.Trace
     return tuple(trace for trace in found if trace.write or trace.kind == "blocked")
 
 
-def trouble(reading: Reading) -> tuple[tuple[int, str], ...]:
-    """What drifted, broke, or came out otherwise than foreseen: node and reason."""
+def trouble(reading: Reading) -> tuple[tuple[int, str, int], ...]:
+    """What drifted, broke, or came out otherwise than foreseen: node, reason and how often."""
     found = [
         (node, f"drifted: {arrival.reason or 'another state was there'}")
         for node, each in reading.arrivals.items()
@@ -75,4 +77,5 @@ def trouble(reading: Reading) -> tuple[tuple[int, str], ...]:
         for _, committed, root in reading.steps
         if committed is not None and (committed.refused or committed.agrees is False)
     ]
-    return tuple((node, one_line(reason)) for node, reason in sorted(found, key=lambda each: each[0]))
+    counted = Counter((node, one_line(reason)) for node, reason in found)
+    return tuple((node, reason, times) for (node, reason), times in sorted(counted.items()))

@@ -60,7 +60,9 @@ class BrowserEnvironment:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(fidelity="replay", sealed=self._sealed, screenshots=self._config.screenshots)
+        return Capabilities(
+            fidelity="replay", sealed=self._sealed, screenshots=self._config.screenshots, evaluates=self._evaluator is not None
+        )
 
     @property
     def actions(self) -> ActionSpace:

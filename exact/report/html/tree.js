@@ -159,7 +159,7 @@ class TreeView {
     const top = d3min(places, place => place.x) - CARD.height, bottom = -d3min(places, place => -place.x) + CARD.height;
     const right = -d3min(places, place => -place.y) + CARD.width + 24;
     const whole = Math.min(1, (box.width - 32) / right, (box.height - 16) / (bottom - top));
-    const scale = readable ? Math.max(whole, 0.72) : whole, kept = whole === scale;
+    const scale = readable ? Math.max(whole, box.width < 600 ? 0.66 : 0.85) : whole, kept = whole === scale;
     const y = kept ? (top + bottom) / 2 : this.placed.get(this.selected.key).x;
     this.svg.call(this.zoom.transform, d3.zoomIdentity.translate(kept ? (box.width - right * scale) / 2 : 16, box.height / 2 - y * scale).scale(scale));
     if (!kept) this.reveal(this.selected);

@@ -1,6 +1,176 @@
 """Each action acts, and what it did is observed."""
 
 import pytest
-from environments_browser_pages import do, find, look  # placeholder
+from ...conftest import Visit
+
+from exact.errors import ActionError
+
+from .pages import do, find, look
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_a_click_reaches_the_element(visit: Visit) -> None:
+    async with visit("<button onclick=\"this.textContent='done'\">Go</button>") as (env, seen):
+        assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "done").role == "button"
+
+
+async def test_an_element_below_the_view_is_scrolled_to_and_clicked(visit: Visit) -> None:
+    async with visit("<div style='height:3000px'></div><button onclick=\"this.textContent='done'\">Go</button>") as (env, seen):
+        assert not find(seen, "Go").visible
+        after = await look(env, f"click [{find(seen, 'Go').id}]")
+        assert find(after, "done").visible
+
+
+async def test_fill_replaces_the_value_by_typing(visit: Visit) -> None:
+    page = "<input aria-label=Name value=old onkeyup=\"out.textContent='typed ' + this.value\"><p id=out>"
+    async with visit(page) as (env, seen):
+        after = await look(env, f'fill [{find(seen, "Name").id}] "Änn \\"B\\""')
+        assert find(after, "Name").value == 'Änn "B"'
+        assert find(after, 'typed Änn "B"')
+
+
+async def test_fill_with_nothing_empties_a_field(visit: Visit) -> None:
+    async with visit("<input aria-label=Name value=old>") as (env, seen):
+        assert not find(await look(env, f'fill [{find(seen, "Name").id}] ""'), "Name").value
+
+
+async def test_fill_with_lines_keeps_them_and_does_not_submit(visit: Visit) -> None:
+    async with visit("<form action=/x><textarea aria-label=Note></textarea></form>") as (env, seen):
+        after = await look(env, f'fill [{find(seen, "Note").id}] "one\\ntwo"')
+        assert find(after, "Note").value == "one two"
+        assert await env.page.evaluate("document.querySelector('textarea').value") == "one\ntwo"
+
+
+async def test_a_date_is_set_and_announced(visit: Visit) -> None:
+    async with visit("<input type=date aria-label=Day onchange='document.title=this.value'>") as (env, seen):
+        day = find(seen, "Day").id
+        assert (await look(env, f'fill [{day}] "2024-02-29"')).title == "2024-02-29"
+        with pytest.raises(ActionError, match="write 2024-01-31"):
+            await do(env, f'fill [{day}] "29 February"')
+
+
+async def test_press_sends_chords_to_the_focus(visit: Visit) -> None:
+    async with visit("<input aria-label=Name value=old autofocus>") as (env, _):
+        await do(env, 'press "Ctrl+a"')
+        assert find(await look(env, 'press "x"'), "Name").value == "x"
+
+
+async def test_hover_shows_what_hides(visit: Visit) -> None:
+    page = "<style>p{display:none} div:hover p{display:block}</style><div role=group aria-label=Menu>Menu<p>Secret</div>"
+    async with visit(page) as (env, seen):
+        assert "Secret" not in seen.text
+        assert find(await look(env, f"hover [{find(seen, 'Menu').id}]"), "Secret")
+
+
+async def test_select_chooses_by_label_and_is_announced(visit: Visit) -> None:
+    page = "<select aria-label=Fruit onchange='document.title=this.value'><option value=a>Apple<option value=p>Pear</select>"
+    async with visit(page) as (env, seen):
+        after = await look(env, f'select [{find(seen, "Fruit").id}] "pear"')
+        assert (find(after, "Fruit").value, after.title) == ("Pear", "p")
+
+
+async def test_clicking_an_option_of_a_closed_drop_down_chooses_it(visit: Visit) -> None:
+    async with visit("<select aria-label=Fruit><option>Apple<option>Pear</select>") as (env, seen):
+        assert find(await look(env, f"click [{find(seen, 'Pear').id}]"), "Fruit").value == "Pear"
+
+
+async def test_an_unknown_option_is_refused_with_the_nearest(visit: Visit) -> None:
+    async with visit("<select aria-label=Fruit><option>Apple<option>Pear</select>") as (env, seen):
+        with pytest.raises(ActionError, match="did you mean 'Pear'"):
+            await do(env, f'select [{find(seen, "Fruit").id}] "Peas"')
+
+
+async def test_drag_moves_by_pointer_events(visit: Visit) -> None:
+    page = """<div role=group aria-label=From style="width:50px;height:50px"></div><div role=group aria-label=To style="height:50px"></div>
+    <script>let from; onmousedown = e => from = e.target; onmouseup = e => document.title = from.ariaLabel + ' to ' + e.target.ariaLabel</script>"""
+    async with visit(page) as (env, seen):
+        assert (await look(env, f"drag [{find(seen, 'From').id}] to [{find(seen, 'To').id}]")).title == "From to To"
+
+
+async def test_drag_moves_what_is_draggable(visit: Visit) -> None:
+    page = """<div draggable=true role=group aria-label=From ondragstart="event.dataTransfer.setData('text', 'it')">From</div>
+    <div role=group aria-label=To ondragover="event.preventDefault()" ondrop="document.title = event.dataTransfer.getData('text')">To</div>"""
+    async with visit(page) as (env, seen):
+        assert (await look(env, f"drag [{find(seen, 'From').id}] to [{find(seen, 'To').id}]")).title == "it"
+
+
+async def test_click_at_hits_the_point(visit: Visit) -> None:
+    async with visit("<script>onclick = e => document.title = e.clientX + ' ' + e.clientY</script>") as (env, _):
+        assert (await look(env, "click_at 30 40")).title == "30 40"
+        with pytest.raises(ActionError, match="outside the viewport of 600 by 400"):
+            await do(env, "click_at 600 10")
+
+
+async def test_scroll_moves_the_view_and_says_when_it_ends(visit: Visit) -> None:
+    async with visit("<p>Top<div style='height:500px'></div><p>Bottom") as (env, seen):
+        after = await look(env, "scroll down")
+        assert not find(after, "Top").visible
+        assert find(after, "Bottom").visible
+        assert after.fingerprint != seen.fingerprint
+        with pytest.raises(ActionError, match="nothing to scroll down"):
+            await do(env, "scroll down")
+        assert (await look(env, "scroll up")).fingerprint == seen.fingerprint
+
+
+async def test_scroll_moves_an_inner_list(visit: Visit) -> None:
+    async with visit("<div style='height:380px;overflow:auto'><p>Top<p style='margin-top:500px'>Bottom</div>") as (env, seen):
+        assert not find(seen, "Bottom").visible
+        assert find(await look(env, "scroll down"), "Bottom").visible
+
+
+async def test_goto_and_go_back_navigate(visit: Visit, httpserver) -> None:  # type: ignore[no-untyped-def]
+    httpserver.expect_request("/two").respond_with_data("<p>Second", content_type="text/html")
+    async with visit("<p>First") as (env, seen):
+        with pytest.raises(ActionError, match="no page to go back to"):
+            await do(env, "go_back")
+        assert find(await look(env, 'goto "/two"'), "Second")
+        assert (await look(env, "go_back")).fingerprint == seen.fingerprint
+
+
+async def test_wait_sees_a_later_change(visit: Visit) -> None:
+    async with visit("<p id=out>early<script>onclick = () => setTimeout(() => out.textContent = 'late', 300)</script>") as (env, _):
+        assert "early" in (await look(env, "click_at 5 5")).text
+        assert "late" in (await look(env, "wait")).text
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("<button disabled>Go</button>", "is disabled"),
+        ("<button>Go</button><div style='position:fixed;inset:0'>Cookie banner</div>", 'is covered by <div> "Cookie banner"'),
+        ("<button id=b>Go</button><script>setTimeout(() => b.remove())</script>", "has vanished"),
+    ],
+)
+async def test_a_click_that_cannot_reach_is_refused(visit: Visit, page: str, words: str) -> None:
+    async with visit("<button>Go</button>") as (env, seen):
+        await env.page.evaluate("html => document.body.innerHTML = html", page)
+        if "vanished" not in words:
+            seen = await look(env, "wait")
+        with pytest.raises(ActionError, match=words):
+            await do(env, f"click [{find(seen, 'Go').id}]")
+
+
+@pytest.mark.parametrize(("page", "words"), [("<input readonly aria-label=it>", "read-only"), ("<button>it</button>", "not a field")])
+async def test_fill_is_refused_where_nothing_can_be_typed(visit: Visit, page: str, words: str) -> None:
+    async with visit(page) as (env, seen):
+        with pytest.raises(ActionError, match=words):
+            await do(env, f'fill [{find(seen, "it").id}] "x"')
+
+
+async def test_an_id_that_was_never_given_is_refused(visit: Visit) -> None:
+    async with visit("<button>Go</button>") as (env, _):
+        with pytest.raises(ActionError, match=r"there is no element \[99\]"):
+            await do(env, "click [99]")
+
+
+async def test_an_element_in_a_frame_is_clicked(visit: Visit) -> None:
+    page = """<div style="height:100px"></div><iframe srcdoc="<button onclick=&quot;this.textContent='done'&quot;>Go</button>"></iframe>"""
+    async with visit(page) as (env, seen):
+        assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "done")
+
+
+async def test_a_checkbox_behind_its_label_is_ticked(visit: Visit) -> None:
+    page = "<label><input type=checkbox style='opacity:0;position:absolute;z-index:-1'><b>Agree</b></label>"
+    async with visit(page) as (env, seen):
+        assert "checked" in find(await look(env, f"click [{find(seen, 'Agree', 'checkbox').id}]"), "Agree", "checkbox").states

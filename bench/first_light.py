@@ -1,0 +1,307 @@
+"""Does search help the embedded agent on MiniWoB++, by how much, at what cost?
+
+Forty tasks in three strata, fixed in bench/strata.json by the rule of bench/strata.py before any agent ran; three seeds each; at
+most 15 committed actions for every agent. Agents: random; ReAct; one-step look-ahead (ReAct with a value filter); R-MCTS with
+the embedded value, with a constant value (a control: must show no gain) and with an oracle value (headroom only: it sees the
+reward of every episode that ended in search). The embedded agent is not a language model. R-MCTS is run at three caps on
+environment steps a task, replays included. No lesson from another seed of the same task is ever shown.
+
+Intervals are 95 percent bootstrap intervals over tasks (clusters), seeds within; gains are paired on task and seed.
+
+    python bench/first_light.py --json bench/results/first_light.json       all of it; resumes from --work after an interruption
+    python bench/first_light.py --quick                                     a sample again; must agree with the committed result
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import _common
+import msgspec
+
+from exact.action import Action, ActionSpace
+from exact.agents.agent import Agent, build
+from exact.benchmarks.miniwob import MiniWob
+from exact.config import BrowserConfig, Config, parse
+from exact.context import Context, Evaluation
+from exact.environments.base import Capabilities, Environment, Snapshot, Transition, Worlds
+from exact.models.base import ChatModel
+from exact.observation import Observation
+from exact.runs.runner import Runner, create, reopen
+from exact.runs.shared import SharedWorlds
+from exact.runs.store import Line
+from exact.task import Outcome, Score, Task
+
+SEEDS = (0, 1, 2)
+ACTIONS = 15
+CAPS = (30, 60, 150)
+QUICK_TASKS = 4
+RESULT = _common.ROOT / "bench" / "results" / "first_light.json"
+
+Table = dict[tuple[str, ...], float]
+
+
+def agents() -> dict[str, dict[str, Any]]:
+    """Every agent's configuration."""
+
+    def mcts(cap: int, value: str = "builtin") -> dict[str, Any]:
+        return {
+            "search": {"algorithm": "mcts", "iterations": 16},
+            "value": {"kind": value},
+            "limits": {"actions": ACTIONS, "transitions": cap},
+        }
+
+    plain = {"limits": {"actions": ACTIONS}, "reflection": {"kind": "none"}}
+    full = CAPS[-1]
+    return {
+        "random": {**plain, "search": {"algorithm": "react"}, "policy": {"kind": "random"}},
+        "react": {**plain, "search": {"algorithm": "react"}},
+        "filter": {**plain, "search": {"algorithm": "greedy"}},
+        **{f"rmcts@{cap}": mcts(cap) for cap in CAPS},
+        f"constant@{full}": mcts(full, "constant"),
+        f"oracle@{full}": mcts(full, "constant"),
+    }
+
+
+class OracleValue:
+    """The reward of an ended episode, 0.5 elsewhere. Cheats, and says so: for headroom only."""
+
+    def __init__(self, rewards: Table) -> None:
+        self.rewards = rewards
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        if not context.terminated:
+            return Evaluation(value=0.5, rationale="oracle: the episode has not ended")
+        value = self.rewards[(context.task.id, *(taken.action.key for taken in context.history))]
+        return Evaluation(value=value, rationale="oracle: the benchmark's own verdict")
+
+
+class Telling:
+    """An environment that tells an oracle how each episode ended."""
+
+    def __init__(self, inner: Environment, rewards: Table) -> None:
+        self.inner, self.rewards = inner, rewards
+        self.path: tuple[str, ...] = ()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.inner.capabilities
+
+    @property
+    def actions(self) -> ActionSpace:
+        return self.inner.actions
+
+    async def reset(self, task: Task) -> Observation:
+        self.path = (task.id,)
+        return await self.inner.reset(task)
+
+    async def step(self, action: Action) -> Transition:
+        transition = await self.inner.step(action)
+        self.path += (action.key,)
+        if transition.terminated:
+            self.rewards[self.path] = (await self.inner.evaluate(Outcome(actions=self.path[1:]))).value
+        return transition
+
+    async def snapshot(self) -> Snapshot:
+        return await self.inner.snapshot()
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        return await self.inner.restore(snapshot)
+
+    async def evaluate(self, outcome: Outcome) -> Score:
+        return await self.inner.evaluate(outcome)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+class TellingWorlds:
+    """Worlds whose environments tell."""
+
+    def __init__(self, inner: Worlds, rewards: Table) -> None:
+        self.inner, self.rewards = inner, rewards
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[Environment]:
+        async with self.inner.open(speculative=speculative) as environment:
+            yield Telling(environment, self.rewards)
+
+
+async def run_agent(name: str, settings: Mapping[str, Any], tasks: Sequence[Task], work: Path) -> list[Line]:
+    """One agent on all tasks; what lies in `work` already is not run again."""
+    oracle, rewards = name.startswith("oracle"), Table()
+    base = {"name": name, "browser": {"screenshots": False}, "reflection": {"exclude_same_task": True}}
+    config, folder = parse({**base, **settings}), work / name.replace("@", "_at_")
+    if not (folder / "run.json").exists():
+        create(folder, tuple(tasks), config)
+
+    def made(config: Config, models: Callable[[str], ChatModel]) -> Agent:
+        agent = build(config, models)
+        return Agent(policy=agent.policy, value=OracleValue(rewards), reflector=None, oracle=True) if oracle else agent
+
+    @asynccontextmanager
+    async def worlds(task: Task) -> AsyncIterator[Worlds]:
+        async with MiniWob().worlds(BrowserConfig(screenshots=False)) as opened:
+            yield TellingWorlds(opened, rewards) if oracle else opened
+
+    began = time.monotonic()
+    async with SharedWorlds(lambda task: "miniwob", worlds) as shared:
+        run, config = reopen(folder)
+        done = [0]
+
+        def finished(task: Task, line: Line) -> None:
+            done[0] += 1
+            print(f"\r{name:14} {done[0]:4} of {len(tasks)}  {time.monotonic() - began:5.0f} s", end="", file=sys.stderr, flush=True)
+
+        lines = await Runner(folder=run, config=config, open_worlds=shared, build_agent=made, finished=finished).run()
+    print(file=sys.stderr)
+    return lines
+
+
+def bootstrap(by_task: Mapping[str, Sequence[float]], draws: int = 4000) -> tuple[float, float, float]:
+    """Mean over tasks of means over seeds, with its 95 percent interval over resampled tasks."""
+    means = [statistics.fmean(values) for values in by_task.values()]
+    if not means:
+        return float("nan"), float("nan"), float("nan")
+    rng = random.Random(0)
+    sampled = sorted(statistics.fmean(rng.choices(means, k=len(means))) for _ in range(draws))
+    return statistics.fmean(means), sampled[int(0.025 * draws)], sampled[int(0.975 * draws)]
+
+
+def name_of(task: str) -> str:
+    return task.partition("/")[2].partition("?")[0]
+
+
+def success(lines: Sequence[Line], names: set[str]) -> dict[str, list[float]]:
+    """Scores by task name; an infrastructure failure is no score and is left out."""
+    found: dict[str, list[float]] = {}
+    for line in lines:
+        if name_of(line.task) in names and line.score is not None:
+            found.setdefault(name_of(line.task), []).append(line.score)
+    return found
+
+
+def gain(lines: Sequence[Line], base: Sequence[Line], names: set[str]) -> dict[str, list[float]]:
+    """Differences of scores on the same task and seed, by task name."""
+    before = {line.task: line.score for line in base}
+    found: dict[str, list[float]] = {}
+    for line in lines:
+        other = before.get(line.task)
+        if name_of(line.task) in names and line.score is not None and other is not None:
+            found.setdefault(name_of(line.task), []).append(line.score - other)
+    return found
+
+
+def shown(triple: tuple[float, float, float]) -> str:
+    return f"{triple[0]:.3f} [{triple[1]:.3f}, {triple[2]:.3f}]"
+
+
+def summary(results: Mapping[str, Sequence[Line]], chosen: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """What the table shows, as data."""
+    strata = {**{kind: set(names) for kind, names in chosen.items()}, "all": {n for names in chosen.values() for n in names}}
+    rows = {}
+    for agent, lines in results.items():
+        rows[agent] = {
+            "success": {kind: bootstrap(success(lines, names)) for kind, names in strata.items()},
+            "gain_over_react": {kind: bootstrap(gain(lines, results["react"], names)) for kind, names in strata.items()},
+            **{key: statistics.fmean(getattr(line, key) for line in lines) for key in ("actions", "transitions", "evaluations", "seconds")},
+            "failed": sum(line.status == "failed" for line in lines),
+            "drifted": sum(line.drifted for line in lines),
+        }
+    return rows
+
+
+def show(rows: Mapping[str, Any], chosen: Mapping[str, Sequence[str]]) -> None:
+    kinds = [*chosen, "all"]
+    counts = {kind: len(chosen.get(kind, [])) or sum(map(len, chosen.values())) for kind in kinds}
+    _common.table(
+        ["success", *(f"{kind} ({counts[kind]})" for kind in kinds), "actions", "steps", "values", "failed"],
+        [
+            [agent, *(shown(row["success"][kind]) for kind in kinds), *(f"{row[k]:.1f}" for k in ("actions", "transitions", "evaluations")), str(row["failed"])]
+            for agent, row in rows.items()
+        ],
+    )  # fmt: skip
+    print()
+    _common.table(
+        ["gain over react", *kinds],
+        [[agent, *(shown(row["gain_over_react"][kind]) for kind in kinds)] for agent, row in rows.items() if agent != "react"],
+    )
+
+
+async def main() -> int:
+    options = _common.parser(__doc__ or "")
+    options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "first_light", help="where the runs lie")
+    options.add_argument("--agents", default="", help="only these, by comma")
+    options.add_argument("--fresh", action="store_true", help="forget what lies in --work")
+    args = options.parse_args()
+    chosen: dict[str, list[str]] = json.loads((_common.ROOT / "bench" / "strata.json").read_text())["chosen"]
+    if args.quick:
+        return await quick(args)
+    if args.fresh:
+        shutil.rmtree(args.work, ignore_errors=True)
+    tasks = tasks_of([name for names in chosen.values() for name in names], SEEDS)
+    noise, results = _common.Noise(), {}
+    for name, settings in agents().items():
+        if not args.agents or name in args.agents.split(","):
+            noise.probe()
+            results[name] = await run_agent(name, settings, tasks, args.work)
+    if "react" not in results:
+        return 0
+    rows = summary(results, chosen)
+    show(rows, chosen)
+    figures = headline(rows) if f"rmcts@{CAPS[-1]}" in rows else []
+    scores = {name: {line.task: line.score for line in lines} for name, lines in results.items()}
+    details = {"seeds": SEEDS, "chosen": chosen, "agents": agents(), "rows": rows, "scores": scores}
+    _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), details)
+    return 0
+
+
+def headline(rows: Mapping[str, Any]) -> list[_common.Figure]:
+    best = rows[f"rmcts@{CAPS[-1]}"]
+    return [
+        _common.Figure("react_success", rows["react"]["success"]["all"][0]),
+        _common.Figure("rmcts_success", best["success"]["all"][0]),
+        _common.Figure("gain_information_low", best["gain_over_react"]["information"][1], goal=0.0),
+    ]
+
+
+def tasks_of(names: Sequence[str], seeds: Sequence[int]) -> list[Task]:
+    suite = MiniWob()
+    return [suite.task(f"miniwob/{name}?seed={seed}") for name in names for seed in seeds]
+
+
+async def quick(args: Any) -> int:
+    """Run a sample again and compare with the committed scores."""
+    committed = json.loads(RESULT.read_text())
+    names = [names[i] for i in range(QUICK_TASKS) for names in committed["chosen"].values() if i < len(names)][:QUICK_TASKS]
+    tasks, noise, agreeing, total = tasks_of(names, SEEDS[:1]), _common.Noise(), 0, 0
+    work = args.work.with_name("first_light_quick")
+    shutil.rmtree(work, ignore_errors=True)
+    rows = []
+    for name in ("random", "react", "filter", f"rmcts@{CAPS[0]}"):
+        noise.probe()
+        for line in await run_agent(name, agents()[name], tasks, work):
+            before = committed["scores"][name].get(line.task)
+            agreeing, total = agreeing + (before == line.score), total + 1
+            rows.append([f"{name} {line.task}", str(before), str(line.score)])
+    _common.table(["agent and task", "committed", "now"], rows)
+    figures = [
+        *(_common.Figure(name, value["value"], value["goal"]) for name, value in committed["figures"].items()),
+        _common.Figure("agreement", agreeing / total, goal=0.9),
+    ]
+    _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), {"rows": msgspec.to_builtins(rows)})
+    return 0 if agreeing / total >= 0.9 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

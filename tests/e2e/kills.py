@@ -1,0 +1,78 @@
+"""Kill `exact run` at some moment, resume it, and look at what the journals say. Used by a test and by bench/kills.py."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from exact.runs import events as ev
+from exact.runs.journal import read
+from exact.runs.store import RunFolder
+
+EXACT = (sys.executable, "-c", "import sys; from exact.cli.main import main; sys.exit(main())")
+MARK = "EXACT_TEST_RUN"
+SETTINGS = ("search.iterations=6", "search.k=4", "limits.transitions=40", "browser.screenshots=false")
+
+
+def start(folder: Path, tasks: tuple[str, ...], config: Path) -> subprocess.Popen[bytes]:
+    """`exact run`, or `exact resume` where the folder holds a run already."""
+    settings = [part for setting in SETTINGS for part in ("--set", setting)]
+    command = ("run", *tasks, "--config", str(config), "--out", str(folder), *settings)
+    if (folder / "run.json").exists():
+        command = ("resume", str(folder))
+    return subprocess.Popen([*EXACT, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, MARK: str(folder)})
+
+
+def kill_after(process: subprocess.Popen[bytes], folder: Path, lines: int, seconds: float) -> bool:
+    """`kill -9` once the journals hold that many lines; False if the process ended before."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < deadline:
+        if sum(path.read_bytes().count(b"\n") for path in folder.glob("tasks/*/journal.jsonl")) >= lines:
+            process.kill()
+            process.communicate()
+            return True
+        time.sleep(0.002)
+    process.kill()
+    process.communicate()
+    return False
+
+
+def faults(folder: Path) -> list[str]:
+    """What is wrong with a run that should be finished: lost tasks, facts made twice."""
+    run = RunFolder.open(folder)
+    found = [f"{task.id} has no result" for task in run.manifest.tasks if task.id not in {line.task for line in run.results()}]
+    found += [f"{line.task}: {line.status}: {line.reason}" for line in run.results() if line.status != "scored"]
+    for path in folder.glob("tasks/*/journal.jsonl"):
+        events = list(read(path))
+        facts = Counter[object]()
+        facts.update(("step", event.node, event.edge) for event in events if isinstance(event, ev.Acted))
+        facts.update(("call", event.key) for event in events if isinstance(event, ev.Called))
+        facts.update(("commit", event.step) for event in events if isinstance(event, ev.Committed))
+        facts.update("score" for event in events if isinstance(event, ev.Scored))
+        found += [f"{path.parent.name}: {fact} {n} times" for fact, n in facts.items() if n > 1]
+    return found
+
+
+def left_behind(folder: Path) -> list[str]:
+    """Command lines of living processes that were started for a run, found by a mark in their environment."""
+    found, mark = [], f"{MARK}={folder}".encode()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if mark in (entry / "environ").read_bytes().split(b"\0") and "State:\tZ" not in (entry / "status").read_text():
+                    found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            except OSError:
+                continue
+    return found
+
+
+def gone(folder: Path, seconds: float = 15.0) -> list[str]:
+    """What is still alive after at most so long."""
+    deadline = time.monotonic() + seconds
+    while (left := left_behind(folder)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left

@@ -1,0 +1,41 @@
+"""`kill -9` in the middle of real searches, and what a user finds afterwards."""
+
+from __future__ import annotations
+
+import random
+import signal
+from pathlib import Path
+
+from exact.runs.store import RunFolder
+from tests.e2e.kills import faults, gone, kill_after, start
+
+TASKS = ("miniwob/click-tab-2?seed=1", "miniwob/click-collapsible?seed=1")
+CONFIG = Path(__file__).parents[2] / "shells" / "configs" / "rmcts_builtin.yaml"
+
+
+def test_a_run_killed_again_and_again_ends_whole(tmp_path: Path) -> None:
+    folder, rng, lines, kills = tmp_path / "run", random.Random(7), 0, 0
+    for _ in range(4):
+        lines += rng.randint(2, 12)
+        kills += kill_after(start(folder, TASKS, CONFIG), folder, lines, 60)
+        assert gone(folder) == [], "a killed run left processes"
+    last = start(folder, TASKS, CONFIG)
+    output, _ = last.communicate(timeout=120)
+    assert last.returncode == 0, output.decode()
+    assert kills >= 3
+    assert faults(folder) == []
+    assert gone(folder) == []
+
+
+def test_ctrl_c_ends_cleanly_names_the_way_on_and_exits_130(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    process = start(folder, TASKS, CONFIG)
+    while process.poll() is None and not list(folder.glob("tasks/*/journal.jsonl")):
+        pass
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode == 130, output.decode()
+    assert f"exact resume {folder}" in output.decode()
+    assert "Traceback" not in output.decode()
+    assert gone(folder) == []
+    assert len(RunFolder.open(folder).manifest.tasks) == 2

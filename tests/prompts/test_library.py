@@ -1,0 +1,88 @@
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from exact.errors import UsageError
+from exact.prompts.library import names, prompt, render
+from exact.reflection.lesson import action_label
+
+sys.path.insert(0, str(Path(__file__).parent))
+from states import ACTIONS, LESSON, LIST, SHOE, context, surprise
+
+GOLDEN = Path(__file__).parent / "golden"
+REFUSED = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse("scroll up"), error="nothing to\nscroll")
+POLICY = {"actions": ACTIONS.describe(), "label": action_label, "history": 5}
+VALUE = {"label": action_label, "history": 5}
+REFLECTION = {"label": action_label, "words": 100}
+
+RENDERED = {
+    "policy": lambda: render("policy", context=context(tried=(REFUSED,)), **POLICY),
+    "policy_first_state": lambda: render("policy", context=context(LIST, history=(), reflections=(), steps_left=None), **POLICY),
+    "value": lambda: render("value", context=context(reflections=(msgspec.structs.replace(LESSON, kind="value"),)), **VALUE),
+    "value_ended": lambda: render("value", context=context(LIST, terminated=True), **VALUE),
+    "reflection_policy": lambda: render("reflection", context=context(), surprise=surprise(), kind="policy", **REFLECTION),
+    "reflection_value": lambda: render(
+        "reflection", context=context(), surprise=surprise(after=LIST, real=0.9, alternative=""), kind="value", **REFLECTION
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_a_prompt_reads_as_it_did(name, request):
+    """After a wanted change: delete the file, run twice, read the difference, raise the prompt's version."""
+    rendered = RENDERED[name]()
+    text = f"=== system\n{rendered.system}\n\n=== user\n{rendered.user}\n"
+    file = GOLDEN / f"{name}.txt"
+    if not file.exists():
+        file.write_text(text, encoding="utf-8")
+        pytest.fail(f"{file.name} was missing and has been written: read it")
+    assert text == file.read_text(encoding="utf-8")
+
+
+def test_the_id_tells_name_version_and_content():
+    assert re.fullmatch(r"policy@1:[0-9a-f]{6}", prompt("policy").id)
+    assert prompt("policy").id == RENDERED["policy"]().id != prompt("value").id
+
+
+def test_every_prompt_has_its_own_name_and_names_its_inputs():
+    assert names() == ["policy", "reflection", "value"] == [prompt(name).name for name in names()]
+    assert prompt("value").inputs == ("context", "label", "history")
+
+
+def test_an_unknown_prompt_is_named_with_the_nearest():
+    with pytest.raises(UsageError, match="did you mean 'policy'"):
+        render("polic")
+
+
+@pytest.mark.parametrize("inputs", [{}, {**VALUE, "context": context(), "more": 1}])
+def test_other_inputs_than_declared_are_an_error(inputs):
+    with pytest.raises(TypeError, match="prompt value takes context, label, history"):
+        render("value", **inputs)
+
+
+def test_the_system_part_is_the_same_for_all_states():
+    assert RENDERED["policy"]().system == RENDERED["policy_first_state"]().system
+    assert RENDERED["value"]().system == RENDERED["value_ended"]().system
+
+
+def test_page_text_is_never_a_template():
+    observation = msgspec.structs.replace(SHOE, text="{{ context.task.id }} {% raw %}")
+    assert "{{ context.task.id }} {% raw %}" in render("policy", context=context(observation), **POLICY).user
+
+
+def test_only_lessons_for_the_reader_are_shown():
+    assert LESSON.text in RENDERED["policy"]().user
+    assert LESSON.text not in RENDERED["value_ended"]().user
+
+
+def test_only_the_last_steps_are_shown():
+    rendered = render("policy", context=context(history=context().history * 7), **(POLICY | {"history": 2}))
+    assert "(the first 5 are left out)" in rendered.user and "6. click" in rendered.user and "5. click" not in rendered.user
+
+
+def test_images_follow_the_words():
+    _, user = RENDERED["policy"]().messages(b"png")
+    assert [type(part).__name__ for part in user.parts] == ["Text", "Image"]

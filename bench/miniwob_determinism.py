@@ -1,6 +1,6 @@
 """Which MiniWoB++ tasks come out the same twice: equal seeds, equal actions, equal fingerprints?
 
-Each of BrowserGym's 125 tasks is run in pairs of episodes from the same seed, with the same actions drawn by the seed. `reset` counts
+Each of BrowserGym's 125 tasks is run in pairs of episodes side by side from the same seed, with the same actions drawn by the seed. `reset` counts
 tasks whose first states differ in some pair; `step` those that start the same and part later.
 """
 
@@ -47,12 +47,16 @@ async def measure(seeds: range, noise: Noise) -> dict[str, str]:
     """Task to where its episodes first parted; the others are left out."""
     parted: dict[str, str] = {}
     suite = MiniWob()
-    async with suite.worlds(BrowserConfig(screenshots=False)) as worlds, worlds.open(speculative=False) as world:
+    async with (
+        suite.worlds(BrowserConfig(screenshots=False)) as worlds,
+        worlds.open(speculative=False) as left,
+        worlds.open(speculative=False) as right,
+    ):
         for name in BROWSERGYM:
             noise.probe()
             for seed in seeds:
                 task = suite.task(f"miniwob/{name}?seed={seed}")
-                one, two = await episode(world, task), await episode(world, task)
+                one, two = await asyncio.gather(episode(left, task), episode(right, task))
                 if one != two:
                     at = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
                     parted.setdefault(name, f"step {at}" if at else "reset")

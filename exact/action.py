@@ -129,9 +129,8 @@ class ActionSpace:
     def _verb(self, name: str) -> Verb:
         if name not in self.verbs:
             near = difflib.get_close_matches(name, self.verbs, n=1)
-            raise ActionError(
-                f"unknown action {_short(name)}: " + (f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(self.verbs)}")
-            )
+            hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(self.verbs)}"
+            raise ActionError(f"unknown action {_short(name)}: {hint}")
         return self.verbs[name]
 
 

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from exact.errors import UsageError, unknown
+
+AtLeastZero = Annotated[int, msgspec.Meta(ge=0)]
+AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -22,15 +27,15 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """Which algorithm looks ahead, and how far."""
 
     algorithm: Literal["react", "greedy", "mcts"] = "mcts"
-    iterations: int = 16
+    iterations: AtLeastOne = 16
     """Backed-up visits of the tree for each committed action; what a step leaves over, the next may use."""
-    k: int = 6
+    k: AtLeastOne = 6
     """Distinct proposals asked for at an expansion."""
-    c: float = 0.5
+    c: Amount = 0.5
     """Exploration constant of PUCT on values in [0, 1]."""
-    depth: int = 8
+    depth: AtLeastOne = 8
     """How many actions below the root a search may look."""
-    retries: int = 2
+    retries: AtLeastZero = 2
     """How often a failed piece of work is asked for again before its node is closed."""
 
 
@@ -38,13 +43,13 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """Who proposes actions."""
 
     kind: Literal["builtin", "llm", "random"] = "builtin"
-    samples: int = 8
+    samples: AtLeastOne = 8
     """llm: answers drawn for one expansion; priors are their frequencies."""
-    prior_floor: float = 0.02
+    prior_floor: Share = 0.02
     """llm: no proposal's prior is below this."""
     images: bool = False
     """llm: whether the screenshot goes into the prompt."""
-    history: int = 5
+    history: AtLeastZero = 5
     """llm: how many past steps the prompt shows."""
 
 
@@ -52,10 +57,10 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """Who judges states."""
 
     kind: Literal["builtin", "llm", "constant"] = "builtin"
-    samples: int = 4
+    samples: AtLeastOne = 4
     """llm: judgements drawn for one state; the value is their mean."""
     images: bool = False
-    history: int = 5
+    history: AtLeastZero = 5
 
 
 class ReflectionConfig(Strict, frozen=True, kw_only=True):
@@ -64,11 +69,11 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     kind: Literal["none", "builtin", "llm"] = "builtin"
     memory: str = ""
     """Path of the SQLite memory; empty: `memory.sqlite` in the run directory."""
-    threshold: float = 0.25
+    threshold: Share = 0.25
     """A lesson is written for the most surprising step if its |surprise| reaches this."""
-    k: int = 2
+    k: AtLeastZero = 2
     """How many reflections are shown at an expansion or evaluation."""
-    similarity: float = 0.3
+    similarity: Share = 0.3
     """Cosine below which a reflection is not shown."""
     exclude_same_task: bool = False
     """Benchmark mode: nothing learned on any seed of the same task is shown."""
@@ -77,8 +82,8 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
 class PriceConfig(Strict, frozen=True, kw_only=True):
     """US dollars for a million tokens, where the price list does not know the model."""
 
-    input: float
-    output: float
+    input: Amount
+    output: Amount
 
 
 class ModelConfig(Strict, frozen=True, kw_only=True):
@@ -88,12 +93,12 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     base_url: str = "https://api.openai.com/v1"
     api_key_env: str = "OPENAI_API_KEY"
     """Name of the environment variable that holds the key."""
-    temperature: float = 1.0
-    top_p: float = 0.95
-    max_tokens: int = 512
-    timeout: float = 120.0
+    temperature: Amount = 1.0
+    top_p: Share = 0.95
+    max_tokens: AtLeastOne = 512
+    timeout: Amount = 120.0
     """Seconds for one call with all its retries."""
-    retries: int = 4
+    retries: AtLeastZero = 4
     logprobs: bool = False
     price: PriceConfig | None = None
 
@@ -109,17 +114,17 @@ class ModelsConfig(Strict, frozen=True, kw_only=True):
 class Limits(Strict, frozen=True, kw_only=True):
     """Hard caps on one task. None: no cap on that."""
 
-    money: float | None = None
+    money: Amount | None = None
     """US dollars."""
-    calls: int | None = None
+    calls: AtLeastZero | None = None
     """Model calls."""
-    actions: int | None = 15
+    actions: AtLeastZero | None = 15
     """Committed actions."""
-    transitions: int | None = None
+    transitions: AtLeastZero | None = None
     """Environment steps, replays included. When they are used up, actions are still committed, unexplored."""
-    evaluations: int | None = None
+    evaluations: AtLeastZero | None = None
     """Judgements by the value function."""
-    seconds: float | None = None
+    seconds: Amount | None = None
     """Wall time."""
 
 
@@ -129,9 +134,9 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     headed: bool = False
     screenshots: bool = True
     """Whether each state's screenshot is kept (reports and image prompts want it)."""
-    width: int = 1280
-    height: int = 720
-    settle_seconds: float = 3.0
+    width: AtLeastOne = 1280
+    height: AtLeastOne = 720
+    settle_seconds: Amount = 3.0
     """Cap on waiting for a page to become quiet after an action."""
     allow_origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides the task's."""
@@ -158,15 +163,21 @@ def load(path: Path | None, overrides: Iterable[str] = ()) -> Config:
     data: Any = {}
     if path is not None:
         try:
-            data = yaml.safe_load(path.read_text()) or {}
+            data = yaml.safe_load(path.read_text("utf-8")) or {}
         except OSError as error:
             raise UsageError(f"cannot read configuration {path}: {error.strerror}") from error
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):
         raise UsageError(f"{path} holds no mapping: write `section: {{key: value}}`")
     for override in overrides:
-        _set(data, override, yaml.safe_load)
+        key, found, value = override.partition("=")
+        if not found:
+            raise UsageError(f"--set {override}: write --set key=value")
+        try:
+            _set(data, key, yaml.safe_load(value))
+        except yaml.YAMLError as error:
+            raise UsageError(f"--set {override}: the value is not YAML: {' '.join(str(error).split())}") from error
     return parse(data)
 
 
@@ -186,18 +197,15 @@ def dump(config: Config) -> str:
     return str(yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False))
 
 
-def _set(data: dict[str, Any], override: str, read: Any) -> None:
-    path, found, value = override.partition("=")
-    if not found:
-        raise UsageError(f"--set {override}: write --set key=value")
+def _set(data: dict[str, Any], path: str, value: object) -> None:
     *sections, key = path.split(".")
     for section in sections:
         nested = data.get(section) or {}
         if not isinstance(nested, dict):
-            raise UsageError(f"--set {override}: {section} has no keys below it")
+            raise UsageError(f"--set {path}: {section} has no keys below it")
         data[section] = nested
         data = nested
-    data[key] = read(value)
+    data[key] = value
 
 
 def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None:

@@ -28,7 +28,9 @@ def test_origins_are_distinct_and_in_order() -> None:
     assert origins("http://b.test/1", "http://a.test/", "http://b.test/2", "about:blank") == ("http://b.test", "http://a.test")
 
 
-@pytest.mark.parametrize("url", ["https://shop.example/x", "data:text/html,hi", "about:srcdoc", "blob:https://shop.example/1-2", "blob:null/1-2"])
+@pytest.mark.parametrize(
+    "url", ["https://shop.example/x", "data:text/html,hi", "about:srcdoc", "blob:https://shop.example/1-2", "blob:null/1-2"]
+)
 def test_what_belongs_to_the_task_is_requested(url: str) -> None:
     assert refusal(url, HERE) == ""
 

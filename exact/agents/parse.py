@@ -17,8 +17,8 @@ GRADES = {"A": 1.0, "B": 0.8, "C": 0.5, "D": 0.2, "E": 0.0}
 THOUGHT = 1000
 """Characters of a thought that are kept."""
 
-_ACTION = re.compile(r"^[\s>*_#`-]*action[\s*_`]*:[ \t*_]*(?P<rest>[^\n]*)$", re.I | re.M)
-_VERDICT = re.compile(r"^[\s>*_#`-]*verdict[\s*_`]*:[\s*_`]*(?P<grade>[A-E])[\s*_`.]*$", re.I | re.M)
+_ACTION = re.compile(r"^[ \t>*_#`-]*action[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
+_VERDICT = re.compile(r"^[ \t>*_#`-]*verdict[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
 _REASONING = re.compile(r"\A.*</think>", re.S)
 _LABEL = re.compile(r"^\s*(?:thought|reasoning)\s*:\s*", re.I)
 
@@ -70,10 +70,9 @@ def parse_verdict(text: str) -> Judged:
 
 def _unfenced(rest: str, below: str) -> str:
     """What stands behind `Action:`; where that is empty or opens a fence, the first line below."""
-    inline = rest.strip().strip("`").strip()
-    if inline:
+    if inline := rest.strip("`* \t\r"):
         return inline
-    lines = (line.strip().strip("`").strip() for line in below.splitlines())
+    lines = (line.strip("`* \t\r") for line in below.split("\n"))
     return next((line for line in lines if line), "")
 
 

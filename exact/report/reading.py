@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exact.config import Config
-from exact.errors import JournalError
+from exact.errors import ExactError, JournalError
 from exact.observation import Observation
 from exact.runs import events as ev
 from exact.runs.fold import State
@@ -39,7 +39,7 @@ class Reading:
         try:
             for event in self._events(journal):
                 self._take(event)
-        except (JournalError, LookupError, AssertionError) as error:
+        except (ExactError, LookupError, AssertionError) as error:
             self.warnings.append(f"The journal could not be followed to its end: {error or type(error).__name__}")
 
     def _events(self, journal: Path) -> Iterator[ev.AnyEvent]:

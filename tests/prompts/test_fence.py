@@ -1,6 +1,4 @@
 import re
-import sys
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -13,8 +11,7 @@ from exact.prompts.fence import fenced, line, shortened
 from exact.prompts.library import render
 from exact.reflection.lesson import action_label
 
-sys.path.insert(0, str(Path(__file__).parent))
-from states import ACTIONS, LESSON, SHOE, context
+from .states import ACTIONS, LESSON, SHOE, context
 
 MARK = re.compile(r"⟦(/?)([a-z]+) ([0-9a-f]{8})⟧")
 anything = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled_from("⟦⟧〚〛/ \n"))

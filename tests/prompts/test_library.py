@@ -1,5 +1,4 @@
 import re
-import sys
 from pathlib import Path
 
 import msgspec
@@ -9,8 +8,7 @@ from exact.errors import UsageError
 from exact.prompts.library import names, prompt, render
 from exact.reflection.lesson import action_label
 
-sys.path.insert(0, str(Path(__file__).parent))
-from states import ACTIONS, LESSON, LIST, SHOE, context, surprise
+from .states import ACTIONS, LESSON, LIST, SHOE, context, surprise
 
 GOLDEN = Path(__file__).parent / "golden"
 REFUSED = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse("scroll up"), error="nothing to\nscroll")

@@ -82,7 +82,7 @@ SHOP: dict[str, Page] = {
         (("3", "textbox", "Search"), ("4", "link", "Green tea"), ("5", "link", "Black tea"), ("6", "button", "Help")),
         0.4,
         "The shop is open, nothing is in the basket. The instruction names green tea, and a link with these words is visible.",
-        {"click [4]": "green", "click [5]": "black", "fill [3] \"green tea\"": "typed", "click [6]": "start", "click [9]": "REFUSED"},
+        {"click [4]": "green", "click [9]": "REFUSED", "click [5]": "black", 'fill [3] "green tea"': "typed", "click [6]": "start"},
     ),
     "typed": Page("Tea shop: green tea", (("3", "textbox", "Search"), ("7", "button", "Go")), 0.45, moves={"click [7]": "green"}),
     "green": Page(
@@ -92,8 +92,8 @@ SHOP: dict[str, Page] = {
         "The right tea is shown; the quantity is not yet 2.",
         {'fill [8] "2"': "two", "click [10]": "basket1", "click [11]": "start"},
     ),
-    "black": Page("Black tea", (("8", "spinbutton", "Quantity"), ("10", "button", "Add to basket")), 0.15, "The wrong tea.",
-                  {"click [10]": "HELD", 'fill [8] "2"': "DRIFTED"}),
+    "black": Page("Black tea", (("8", "spinbutton", "Quantity"), ("10", "button", "Add to basket")), 0.55, "A tea, but it is not green.",
+                  {'fill [8] "2"': "DRIFTED", "click [10]": "HELD"}),
     "two": Page("Green tea, 2 packs", (("8", "spinbutton", "Quantity"), ("10", "button", "Add to basket")), 0.78,
                 "Green tea, quantity 2: only the basket is missing.", {"click [10]": "basket2", 'fill [8] "3"': "BROKEN"}),
     "basket1": Page("Basket: 1 pack", (("12", "button", "Pay"),), 0.3, "One pack instead of two.", {"click [12]": "END"}),
@@ -223,7 +223,9 @@ class Recorder:
         weights = [1 / (place + 1) for place in range(len(moves))]
         return Proposed(
             proposals=tuple(
-                Proposal(action=ACTIONS.parse(move), prior=weight / sum(weights), rationale=f"Option {place + 1}: its words are in the goal.")
+                Proposal(
+                    action=ACTIONS.parse(move), prior=weight / sum(weights), rationale=f"Option {place + 1}: its words are in the goal."
+                )
                 for place, (move, weight) in enumerate(zip(moves, weights, strict=True))
             )
         )
@@ -233,7 +235,9 @@ class Recorder:
             return
         self.called.add((role, node.id))
         usage = Usage(input_tokens=812, output_tokens=64, cost=0.0021)
-        answer = ChatAnswer(choices=(Choice(text=said, finish="stop"),), usage=usage, model="made-up-1", raw='{"object": "chat.completion"}')
+        answer = ChatAnswer(
+            choices=(Choice(text=said, finish="stop"),), usage=usage, model="made-up-1", raw='{"object": "chat.completion"}'
+        )
         content = [
             {"role": "system", "parts": [{"text": f"You are the {role}."}]},
             {"role": "user", "parts": [{"text": prompt}, {"image": "ab" * 32}]},
@@ -314,8 +318,18 @@ class Grown(dict[str, Page]):
         self.drawn = drawn
 
     def __contains__(self, name: object) -> bool:
-        return str(name).startswith("start")
+        return str(name) not in ("END", "HELD", "REFUSED", "DRIFTED", "BROKEN")
 
     def __missing__(self, name: str) -> Page:
         self[name] = self.drawn(name)
         return self[name]
+
+
+def grown_run(folder: Path, states: int, *, drawn: Callable[[str], Page], screenshots: bool = True) -> RunFolder:
+    """An unfinished run of about as many states."""
+    run, config = new_run(folder, "grown", iterations=states, c=4.0, depth=5)
+    recorder = Recorder(run, run.manifest.tasks[0], config, Grown(drawn), screenshots=screenshots)
+    recorder.begin()
+    recorder.search()
+    recorder.journal.close()
+    return run

@@ -8,6 +8,7 @@ from __future__ import annotations
 from exact.action import Action, ActionSpace
 from exact.agents.builtin.derive import beside, field_text
 from exact.agents.builtin.judge import Situation
+from exact.agents.builtin.matching import is_submit
 from exact.agents.builtin.page import FIELDS, Item
 from exact.errors import ActionError
 
@@ -77,7 +78,10 @@ def _in_combobox(at: Situation, item: Item) -> bool:
 def _gestures(at: Situation, actable: list[Item], add: object) -> None:
     assert callable(add)
     kinds = {s.part.kind for s in at.progress.statuses if not s.done}
-    some = [item for item in actable if item.label or item.role in ("image", "img", "listitem")][:8]
+    some = [item for item in actable if (item.label or item.role in ("image", "img", "listitem")) and not is_submit(item)][:8]
+    for item in actable:
+        if item.role == "menuitem":
+            add("hover", item.element.id)
     if "hover" in kinds:
         for item in some:
             add("hover", item.element.id)

@@ -14,13 +14,20 @@ from exact.agents.builtin.lexical import vocabulary
 
 ClauseKind = Literal["click", "select", "unselect", "fill", "find", "drag", "hover", "scroll", "answer"]
 
+ACTS = vocabulary(
+    "delete remove reply forward send share like star buy book add order retweet mute block save archive print generate sort open close "
+    "expand collapse submit focus"
+)
+"""Verbs that are likely to stand on what is to be clicked."""
+
 VERBS: dict[str, ClauseKind] = {
-    **dict.fromkeys(vocabulary("click press hit tap push open close expand collapse clicking pressing hitting go focus submit"), "click"),
+    **dict.fromkeys(vocabulary("click press hit tap push clicking pressing hitting go"), "click"),
     **dict.fromkeys(vocabulary("select choose pick check mark tick selecting choosing checking"), "select"),
     **dict.fromkeys(vocabulary("uncheck deselect unselect untick"), "unselect"),
     **dict.fromkeys(vocabulary("enter type write input fill put set paste insert change typing entering"), "fill"),
     **dict.fromkeys(vocabulary("find locate search look switch navigate browse use using read copy solve"), "find"),
     **dict.fromkeys(vocabulary("drag move"), "drag"),
+    **dict.fromkeys(ACTS, "click"),
     "hover": "hover",
     "scroll": "scroll",
 }

@@ -37,10 +37,8 @@ def _copied(goal: Goal, page: Page) -> str:
         return ""
     source = next((part for part in goal.parts if part.clause.startswith("copy")), None)
     full = [item for item in page.actable if item.role in FIELDS and item.element.value]
-    if not full:
-        return ""
     nth = source.ordinal if source and source.ordinal else 1
-    return (full[nth - 1 if 0 < nth <= len(full) else -1].element.value or "") if nth else ""
+    return full[nth - 1 if 0 < nth <= len(full) else -1].element.value or "" if full else ""
 
 
 def _counted(goal: Goal, page: Page) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from exact.agents.builtin.clauses import VERBS, Clause, Token, clauses, tokens
+from exact.agents.builtin.clauses import ACTS, VERBS, Clause, Token, clauses, tokens
 from exact.agents.builtin.lexical import STOP, vocabulary
 
 Kind = Literal["click", "select", "unselect", "fill", "find", "drag", "hover", "scroll", "answer"]
@@ -52,7 +52,7 @@ SUBMIT = vocabulary("submit ok okay done login send go search save confirm apply
 
 _CUT = vocabulary("in into from when below above that which who to with using by on onto for as so at after before inside under within")
 _NAMED = vocabulary("named labeled labelled called titled reading saying")
-_LABELS = frozenset({"open", "close", "expand", "collapse", "submit"})
+_VAGUE = vocabulary("colored coloured color colour shown listed given available corresponding correct it them")
 _MANY = frozenset({"all", "both", "each", "every"})
 _PATH = re.compile(r"\s*>\s*")
 _NTH = re.compile(r"(\d+)(?:st|nd|rd|th)$")
@@ -64,8 +64,14 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     targets: tuple[str, ...] = ()
     """Phrases that name the element, each on its own sufficient; empty where only roles or an ordinal tell."""
+    verb: str = ""
+    """What is to be done with it, where that may be written on what does it: `reply`, `delete`."""
     text: str = ""
     """What to write, for `fill`."""
+    ending: str = ""
+    """How what is written must end, where only its beginning is given in `text`."""
+    leads: bool = False
+    """Whether it only opens the way to the next part, as in a path through menus."""
     roles: frozenset[str] = frozenset()
     ordinal: int | None = None
     """1-based among the elements of these roles; -1 is the last."""
@@ -88,7 +94,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         return min(self.targets, key=len, default="").casefold()
 
     def __str__(self) -> str:
-        what = " / ".join(self.targets) or " ".join(sorted(self.roles))
+        what = " / ".join(self.targets) or self.verb or " ".join(sorted(self.roles))
         return " ".join(filter(None, (self.kind, repr(self.text) if self.text else "", f"#{self.ordinal}" if self.ordinal else "", what)))
 
 
@@ -126,12 +132,15 @@ def _ended(parts: list[Part]) -> tuple[Part, ...]:
 
 def _parts(clause: Clause) -> list[Part]:
     if clause.kind == "fill":
-        return _fills(clause)
+        return _completed(_fills(clause))
+    if clause.verb in ACTS and (told := _told(clause)):
+        return [_part(Clause(clause.verb, clause.kind, []), [], ""), *told]
     quotes = [t.text for t in clause.body if t.quoted]
     if quotes and clause.kind != "drag":
         return [_part(clause, [quote], _words_of(clause.body, quoted=False), quotes=quotes) for quote in quotes]
     if any(t.text == ">" for t in clause.body):
-        return [_part(clause, [_words_of(group)], "") for group in _listed(clause)]
+        path = [_part(clause, [_words_of(group)], "") for group in _listed(clause)]
+        return [msgspec.structs.replace(part, leads=True) for part in path[:-1]] + path[-1:]
     return [_part(clause, *_target(group)) for group in _listed(clause)]
 
 
@@ -139,11 +148,10 @@ def _part(clause: Clause, targets: list[str], around: str, *, quotes: list[str] 
     written = " ".join(f'"{t.text}"' if t.quoted else t.text for t in clause.body)
     words = [t.lower for t in clause.body if not t.quoted and not _shouted(t)]
     named = [t for t in targets if t]
-    if not quotes and (clause.verb not in VERBS or clause.verb in _LABELS):
-        named.append(f"{clause.verb} {targets[0]}" if targets and targets[0] else clause.verb)
     return Part(
         kind=clause.kind,
-        targets=tuple(dict.fromkeys(named)),
+        targets=tuple(dict.fromkeys(named)) if clause.kind != "scroll" else (),
+        verb=clause.verb if clause.kind == "click" and (clause.verb in ACTS or clause.verb not in VERBS) else "",
         roles=_roles(words),
         ordinal=_ordinal(words),
         many=bool(_MANY & set(words)),
@@ -156,7 +164,7 @@ def _listed(clause: Clause) -> list[list[Token]]:
     """The objects of a clause: split at commas and `and`, and at `>` in a path through menus."""
     groups: list[list[Token]] = [[]]
     for token in clause.body:
-        if not token.quoted and token.lower in (",", "and", "or", "&", ";", ">"):
+        if not token.quoted and token.lower in (",", "and", "or", "&", ";", ">", ":"):
             groups.append([])
         else:
             groups[-1].append(token)
@@ -176,11 +184,37 @@ def _target(group: list[Token]) -> tuple[list[str], str]:
         return [_words_of(rest[named + 1 :])], _words_of(rest[:named])
     cut = next((n for n, t in enumerate(rest) if n and t.lower in _CUT), len(rest))
     head, after = rest[:cut], _words_of(rest[cut:])
-    bare = [t for t in head if _shouted(t) or (t.lower not in STOP | _MANY and not _role(t.lower) and not _nth(t.lower))]
+    bare = [t for t in head if _shouted(t) or not (t.lower in STOP | _MANY | _VAGUE or _role(t.lower) is not None or _nth(t.lower))]
     phrases = [_words_of(bare)] if bare else []
     if bare and len(bare) < len(head):
         phrases.append(_words_of(head))
     return phrases, after
+
+
+def _completed(parts: list[Part]) -> list[Part]:
+    """The parts with a beginning and an ending of one value made one."""
+    starts = next((part for part in parts if {"starts", "begins", "starting", "beginning"} & _named(part)), None)
+    ends = next((part for part in parts if {"ends", "ending"} & _named(part)), None)
+    if starts is None:
+        return parts
+    whole = msgspec.structs.replace(starts, targets=(), ending=ends.text if ends else "")
+    return [whole if part is starts else part for part in parts if part is not ends]
+
+
+def _named(part: Part) -> set[str]:
+    return {word for target in part.targets for word in target.casefold().split()}
+
+
+def _told(clause: Clause) -> list[Part]:
+    """What a message is to say, and to whom it goes: quoted, or a name after `to`."""
+    found = []
+    for n, token in enumerate(clause.body):
+        before = {t.lower for t in clause.body[max(0, n - 2) : n]}
+        if token.quoted and before & {"text", "message", "saying", "words", "content"}:
+            found.append(_fill(clause, token.text, "text message", []))
+        elif n and clause.body[n - 1].lower == "to" and token.text[:1].isupper() and clause.verb in ("forward", "send", "share"):
+            found.append(_fill(clause, token.text, "to", []))
+    return found
 
 
 def _fills(clause: Clause) -> list[Part]:
@@ -211,7 +245,7 @@ def _unquoted_fill(clause: Clause) -> Part:
 
 def _fill(clause: Clause, text: str, before: str, after: list[Token]) -> Part:
     words = [t.lower for t in after]
-    bare = [t for t in after if t.lower not in STOP | _MANY | {",", ":"} and not _role(t.lower) and not _nth(t.lower)]
+    bare = [t for t in after if t.lower not in STOP | _MANY | {",", ":"} and _role(t.lower) is None and not _nth(t.lower)]
     upper = {"upper", "uppercase", "capital", "capitals"} & {t.lower for t in clause.body}
     lower = {"lowercase", "lower"} & {t.lower for t in clause.body}
     targets = [phrase for phrase in (before, _words_of(bare)) if phrase]

@@ -12,12 +12,13 @@ import msgspec
 from exact.action import Action
 from exact.agents.builtin import instruction as instructions
 from exact.agents.builtin import page as pages
+from exact.agents.builtin.calendar import is_date, towards
 from exact.agents.builtin.derive import beside, field_text
 from exact.agents.builtin.instruction import Goal
 from exact.agents.builtin.lexical import normal, similarity, vocabulary
 from exact.agents.builtin.matching import SURE, affinity, is_submit, mentioned, standing_near
 from exact.agents.builtin.page import CHOICES, FIELDS, TEXTS, Item, Page
-from exact.agents.builtin.progress import Progress, Status, assess
+from exact.agents.builtin.progress import Progress, Status, assess, holds
 from exact.context import Taken
 from exact.observation import Observation
 
@@ -26,11 +27,12 @@ _CURIOSITY = {
     "tab": 0.5,
     "summary": 0.5,
     "treeitem": 0.42,
-    "menuitem": 0.42,
+    "menuitem": 0.3,
     "link": 0.34,
     "button": 0.34,
     "combobox": 0.2,
     "listitem": 0.24,
+    "generic": 0.2,
 }
 
 
@@ -48,6 +50,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """A state as the embedded agent sees it."""
 
     goal: Goal
+    moved: bool
+    """Whether another page came before this one."""
     page: Page
     progress: Progress
     fingerprint: str
@@ -64,7 +68,12 @@ def situation(instruction: str, observation: Observation, history: Sequence[Take
     goal = instructions.read(instruction)
     page = pages.read(observation, instruction)
     return Situation(
-        goal=goal, page=page, progress=assess(goal, page, history), fingerprint=observation.fingerprint, history=tuple(history)
+        goal=goal,
+        moved=any(step.observation.url != observation.url for step in history),
+        page=page,
+        progress=assess(goal, page, history),
+        fingerprint=observation.fingerprint,
+        history=tuple(history),
     )
 
 
@@ -92,6 +101,8 @@ def _judge(at: Situation, action: Action, item: Item | None) -> Verdict:
             return _select(at, item, str(action.args[1]))
         case "press":
             return _press(at, str(action.args[0]))
+        case "hover" if item is not None and item.role == "menuitem":
+            return _open_menu(at, item)
         case "drag" | "hover" if item is not None:
             return _gesture(at, action, item)
         case "scroll":
@@ -99,7 +110,7 @@ def _judge(at: Situation, action: Action, item: Item | None) -> Verdict:
         case "stop":
             return Verdict(0.02 if at.progress.open or at.sought else 0.15, "stop")
         case "go_back":
-            return Verdict(0.12 if at.history and at.sought else 0.01, "back to look elsewhere")
+            return Verdict(0.12 if at.moved and at.sought else 0.0, "back to look elsewhere")
         case _:
             return Verdict(0.02, "nothing speaks for it")
 
@@ -111,6 +122,8 @@ def _click(at: Situation, item: Item) -> Verdict:
         wanted = any(affinity(s.part, item, at.page) >= SURE for s in at.progress.statuses if s.part.kind != "unselect")
         return Verdict(0.02, "would undo a part") if wanted else Verdict(0.6, "is ticked without being asked for")
     best, why = 0.0, ""
+    if any(towards(t, at.page) is item for s in at.progress.open for t in (s.text, *s.part.targets) if t):
+        return Verdict(0.92, "leads to the date")
     for rank, status in enumerate(s for s in at.progress.statuses if not s.done and s.part.kind != "answer"):
         score = _for_part(at, status, item) * 0.93**rank
         if score > best:
@@ -127,12 +140,20 @@ def _for_part(at: Situation, status: Status, item: Item) -> float:
     part = status.part
     if part.kind == "fill":
         focused = "focused" in item.element.states
+        if part.ending and item.label.casefold().startswith(status.text.casefold()) and holds(item.label, status.text, part.ending):
+            return 0.95
+        if "readonly" in item.element.states and is_date(status.text):
+            return 0.8 * max(0.5, max((similarity(target, item.label) for target in part.targets), default=0.0))
         return 0.0 if focused or item.role not in FIELDS else (0.3 if "readonly" in item.element.states else 0.15)
+    if part.kind == "scroll":
+        return 0.05 if "focused" in item.element.states or item.role not in FIELDS else 0.75 * affinity(part, item, at.page)
     if part.submits:
         return 0.1 * affinity(part, item, at.page)
+    if part.leads and item.role == "menuitem":
+        return 0.9 * affinity(part, item, at.page)
     score = affinity(part, item, at.page)
     if part.kind == "select" and item.role in FIELDS | {"combobox"}:
-        score = max(score, 0.4 * max((similarity(word, item.label) for word in part.around.split()), default=0.0))
+        score = max(score, 0.75 * max((similarity(word, item.label) for word in part.around.split()), default=0.0))
     if score >= 0.3:
         rivals = [other for other in at.page.actable if affinity(part, other, at.page) >= score - 0.01]
         if len(rivals) > 1 and not part.many:
@@ -151,6 +172,8 @@ def _submit(at: Situation) -> Verdict:
         return Verdict((0.22 if reach else 0.08) * (0.5 + 0.5 * progress.share), f"would send the form with open parts: {names}")
     if progress.stray:
         return Verdict(0.2, f"{progress.stray} boxes are ticked without being asked for")
+    if progress.sure < 1.0:
+        return Verdict(0.95 * progress.sure, "all parts seem done")
     return Verdict(0.95 if progress.tasks or not any(s.part.kind == "find" for s in progress.statuses) else 0.5, "all parts are done")
 
 
@@ -159,7 +182,7 @@ def _curiosity(at: Situation, item: Item) -> Verdict:
     said = mentioned(item.label, at.goal)
     near = standing_near(item, at.goal, at.page)
     states = set(item.element.states)
-    base = _CURIOSITY.get(item.role, 0.1 if item.role in ("image", "img", "generic") else 0.05)
+    base = _CURIOSITY.get(item.role, 0.1 if item.role in ("image", "img") else 0.05)
     if is_submit(item):
         base = 0.06
     elif normal(item.label) in _MORE and item.role not in TEXTS | FIELDS:
@@ -168,11 +191,15 @@ def _curiosity(at: Situation, item: Item) -> Verdict:
         base = 0.03 if "focused" in states else 0.05
     if item.role in CHOICES:
         base = 0.08
+    if any(s.part.literal and item.role in s.part.roles for s in at.progress.open) and not {"collapsed", "expanded"} & states:
+        base *= 0.5
     if {"selected", "expanded"} & states and item.role in ("tab", "treeitem", "summary", "button"):
         base *= 0.3
     seen = any(s.action.elements and s.action.elements[0] == item.element.id for s in at.history)
-    base *= (1.0 if at.sought else 0.3) * (0.5 if seen else 1.0)
-    score = base + 0.22 * said + 0.14 * near * (0.4 if item.role in TEXTS else 1.0)
+    base *= (1.0 if at.sought or not at.progress.open else 0.3) * (0.5 if seen else 1.0)
+    score = base + (0.1 if item.dead else 0.22) * said + 0.14 * near * (0.3 if item.role in TEXTS else 1.0)
+    if seen:
+        score *= 0.6
     return Verdict(
         min(score, 0.7),
         f"may lead on ({item.role})" + (", is mentioned" if said >= 0.7 else "") + (", stands near" if near else ""),
@@ -182,7 +209,7 @@ def _curiosity(at: Situation, item: Item) -> Verdict:
 
 def _fill(at: Situation, item: Item, text: str) -> Verdict:
     value = item.element.value or ""
-    if normal(value) == normal(text):
+    if holds(value, text):
         return Verdict(0.01, "holds the text already")
     best, why = 0.03, "no part asks for this text here"
     fills = [s for s in at.progress.statuses if s.part.kind == "fill"]
@@ -244,6 +271,16 @@ def _gesture(at: Situation, action: Action, item: Item) -> Verdict:
         other = max((mentioned(target.label, at.goal) for _ in asked), default=0.0) if target else 0.0
         return Verdict(0.3 + 0.3 * score + 0.25 * other, "the instruction asks to drag")
     return Verdict(0.3 + 0.6 * score, "the instruction asks to hover")
+
+
+def _open_menu(at: Situation, item: Item) -> Verdict:
+    """Hovering shows what is below a menu item without choosing it."""
+    if "expanded" in item.element.states:
+        return Verdict(0.02, "is open already")
+    leading = max((affinity(s.part, item, at.page) for s in at.progress.statuses if s.part.leads and not s.done), default=0.0)
+    if leading >= SURE:
+        return Verdict(min(leading + 0.01, 1.0), "opens the way to the next part")
+    return Verdict(0.45 if at.sought else 0.05, "may show more of the menu", True)
 
 
 def _scroll(at: Situation, direction: str) -> Verdict:

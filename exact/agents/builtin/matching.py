@@ -24,6 +24,12 @@ def affinity(part: Part, item: Item, page: Page) -> float:
     if (meant := extreme(part, page)) is not None:
         return 0.85 if item is meant else 0.1
     score = max((similarity(target, item.label) for target in part.targets), default=0.0)
+    if part.verb:
+        score = max(score, 0.85 * similarity(part.verb, item.label))
+    if item.mute and item.near and item.role not in FIELDS:
+        score = max(score, (0.82 if item.label in ("", "+") else 0.5) * max((similarity(t, item.near) for t in part.targets), default=0.0))
+    if item.dead:
+        score *= 0.75
     if item.role in CHOICES | {"combobox"} and item.element.value:
         score = max(score, max((0.8 * similarity(target, item.element.value) for target in part.targets), default=0.0))
     fits = item.role in part.roles
@@ -31,10 +37,16 @@ def affinity(part: Part, item: Item, page: Page) -> float:
         return 0.95 if _is_nth(part.ordinal, item, page) else 0.1 * score
     if fits and score < 0.3 and not is_submit(item):
         alone = page.counts.get(item.role, 0) == 1
-        score = max(score, _by_role(part, alone))
+        score = max(score, _by_role(part, alone) + 0.1 * _drawn(item, page))
     elif part.roles and score >= 0.3:
         score += 0.04 if fits else -0.04
     return min(max(score - (0.0 if item.widget else 0.03), 0.0), 1.0)
+
+
+def _drawn(item: Item, page: Page) -> bool:
+    """Whether a picture on the page is called as the element is."""
+    label = set(words(item.label))
+    return bool(label) and any(label & set(words(other.label)) for other in page.items if other.role in ("graphics-symbol", "image", "img"))
 
 
 def _by_role(part: Part, alone: bool) -> float:
@@ -52,6 +64,8 @@ def _field_affinity(part: Part, item: Item, page: Page) -> float:
     if "readonly" in item.element.states:
         return 0.05
     fields = [other for other in page.items if other.role in FIELDS and "disabled" not in other.element.states and not other.echo]
+    if item.element.value and len(fields) > 1 and part.clause.startswith("paste") and not part.ordinal:
+        return 0.2
     if part.ordinal:
         place = fields.index(item) + 1 if item in fields else 0
         return 0.95 if place == (part.ordinal if part.ordinal > 0 else len(fields)) else 0.1

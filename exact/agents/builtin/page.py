@@ -39,6 +39,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Whether it is part of the instruction, repeated on the page."""
     nth: int
     """1-based among the elements of its role, instruction's echo left out."""
+    dead: bool
+    """Whether it is mere text, in nothing that could be acted on."""
     parent: int
     """Index of the element that holds it; -1 at the top."""
 
@@ -46,6 +48,11 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def widget(self) -> bool:
         """Whether it is there to be acted on."""
         return self.role in WIDGETS
+
+    @property
+    def mute(self) -> bool:
+        """Whether its label says nothing: none, or only signs."""
+        return not squashed(self.label)
 
     @property
     def on(self) -> bool:
@@ -88,6 +95,7 @@ def read(observation: Observation, instruction: str) -> Page:
                 near=near,
                 echo=index in echo,
                 nth=counts.get(role, 0),
+                dead=role in TEXTS and _is_dead(parents[index], elements, parents),
                 parent=parents[index],
             )
         )
@@ -185,12 +193,33 @@ def _label(index: int, elements: tuple[Element, ...], parents: list[int], ends: 
     return ""
 
 
+def _is_dead(holder: int, elements: tuple[Element, ...], parents: list[int]) -> bool:
+    while holder >= 0:
+        if elements[holder].role.casefold() in WIDGETS | {"generic", "listitem", "cell", "row"}:
+            return False
+        holder = parents[holder]
+    return True
+
+
 def _inside_field(index: int, elements: tuple[Element, ...], parents: list[int]) -> bool:
     while index >= 0:
         if elements[index].role.casefold() in WIDGETS:
             return True
         index = parents[index]
     return False
+
+
+def _before(index: int, elements: tuple[Element, ...], echo: set[int]) -> str:
+    """The run of text before an element among its like: what a record in a flat list says before its buttons."""
+    depth, at, texts = elements[index].depth, index - 1, list[str]()
+    while at >= 0 and elements[at].depth >= depth and index - at < _REACH:
+        is_text = elements[at].role.casefold() in TEXTS
+        if texts and elements[at].depth == depth and not is_text:
+            break
+        if is_text and elements[at].depth == depth and at not in echo:
+            texts.append(elements[at].name.strip())
+        at -= 1
+    return " ".join(reversed(texts))[:400]
 
 
 def _near(index: int, elements: tuple[Element, ...], parents: list[int], ends: list[int], echo: set[int]) -> str:
@@ -200,9 +229,12 @@ def _near(index: int, elements: tuple[Element, ...], parents: list[int], ends: l
         inside = range(holder, ends[holder])
         texts = [elements[i].name.strip() for i in inside if i not in echo and elements[i].name.strip() and normal(elements[i].name) != own]
         if texts:
-            return " ".join(dict.fromkeys(texts)) if _one_group(holder, ends, elements) else _row(elements[index].box, inside, elements)
+            if _one_group(holder, ends, elements):
+                return " ".join(dict.fromkeys(texts))
+            break
         holder = parents[holder]
-    return _row(elements[index].box, range(max(0, index - _REACH), min(len(elements), index + _REACH)), elements)
+    around = range(max(0, index - _REACH), min(len(elements), index + _REACH))
+    return _before(index, elements, echo) or _row(elements[index].box, around, elements)
 
 
 def _one_group(holder: int, ends: list[int], elements: tuple[Element, ...]) -> bool:

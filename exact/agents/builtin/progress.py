@@ -28,8 +28,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     done: bool
     best: float
     """Affinity of the element that fits best, in [0, 1]; 0 when none is there."""
-    stray: int = 0
-    """How many elements are set that the instruction does not ask for."""
+    sure: float = 1.0
+    """How sure it is that the part is done, where `done`; in [0, 1]."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,15 +54,25 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         """Which share of `tasks` is done, in [0, 1]; a visible target counts a little. 0.5 when there are none."""
         if not self.tasks:
             return 0.5
-        return sum(1.0 if s.done else 0.4 * s.best for s in self.tasks) / len(self.tasks)
+        return sum(s.sure if s.done else 0.4 * s.best for s in self.tasks) / len(self.tasks)
+
+    @property
+    def sure(self) -> float:
+        """How sure it is that all that seems done is done, in [0, 1]."""
+        return min((s.sure for s in self.tasks if s.done), default=1.0)
 
 
 def assess(goal: Goal, page: Page, history: Sequence[Taken]) -> Progress:
     """The progress in a state that was reached by these steps."""
     clicked = _clicked(goal, history)
-    acted = {step.action.name for step in history if not step.error}
+    acted = {_gesture(step) for step in history if not step.error}
     statuses = tuple(_status(n, part, goal, page, clicked, acted) for n, part in enumerate(goal.parts))
     return Progress(statuses=statuses, stray=_stray(goal, page))
+
+
+def _gesture(step: Taken) -> str:
+    """The name of the action; scrolling by keys is scrolling."""
+    return "scroll" if step.action.name == "press" and step.action.args[0] in ("Control+End", "Control+Home") else step.action.name
 
 
 def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[str]], acted: set[str]) -> Status:
@@ -70,21 +80,26 @@ def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[
     fitting = sorted(((affinity(part, item, page), -item.index) for item in page.actable), reverse=True)
     best = fitting[0][0] if fitting else 0.0
     meant = [page.items[-index] for score, index in fitting if score >= SURE and score >= best - 0.02]
+    sure = 1.0
     match part.kind:
         case "fill":
             done = _filled(part, text, page)
+            sure = 1.0 if part.text else 0.85
         case "select" | "unselect":
             done = _selected(part, meant, page) or (n in clicked and not any(item.role in CHOICES for item in meant))
+            done = done or (part.leads and _in_sight(goal.parts[n + 1], page))
         case "click":
             ticks = [item for item in meant if item.role in ("checkbox", "radio", "switch", "option")]
             done = all(item.on for item in ticks) if ticks else _all_clicked(part, meant, clicked.get(n, []))
+            sure = 1.0 if part.literal else 0.8
         case "find":
             done = not part.targets or any(mentioned(item.label, goal) >= 0.7 for item in page.actable) or best >= SURE
         case "answer":
             done = False
         case kind:
             done = kind in acted
-    return Status(part=part, text=text, done=done, best=best)
+            sure = {"scroll": 0.7, "hover": 0.8}.get(kind, 0.35)
+    return Status(part=part, text=text, done=done, best=best, sure=sure)
 
 
 def _clicked(goal: Goal, history: Sequence[Taken]) -> dict[int, list[str]]:
@@ -112,12 +127,24 @@ def _all_clicked(part: Part, meant: list[Item], ids: list[str]) -> bool:
     return all(ids.count(item.element.id) % 2 == 1 for item in meant)
 
 
+def _in_sight(part: Part, page: Page) -> bool:
+    return any(affinity(part, item, page) >= SURE for item in page.actable)
+
+
+def holds(value: str, text: str, ending: str = "") -> bool:
+    """Whether a field that shows `value` holds the text, masked or not; with an ending: a value that begins and ends so."""
+    if ending:
+        return value.casefold().startswith(text.casefold()) and value.casefold().rstrip(" ,;").endswith(ending.casefold())
+    masked = bool(value) and set(value) <= set("•●*∗")
+    return len(value) == len(text) if masked else normal(value) == normal(text)
+
+
 def _filled(part: Part, text: str, page: Page) -> bool:
     fields = [item for item in page.actable if item.role in FIELDS]
     if not text:
         told = [(item, beside(item.label, page)) for item in fields]
         return any(given for _, given in told) and all(normal(item.element.value or "") == normal(given) for item, given in told if given)
-    holding = [item for item in fields if normal(item.element.value or "") == normal(text)]
+    holding = [item for item in fields if holds(item.element.value or "", text, part.ending)]
     if part.many:
         return bool(fields) and len(holding) == len(fields)
     best = max((affinity(part, item, page) for item in fields), default=0.0)

@@ -35,6 +35,8 @@ class Body(NamedTuple):
     ids: Ids
     width: int
     height: int
+    opener: bool
+    """Whether closing this tab leaves another one."""
     refusal: Callable[[str], str]
     """Why the agent may not go to a URL; empty if it may."""
 
@@ -144,7 +146,10 @@ async def _go_back(body: Body, action: Action) -> None:
     history = await body.tab.cdp.send("Page.getNavigationHistory")
     at, entries = history["currentIndex"], history["entries"]
     if at < 1 or entries[at - 1]["url"] == "about:blank":
-        raise ActionError("there is no page to go back to")
+        if not body.opener:
+            raise ActionError("there is no page to go back to")
+        await body.tab.page.close()
+        return
     await body.tab.cdp.send("Page.navigateToHistoryEntry", {"entryId": entries[at - 1]["id"]})
 
 

@@ -106,7 +106,7 @@ class BrowserEnvironment:
         async with self._world(f"step {action.key}"):
             for tab in self._tabs:
                 tab.traffic.mark()
-            body = Body(self._tab, self._ids, self._config.width, self._config.height, self._refusal)
+            body = Body(self._tab, self._ids, self._config.width, self._config.height, len(self._tabs) > 1, self._refusal)
             await act(body, action)
             settled = await self._settle()
             observation, self._terminated = await self._observe()
@@ -191,6 +191,7 @@ class BrowserEnvironment:
 
         with suppress(Error):  # closed again before it was looked at
             await self._adopt(page)
+            self._ward.forget(self._tab.main_frame)
 
     async def _dialog(self, dialog: Dialog) -> None:
         """Dialogs are accepted, a prompt with its default."""
@@ -230,8 +231,8 @@ class BrowserEnvironment:
 
     async def _quiet(self) -> None:
         while True:
-            if self._opening:
-                await asyncio.gather(*self._opening)
+            await self._ward.no_popups()
+            await asyncio.gather(*self._opening)
             tab = self._tab
             await tab.quiet()
             if not self._opening and tab is self._tab:

@@ -124,7 +124,7 @@ BROWSER_ACTIONS = ActionSpace(
         Verb(name="click_at", form=(_NUMBER, _NUMBER), normalise=_point, help="click a point, in pixels from the top left of the viewport"),
         Verb(name="scroll", form=("up|down",), help="scroll by most of a screen"),
         Verb(name="goto", form=(_TEXT,), normalise=_url, help="open an address in this tab"),
-        Verb(name="go_back", help="go back to the previous page"),
+        Verb(name="go_back", help="go back to the previous page, or close a tab that has none"),
         Verb(name="wait", help="wait until the page changes, at most a second"),
         Verb(name="stop", form=(_TEXT,), final=True, help="end the task, with the answer if one was asked for"),
     )

@@ -8,6 +8,7 @@ nobody answers for is refused.
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from playwright.async_api import CDPSession
 
 Event = dict[str, Any]
+_MAKE_WORLDS = ("Document", "Other")
+"""Kinds of requests whose responses become documents or workers, in which scripts run under the response's policy. Chromium takes a
+document's policy from what the server sent, whatever `continueResponse` says, so documents are handed over as a whole."""
+_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers that hold for the body as it was sent, not as it is handed on."""
 _READS = ("GET", "HEAD", "OPTIONS")
 _PATIENCE = 1.0
 """Seconds a request of a frame that is not known yet is held back before it is refused."""
@@ -30,6 +36,26 @@ class Ward:
         """`allowed`: origins. `writes`: whether methods that change the outside are sent. `frames` gives the ids of all frames now."""
         self.allowed, self.writes, self.frames = tuple(allowed), writes, frames
         self._effects: list[Effect] = []
+        self._popups: set[str] = set()
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    def expect(self, target: str) -> None:
+        """A popup was opened: a page nobody looks at yet."""
+        self._popups.add(target)
+        self._settled.clear()
+
+    def forget(self, target: str) -> bool:
+        """The popup is looked at or gone. False if it was not expected."""
+        known = target in self._popups
+        self._popups.discard(target)
+        if not self._popups:
+            self._settled.set()
+        return known
+
+    async def no_popups(self) -> None:
+        """Return when every popup is looked at or gone."""
+        await self._settled.wait()
 
     def record(self, effect: Effect) -> None:
         """Note something the context did."""
@@ -59,14 +85,11 @@ class Guard:
         self._cdp = cdp
         self._wards: dict[str, Ward] = {}
         self._contexts: dict[str, str] = {}
-        self._blank: set[str] = set()
-        self._methods: dict[str, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Judge from now on."""
         self._cdp.on("Target.targetCreated", self._target)
-        self._cdp.on("Target.targetInfoChanged", self._target)
         self._cdp.on("Target.targetDestroyed", self._gone)
         self._cdp.on("Fetch.requestPaused", self._paused)
         await asyncio.gather(self._cdp.send("Target.setDiscoverTargets", {"discover": True}), self._cdp.send("Fetch.enable", {}))
@@ -82,15 +105,15 @@ class Guard:
 
     def _target(self, event: Event) -> None:
         info = event["targetInfo"]
-        self._contexts[info["targetId"]] = info.get("browserContextId", "")
-        if info["type"] == "page" and info["url"] in ("", "about:blank"):
-            self._blank.add(info["targetId"])
-        else:
-            self._blank.discard(info["targetId"])
+        target, context = info["targetId"], info.get("browserContextId", "")
+        new, self._contexts[target] = target not in self._contexts, context
+        if new and info["type"] == "page" and context in self._wards:
+            self._wards[context].expect(target)
 
     def _gone(self, event: Event) -> None:
-        self._contexts.pop(event["targetId"], None)
-        self._blank.discard(event["targetId"])
+        context = self._contexts.pop(event["targetId"], "")
+        if context in self._wards:
+            self._wards[context].forget(event["targetId"])
 
     def _paused(self, event: Event) -> None:
         task = asyncio.ensure_future(self._answer(event))
@@ -115,20 +138,18 @@ class Guard:
         if reason:
             if ward:
                 ward.record(Effect(kind="blocked", method=request["method"], url=request["url"], detail=reason))
-            await self._refuse(event)
+            await self._refuse(event, ward)
             return
         answer: dict[str, Any] = {"requestId": event["requestId"]}
-        if request["method"] not in _READS or _makes_a_world(kind, event):
+        if request["method"] not in _READS or kind in _MAKE_WORLDS:
             answer["interceptResponse"] = True
         await self._cdp.send("Fetch.continueRequest", answer)
 
-    async def _refuse(self, event: Event) -> None:
+    async def _refuse(self, event: Event, ward: Ward | None) -> None:
         """Aborting a navigation leaves the page as it was; a popup that never became a page is closed."""
         await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
-        if event["resourceType"] == "Document" and event["frameId"] in self._blank:
-            opener = await self._cdp.send("Target.getTargetInfo", {"targetId": event["frameId"]})
-            if opener["targetInfo"].get("openerId"):
-                await self._cdp.send("Target.closeTarget", {"targetId": event["frameId"]})
+        if ward and ward.forget(event["frameId"]):
+            await self._cdp.send("Target.closeTarget", {"targetId": event["frameId"]})
 
     async def _response(self, event: Event) -> None:
         request, status = event["request"], event.get("responseStatusCode", 0)
@@ -136,10 +157,19 @@ class Guard:
         if ward and request["method"] not in _READS:
             ward.record(Effect(kind="request", method=request["method"], url=request["url"], status=status))
         answer: dict[str, Any] = {"requestId": event["requestId"]}
-        if ward and status and _makes_a_world(event["resourceType"], event):
-            policy = {"name": "Content-Security-Policy", "value": ward.policy()}
-            answer |= {"responseCode": status, "responseHeaders": [*event.get("responseHeaders", ()), policy]}
-        await self._cdp.send("Fetch.continueResponse", answer)
+        if ward is None or event["resourceType"] not in _MAKE_WORLDS or not 200 <= status < 600 or 300 <= status < 400:
+            await self._cdp.send("Fetch.continueResponse", answer)
+            return
+        given = event.get("responseHeaders", ())
+        policy = {"name": "Content-Security-Policy", "value": ward.policy()}
+        answer |= {"responseCode": status, "responseHeaders": [*given, policy]}
+        if event["resourceType"] == "Other" or not _is_page(given):
+            await self._cdp.send("Fetch.continueResponse", answer)
+            return
+        body = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
+        answer["responseHeaders"] = [*(each for each in given if each["name"].lower() not in _OF_THE_WIRE), policy]
+        answer["body"] = body["body"] if body["base64Encoded"] else base64.b64encode(body["body"].encode()).decode()
+        await self._cdp.send("Fetch.fulfillRequest", answer)
 
     async def _ward(self, frame: str) -> Ward | None:
         """Who answers for a frame or worker: known by its target, else found in the frame trees."""
@@ -157,6 +187,8 @@ class Guard:
         return None
 
 
-def _makes_a_world(kind: str, event: Event) -> bool:
-    """Whether the response becomes a document or a worker, in which scripts run under its policy."""
-    return kind == "Document" or event["request"].get("headers", {}).get("Sec-Fetch-Dest", "") in ("worker", "sharedworker")
+def _is_page(headers: Iterable[dict[str, str]]) -> bool:
+    """Whether a response is a document with scripts, not a picture or a download."""
+    found = {each["name"].lower(): each["value"].lower() for each in headers}
+    kind = found.get("content-type", "text/html")
+    return ("html" in kind or "xml" in kind) and not found.get("content-disposition", "").startswith("attachment")

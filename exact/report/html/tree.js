@@ -1,7 +1,7 @@
 "use strict";
 // The tree: layout by d3-hierarchy, moving by d3-zoom, drawn as SVG. An item is a state, or an action that leads to none.
 
-const CARD = { width: 244, height: 50, value: 46, row: 60, column: 292 };
+const CARD = { width: 264, height: 50, value: 46, row: 60, column: 314 };
 const pen = document.createElement("canvas").getContext("2d");
 
 /** All items by key: `17` is a state, `17.2` the third action of state 17, which leads to no state. */
@@ -81,6 +81,7 @@ class TreeView {
       .attr("aria-label", place => spoken(place.data))
       .on("click", (event, place) => this.select(place.data));
     card.append("title").text(place => spoken(place.data));
+    card.append("rect").attr("class", "halo").attr("x", -5).attr("y", -5).attr("width", CARD.width + 10).attr("height", CARD.height + 10).attr("rx", 13);
     card.append("rect").attr("class", "face").attr("width", CARD.width).attr("height", CARD.height).attr("rx", 9);
     card.append("path").attr("class", place => `value ${shade(meanOf(place.data))}`)
       .attr("d", `M9,0 H${CARD.value} V${CARD.height} H9 A9,9 0 0 1 0,${CARD.height - 9} V9 A9,9 0 0 1 9,0 Z`);

@@ -1,8 +1,9 @@
 """No reward reaches the search."""
 
+import asyncio
 import re
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import msgspec
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob import suite as suite_module
 from exact.benchmarks.miniwob.names import BROWSERGYM
-from exact.environments.base import Environment
+from exact.environments.base import Environment, Worlds
+from exact.task import Outcome, Score
 
 LEAK = re.compile(r"reward|last 10 average|time left|episodes done|\bSTART\b|WOB_", re.I)
 """What the page writes on its display, its cover and its console."""
@@ -24,13 +26,18 @@ def leaks(walk) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-async def test_no_observation_of_any_task_tells_of_rewards(seed: int, world: Environment, suite: MiniWob, walk) -> None:
-    ended = 0
-    for name in BROWSERGYM:
-        episode = await walk(world, suite.task(f"miniwob/{name}?seed={seed}"))
-        assert not leaks(episode), name
-        assert episode.start.instruction, name
-        ended += bool(episode.steps and episode.steps[-1][1].terminated)
+async def test_no_observation_of_any_task_tells_of_rewards(seed: int, worlds: Worlds, suite: MiniWob, walk) -> None:
+    async def some(names: tuple[str, ...]) -> int:
+        ended = 0
+        async with worlds.open(speculative=False) as world:
+            for name in names:
+                episode = await walk(world, suite.task(f"miniwob/{name}?seed={seed}"))
+                assert episode.start.instruction, name
+                assert not leaks(episode), name
+                ended += bool(episode.steps and episode.steps[-1][1].terminated)
+        return ended
+
+    ended = sum(await asyncio.gather(some(BROWSERGYM[::2]), some(BROWSERGYM[1::2])))
     assert ended > 20, "too few episodes ended for this to show anything"
 
 
@@ -46,13 +53,14 @@ async def test_without_hiding_every_observation_tells_of_rewards(
 
 async def test_flipped_rewards_change_nothing_before_evaluation(suite: MiniWob, flipped: MiniWob, walk, open_world) -> None:
     tasks = [
-        f"miniwob/{name}?seed=1" for name in ("click-test", "click-test-2", "click-dialog", "focus-text", "click-button", "click-option")
+        f"miniwob/{name}?seed={seed}" for name in ("click-test-2", "click-button", "click-dialog", "click-option") for seed in (1, 2, 3)
     ]
-    seen = []
-    for variant in (suite, flipped):
+
+    async def run(variant: MiniWob) -> list[tuple[object, Score]]:
         async with open_world(variant) as world:
-            walks = [(await walk(world, variant.task(id)), await world.evaluate(suite_module.Outcome(actions=()))) for id in tasks]
-            seen.append(walks)
+            return [(await walk(world, variant.task(id)), await world.evaluate(Outcome(actions=()))) for id in tasks]
+
+    seen = await asyncio.gather(run(suite), run(flipped))
     plain, turned = ([walk for walk, _ in walks] for walks in seen)
     assert plain == turned
     raws = [[score.raw for _, score in walks] for walks in seen]
@@ -73,9 +81,6 @@ async def test_the_console_tells_nothing(world: Environment, suite: MiniWob) -> 
 
 
 async def test_nothing_listens_after_the_worlds_have_ended(monkeypatch: pytest.MonkeyPatch, suite: MiniWob, open_world) -> None:
-    import asyncio
-    from contextlib import asynccontextmanager
-
     addresses = []
     serve = suite_module.serve
 

@@ -1,0 +1,60 @@
+"""Finding a day in a calendar that shows one month at a time.
+
+Part of the embedded agent, which is not a language model.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from exact.agents.builtin.lexical import normal, vocabulary
+from exact.agents.builtin.page import FIELDS, Item, Page
+
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_DATE = re.compile(r"\s*(\d{1,2})/(\d{1,2})/(\d{4})\s*")
+_BACK = vocabulary("prev previous < ‹ « ◀ ←")
+_ON = vocabulary("next > › » ▶ →")
+
+
+def is_date(text: str) -> bool:
+    """Whether it is a date written month/day/year."""
+    return _DATE.fullmatch(text) is not None
+
+
+@functools.lru_cache(maxsize=512)
+def towards(date: str, page: Page) -> Item | None:
+    """What to click in the calendar to come to a date (month/day/year): the day, or the way to another month; None without a calendar."""
+    match, shown = _DATE.fullmatch(date), _shown(page)
+    if match is None or shown is None:
+        return None
+    month, day, year = (int(each) for each in match.groups())
+    away = (year * 12 + month) - shown
+    wanted = {str(day)} if not away else _ON if away > 0 else _BACK
+    fitting = [item for item in page.actable if normal(item.label) in wanted and item.role not in FIELDS]
+    return min(fitting, key=lambda item: (item.role not in ("link", "button", "gridcell"), item.index), default=None)
+
+
+def _shown(page: Page) -> int | None:
+    """Months since the year 0 of the month on show; None if the page shows none."""
+    names = [item.element.name for item in page.items if item.role not in FIELDS and not item.echo]
+    for n, name in enumerate(names):
+        found = normal(name).split()
+        if found and found[0] in _MONTHS:
+            year = re.search(r"\b(\d{4})\b", " ".join(names[n : n + 2]))
+            if year:
+                return int(year[1]) * 12 + _MONTHS.index(found[0]) + 1
+    return None

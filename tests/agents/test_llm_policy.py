@@ -1,0 +1,134 @@
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exact.agents.policy.llm import LLMPolicy, floored
+from exact.config import ModelConfig, PolicyConfig
+from exact.context import Taken
+from exact.errors import AnswerError, ModelError
+from exact.models.base import Image, Sampling, Text
+from exact.models.openai import OpenAIModel
+from exact.models.scripted import Reply, ScriptedModel, ScriptedServer
+
+from ..prompts.states import ACTIONS, SHOE, context
+
+
+def samples(*texts: str | Reply) -> ScriptedModel:
+    return ScriptedModel(lambda question, sample: texts[sample % len(texts)])
+
+
+async def proposed(model, k=6, given=None, **config):
+    return await LLMPolicy(model, PolicyConfig(**config)).propose(given or context(), ACTIONS, k)
+
+
+async def test_priors_are_the_share_of_the_answers_that_parse():
+    model = samples("Action: click [2]", 'size!\nAction: fill [3] "42"', 'Action: fill [3] "42"', "nonsense", "Action: fill [3] '42'")
+    got = await proposed(model, samples=5)
+    assert [(p.action.key, p.prior) for p in got] == [('fill [3] "42"', 0.75), ("click [2]", 0.25)]
+    assert got[0].rationale == "size!" and len(model.requests) == 1
+
+
+async def test_at_most_k_actions_are_proposed_and_their_priors_sum_to_1():
+    got = await proposed(samples("Action: click [1]", "Action: click [2]", "Action: click [2]", "Action: click [3]"), k=2, samples=4)
+    assert [p.action.key for p in got] == ["click [2]", "click [1]"]
+    assert sum(p.prior for p in got) == pytest.approx(1) and got[0].prior == pytest.approx(2 / 3)
+
+
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.floats(0, 0.3))
+def test_no_prior_is_below_the_floor_and_they_sum_to_1(weights, floor):
+    priors = floored(weights, floor)
+    assert sum(priors) == pytest.approx(1)
+    assert min(priors) >= min(floor, 1 / len(weights)) - 1e-12
+    assert all(p <= q + 1e-12 for (v, p) in zip(weights, priors, strict=True) for (w, q) in zip(weights, priors, strict=True) if v <= w)
+
+
+async def test_a_rare_action_gets_the_floor():
+    got = await proposed(
+        samples("Action: click [1]", "Action: click [2]", "Action: click [2]", "Action: click [2]"), samples=4, prior_floor=0.3
+    )
+    assert [p.prior for p in got] == pytest.approx([0.7, 0.3])
+
+
+async def test_when_nothing_parses_the_error_is_sent_back_and_the_answer_too():
+    def answers(question, sample):
+        return "Action: click [9]" if len(question.messages) == 2 else "Action: click [2]"
+
+    model = ScriptedModel(answers)
+    got = await proposed(model, samples=2)
+    first, second = model.requests
+    assert [p.action.key for p in got] == ["click [2]"]
+    assert (first.attempt, second.attempt) == (0, 1) and first.messages == second.messages[:2]
+    said, told = second.messages[2:]
+    assert (said.role, said.parts) == ("assistant", (Text("Action: click [9]"),))
+    assert told.role == "user" and "no element [9]" in told.parts[0].text
+
+
+async def test_after_two_more_questions_it_is_an_answer_error():
+    model = samples("I cannot decide.")
+    with pytest.raises(AnswerError, match=r"asked 3 times: there is no line that begins with `Action:`"):
+        await proposed(model)
+    assert [request.attempt for request in model.requests] == [0, 1, 2]
+    assert all(len(request.messages) <= 4 for request in model.requests)
+
+
+@pytest.mark.parametrize(("finish", "told"), [("length", "cut off"), ("content_filter", "withheld"), ("empty", "no answer")])
+async def test_an_answer_that_did_not_end_by_itself_is_not_taken(finish, told):
+    with pytest.raises(AnswerError, match=told):
+        await proposed(samples(Reply(text="Action: click [2]", finish=finish)))
+
+
+async def test_an_action_that_was_refused_here_is_not_proposed_again():
+    refused = Taken(observation=SHOE, action=ACTIONS.parse("click [2]"), error="it is covered")
+    got = await proposed(samples("Action: click [2]", "Action: click [3]"), given=context(tried=(refused,)), samples=2)
+    assert [p.action.key for p in got] == ["click [3]"]
+
+
+async def test_the_request_tells_where_it_belongs_and_how_it_is_sampled():
+    model = samples("Action: click [2]")
+    policy = LLMPolicy(model, PolicyConfig(samples=3), sampling=Sampling(temperature=0.7, max_tokens=99, logprobs=True))
+    await policy.propose(context(node=12), ACTIONS, 4)
+    (request,) = model.requests
+    assert (request.role, request.node, request.attempt) == ("policy", 12, 0) and request.prompt.startswith("policy@1:")
+    sampling = request.sampling
+    assert (sampling.n, sampling.temperature, sampling.max_tokens, sampling.logprobs) == (3, 0.7, 99, True)
+
+
+async def test_the_sampling_seed_is_keyed_by_run_node_and_attempt():
+    async def seeds(**fields: int) -> list[int | None]:
+        model = samples("none")
+        with pytest.raises(AnswerError):
+            await proposed(model, given=context(**fields))
+        return [request.sampling.seed for request in model.requests]
+
+    same, again, other_node, other_run = [await seeds(node=n, seed=s) for n, s in ((1, 1), (1, 1), (2, 1), (1, 2))]
+    assert same == again and len({*same, *other_node, *other_run}) == 9
+    assert same[0] == 2093472640
+
+
+@pytest.mark.parametrize(("images", "screenshot", "sent"), [(True, b"png", 1), (False, b"png", 0), (True, None, 0)])
+async def test_the_screenshot_is_sent_if_it_is_wanted_and_there(images, screenshot, sent):
+    model = samples("Action: click [2]")
+    await proposed(model, given=context(msgspec.structs.replace(SHOE, screenshot=screenshot)), images=images)
+    assert [part for part in model.requests[0].messages[1].parts if isinstance(part, Image)] == [Image(b"png")] * sent
+
+
+async def test_a_model_that_fails_is_not_asked_by_the_policy_again():
+    calls = []
+
+    def answers(question, sample):
+        calls.append(question)
+        raise LookupError("gone")
+
+    with pytest.raises(ModelError, match="gone"):
+        await proposed(ScriptedModel(answers))
+    assert len(calls) == 1
+
+
+async def test_over_http_the_policy_is_the_same():
+    texts = ("buy\nAction: click [2]", 'Action: fill [3] "42"', 'Action: fill [3] "42"')
+    async with ScriptedServer(lambda question, sample: texts[sample]) as server:
+        model = OpenAIModel(ModelConfig(model="m", base_url=server.base_url))
+        over_http = await proposed(model, samples=3)
+        await model.close()
+    assert over_http == await proposed(samples(*texts), samples=3)

@@ -1,0 +1,87 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exact.errors import AnswerError
+from exact.models.base import Sampling
+from exact.models.scripted import ScriptedModel
+from exact.reflection.llm import LLMReflector, parse_lesson
+from exact.reflection.memory import SQLiteMemory
+
+from ..prompts.states import LIST, context, surprise
+
+GOOD = "Expected: The shoe is bought.\nReal: The size was\nmissing.\n**Lesson:** When a size field is empty, fill it before buying."
+
+
+async def reflected(answer=GOOD, kind="policy", **fields):
+    model = ScriptedModel(answer if callable(answer) else lambda question, sample: answer)
+    reflector = LLMReflector(model, sampling=Sampling(temperature=0.3), run="r1", clock=lambda: 5.0)
+    return await reflector.reflect(context(), surprise(**fields), kind), model
+
+
+async def test_a_lesson_keeps_what_was_expected_what_came_and_where_it_is_from():
+    reflection, model = await reflected()
+    assert (reflection.expected, reflection.real) == ("The shoe is bought.", "The size was missing.")
+    assert reflection.text == "When a size field is empty, fill it before buying."
+    assert (reflection.run, reflection.task, reflection.site, reflection.node) == ("r1", "shop/buy?seed=1", "shop.test", 3)
+    assert reflection.action_label == 'click button "Buy"' and reflection.surprise == pytest.approx(-0.7)
+    assert reflection.model == model.name and reflection.prompt.startswith("reflection@1:") and reflection.created == 5.0
+    assert reflection.tainted
+
+
+async def test_the_id_is_that_of_the_content():
+    (first, _), (same, _), (other, _) = [await reflected(answer) for answer in (GOOD, GOOD, GOOD.replace("before", "after"))]
+    assert first.id == same.id != other.id
+
+
+async def test_the_request_is_the_reflectors():
+    _, model = await reflected(after=LIST)
+    (request,) = model.requests
+    assert (request.role, request.node, request.sampling.n, request.sampling.temperature) == ("reflection", 3, 1, 0.3)
+
+
+async def test_what_is_asked_for_depends_on_who_is_to_learn():
+    asked = [(await reflected(kind=kind))[1].requests[0].messages[1].parts[0].text for kind in ("policy", "value")]
+    assert "who chooses actions" in asked[0] and "who judges states" in asked[1]
+
+
+async def test_a_lesson_that_is_too_long_is_sent_back():
+    long = f"Expected: a.\nReal: b.\nLesson: {'word ' * 101}"
+    reflection, model = await reflected(lambda question, sample: GOOD if "101 words" in question.text else long)
+    assert len(model.requests) == 2 and reflection.text.startswith("When a size")
+
+
+async def test_without_a_lesson_there_is_none():
+    with pytest.raises(AnswerError, match="asked 3 times"):
+        await reflected("I have learnt nothing.")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "missing"),
+        ("Lesson: only this", "parts are lesson"),
+        (f"{GOOD}\nLesson: another", "each once"),
+        ("Expected: a\nReal:\nLesson: c", "nothing stands behind Real"),
+    ],
+)
+def test_what_is_no_lesson_is_told(text, told):
+    with pytest.raises(AnswerError, match=told):
+        parse_lesson(text)
+
+
+@given(st.lists(st.sampled_from(GOOD.splitlines()) | st.text()).map("\n".join))
+def test_any_text_is_a_lesson_or_an_answer_error(text):
+    try:
+        assert all(parse_lesson(text))
+    except AnswerError as error:
+        assert str(error)
+
+
+async def test_a_lesson_can_be_remembered(tmp_path):
+    reflection, _ = await reflected()
+    memory = SQLiteMemory(tmp_path / "memory.sqlite")
+    memory.add(reflection)
+    found = memory.retrieve(context(), "policy", k=1, threshold=0.0, exclude_task=None)
+    memory.close()
+    assert found == (reflection,)

@@ -1,0 +1,41 @@
+"""The error model: the type says whose fault it is and what may be done."""
+
+from __future__ import annotations
+
+import pytest
+
+from exact import errors
+from exact.errors import ActionError, AnswerError, BudgetExceeded, ExactError, InfrastructureError, ModelError, UsageError, unknown
+from exact.search.tree import SearchError
+
+
+def test_wrong_usage_ends_with_2_and_anything_else_with_1() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ExactError)]
+    assert {kind.__name__ for kind in kinds if kind.exit_code == 2} == {"UsageError"}
+    assert {kind.exit_code for kind in kinds} == {1, 2}
+
+
+def test_only_failures_of_the_machinery_are_infrastructure() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, InfrastructureError)]
+    assert {kind.__name__ for kind in kinds} == {"InfrastructureError", "EnvironmentError_", "ModelError", "AnswerError", "JournalError"}
+    assert issubclass(AnswerError, ModelError)
+    assert not any(issubclass(kind, InfrastructureError) for kind in (ActionError, UsageError, BudgetExceeded, SearchError))
+
+
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("clickk", "unknown verb 'clickk': did you mean 'click'?"),
+        ("zzz", "unknown verb 'zzz': valid: click, fill, stop"),
+        ("", "unknown verb '': valid: click, fill, stop"),
+        ("a\nb", r"unknown verb 'a\nb'"),
+    ],
+)
+def test_an_unknown_name_comes_with_the_nearest_or_with_all(name: str, says: str) -> None:
+    error = unknown("verb", name, ["stop", "click", "fill"])
+    assert says in str(error) and "\n" not in str(error)
+
+
+def test_a_long_list_of_names_is_cut() -> None:
+    error = unknown("task", "?", (f"{i:03}" for i in range(100)), "(see `exact tasks list`)")
+    assert str(error).endswith("010, 011, ... (see `exact tasks list`)")

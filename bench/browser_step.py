@@ -44,7 +44,7 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.pages import installed, serve
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
-from exact.environments.browser.find import find_browser
+from exact.environments.browser import find_browser
 from exact.observation import Element, Observation
 
 BROWSERGYM = "browsergym-miniwob==0.14.3"

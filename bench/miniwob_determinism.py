@@ -1,7 +1,8 @@
-"""Which MiniWoB++ tasks come out the same twice: equal seeds, equal actions, equal fingerprints?
+"""Which MiniWoB++ tasks come out the same twice: equal seeds, equal actions, equal states?
 
-Each of BrowserGym's 125 tasks is run in pairs of episodes side by side from the same seed, with the same actions drawn by the seed. `reset` counts
-tasks whose first states differ in some pair; `step` those that start the same and part later.
+Each of BrowserGym's 125 tasks is run in pairs of episodes side by side, from the same seed and with the same actions, which the seed
+draws. The figures count the tasks whose pairs all began with the same fingerprint, those whose pairs also kept it, and those in which
+every element was in the same place too, which fingerprints leave out.
 """
 
 from __future__ import annotations
@@ -17,16 +18,23 @@ from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
 from exact.errors import ActionError
+from exact.observation import Element
 from exact.task import Task
 
 STEPS = 4
 
 
-async def episode(world: Environment, task: Task) -> list[str]:
-    """Fingerprints of a random episode, `end` where it terminated. Refused actions are part of it."""
+State = tuple[str, tuple[Element, ...]]
+"""Fingerprint, and the elements with their boxes."""
+REFUSED: State = ("refused", ())
+END: State = ("end", ())
+
+
+async def episode(world: Environment, task: Task) -> list[State]:
+    """The states of a random episode."""
     draw = random.Random(task.id)
     seen = await world.reset(task)
-    prints = [seen.fingerprint]
+    states: list[State] = [(seen.fingerprint, seen.elements)]
     for _ in range(STEPS):
         elements = [e for e in seen.elements if e.visible and e.box and e.box.width] or list(seen.elements)
         element = draw.choice(elements)
@@ -34,18 +42,26 @@ async def episode(world: Environment, task: Task) -> list[str]:
         try:
             transition = await world.step(world.actions.parse(text))
         except ActionError:
-            prints.append("refused")
+            states.append(REFUSED)
             continue
         if transition.observation is None:
-            return [*prints, "end"]
+            return [*states, END]
         seen = transition.observation
-        prints.append(seen.fingerprint)
-    return prints
+        states.append((seen.fingerprint, seen.elements))
+    return states
 
 
-async def measure(seeds: range, noise: Noise) -> dict[str, str]:
-    """Task to where its episodes first parted; the others are left out."""
-    parted: dict[str, str] = {}
+def parting(one: list[State], two: list[State], part: slice) -> int | None:
+    """Index of the first state whose `part` differs; None if there is none."""
+    for at in range(max(len(one), len(two))):
+        if [state[part] for state in one[at : at + 1]] != [state[part] for state in two[at : at + 1]]:
+            return at
+    return None
+
+
+async def measure(seeds: range, noise: Noise) -> dict[str, dict[str, int]]:
+    """For fingerprints and for places: task to the least index of a state at which a pair parted; other tasks are left out."""
+    parted: dict[str, dict[str, int]] = {"fingerprint": {}, "places": {}}
     suite = MiniWob()
     async with (
         suite.worlds(BrowserConfig(screenshots=False)) as worlds,
@@ -57,10 +73,11 @@ async def measure(seeds: range, noise: Noise) -> dict[str, str]:
             for seed in seeds:
                 task = suite.task(f"miniwob/{name}?seed={seed}")
                 one, two = await asyncio.gather(episode(left, task), episode(right, task))
-                if one != two:
-                    at = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
-                    parted.setdefault(name, f"step {at}" if at else "reset")
-                    print(f"{task.id}: {'after step ' + str(at) if at else 'at reset'}", flush=True)
+                for kind, part in (("fingerprint", slice(0, 1)), ("places", slice(0, 2))):
+                    at = parting(one, two, part)
+                    if at is not None:
+                        parted[kind][name] = min(at, parted[kind].get(name, at))
+                        print(f"{task.id}: {kind} of state {at}", flush=True)
     return parted
 
 
@@ -68,11 +85,12 @@ def main() -> None:
     options = parser(__doc__ or "").parse_args()
     noise = Noise()
     parted = asyncio.run(measure(range(1, 2 if options.quick else 4), noise))
-    resets = [name for name, where in parted.items() if where == "reset"]
-    details: dict[str, Any] = {"parted": parted, "steps": STEPS}
+    details: dict[str, Any] = {"first_state_that_differs": parted, "steps": STEPS}
+    total = len(BROWSERGYM)
     figures = [
-        Figure("same_after_reset", len(BROWSERGYM) - len(resets), len(BROWSERGYM)),
-        Figure("same_after_steps", len(BROWSERGYM) - len(parted)),
+        Figure("same_after_reset", total - sum(at == 0 for at in parted["fingerprint"].values()), total),
+        Figure("same_after_steps", total - len(parted["fingerprint"])),
+        Figure("same_places_after_steps", total - len(parted["places"])),
     ]
     finish(options, figures, noise, versions("exact-agent", "playwright", "miniwob"), details)
 

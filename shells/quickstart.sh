@@ -11,14 +11,14 @@ tasks=("$@")
 if [ $# = 0 ]; then
   tasks=(
     "miniwob/click-button?seed=1"
-    "miniwob/click-checkboxes?seed=1"
+    "miniwob/click-collapsible?seed=1"
     "miniwob/click-tab-2?seed=1"
-    "miniwob/enter-text?seed=1"
+    "miniwob/enter-password?seed=1"
     "miniwob/login-user?seed=1"
   )
 fi
 run="runs/quickstart-$(date +%Y%m%d-%H%M%S)"
-.venv/bin/exact run "${tasks[@]}" --config shells/configs/rmcts_builtin.yaml --out "$run"
+.venv/bin/exact run "${tasks[@]}" --config shells/configs/rmcts_builtin.yaml --set limits.seconds=20 --out "$run"
 
 reports() { find "$run" -name 'report.html' | sort; }
 [ -n "$(reports)" ] || .venv/bin/exact report "$run"

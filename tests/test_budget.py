@@ -19,7 +19,7 @@ def test_the_scope_and_the_kind_that_ran_out_are_named() -> None:
     with pytest.raises(BudgetExceeded, match="the task's budget of 3 calls is used up") as error:
         search.check("calls")
     assert (error.value.scope, error.value.kind, error.value.limit) == ("task", "calls", 3)
-    with pytest.raises(BudgetExceeded, match="the search's budget of 0.5 money"):
+    with pytest.raises(BudgetExceeded, match=r"the search's budget of 0\.5 money"):
         search.check("money", 0.6)
 
 

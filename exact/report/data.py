@@ -93,6 +93,8 @@ class Choice(Part, frozen=True, kw_only=True):
 class Route(Part, frozen=True, kw_only=True):
     """How a speculative world was brought to a state."""
 
+    node: int
+    """The state it was brought to: this one, or the one before, from which the action was then taken."""
     route: str
     verdict: str
     transitions: int = 0

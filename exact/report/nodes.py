@@ -52,7 +52,7 @@ def _state(reading: Reading, node: Node, texts: Texts) -> data.State:
         observation=texts.add(seen.text) if seen else None,
         picture=node.screenshot,
         choices=tuple(_choice(edge, seen, texts) for edge in node.edges),
-        routes=tuple(_route(arrival) for id in ids for arrival in reading.arrivals.get(id, ())),
+        routes=_routes(reading, node, ids),
         traces=_traces(reading, node, ids[0]),
         shown=tuple(_shown(recalled) for (id, _), recalled in state.recalled.items() if id in ids),
         calls=tuple(call for id in ids for call in calls(reading, id, texts)),
@@ -121,8 +121,16 @@ def _choice(edge: Edge, seen: Observation | None, texts: Texts) -> data.Choice:
     )
 
 
+def _routes(reading: Reading, node: Node, ids: tuple[int, ...]) -> tuple[data.Route, ...]:
+    """How a world came to act its way here, and how worlds came back."""
+    came = reading.reached.get((node.parent.id, node.via)) if node.parent and reading.foreseen[node.parent.id, node.via] == ids[0] else None
+    back = [arrival for id in ids for arrival in reading.arrivals.get(id, ())]
+    return tuple(_route(arrival) for arrival in ([came, *back] if came else back))
+
+
 def _route(arrival: ev.Arrived) -> data.Route:
     return data.Route(
+        node=arrival.node,
         route=arrival.route,
         verdict=arrival.verdict,
         transitions=arrival.transitions,

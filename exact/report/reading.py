@@ -35,6 +35,8 @@ class Reading:
         self.resumed = 0
         self.foreseen: dict[tuple[int, int], int] = {}
         """The first state that an action led to, by (node, edge): the one the search saw."""
+        self.reached: dict[tuple[int, int], ev.Arrived] = {}
+        """How the world had come to the state in which an action was first taken, by (node, edge)."""
         self._seen: dict[str, Observation | None] = {}
         try:
             for event in self._events(journal):
@@ -58,6 +60,8 @@ class Reading:
         match event:
             case ev.Arrived():
                 self.arrivals[event.node].append(event)
+            case ev.Acted() if event.node in self.arrivals:
+                self.reached[event.node, event.edge] = self.arrivals[event.node][-1]
             case ev.Called():
                 self.calls[event.node].append(event)
             case ev.Failed():

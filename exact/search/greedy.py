@@ -9,7 +9,7 @@ from exact.search.work import Work
 
 
 class Greedy(Work):
-    """Depth one, each action once."""
+    """Depth one, each action once; other proposals where none of the first may be committed."""
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
         root = tree.root
@@ -17,7 +17,7 @@ class Greedy(Work):
             return Done(root.closed or "the episode has ended")
         if root.pending:
             return Wait()
-        if not root.expansions:
+        if not most_likely(root) and root.expansions <= self.retries:
             return self.select_state(tree, root, "proposals")
         for i, edge in enumerate(root.edges):
             if edge.closed or edge.in_flight:

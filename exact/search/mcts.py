@@ -27,7 +27,7 @@ class MCTS(Work):
             tree.allowed = self.iterations
         if tree.root.closed or tree.root.leaf:
             return Done(tree.root.closed or "the episode has ended")
-        while tree.iterations < tree.allowed:
+        while tree.iterations + tree.root.in_flight < tree.allowed:
             found = self._descend(tree)
             if found is not None:
                 return found

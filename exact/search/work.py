@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from exact.search.backup import back_up, reserve
 from exact.search.base import Alternative, Decision, Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued, Wait
@@ -42,56 +43,54 @@ class Work:
 
     def tell(self, tree: Tree, selection: Selection, result: Result) -> None:
         node, edge = self._place(tree, selection)
+        state = node if edge is None else edge.child  # None: the step is still to come
         match result:
-            case Stepped() if edge is not None and edge.child is None:
-                if not self._stepped(tree, node, edge, selection, result):
-                    self.release(tree, selection)
-            case Valued():
-                state = edge.child if edge is not None else node
-                if state is None:
-                    raise SearchError(f"node {node.id}: a value before the step it belongs to")
+            case Stepped() if edge is not None and state is None:
+                if self._stepped(tree, node, edge, selection, result):
+                    return  # its value is still to come
+            case Valued() if state is not None and state.evaluation is None and "value" in selection.needs:
                 self._valued(tree, state, result)
-                self.release(tree, selection)
-            case Proposed() if edge is None:
+            case Proposed() if "proposals" in selection.needs:
                 self._proposed(node, result)
-                self.release(tree, selection)
             case Failure():
-                self._failed(tree, node, edge, result)
-                self.release(tree, selection)
+                self._failed(tree, state or edge, result)
             case _:
                 raise SearchError(f"node {node.id}: a {type(result).__name__} result does not fit {selection}")
+        _give_back(node, edge)
 
     def release(self, tree: Tree, selection: Selection) -> None:
-        node, edge = self._place(tree, selection)
-        reserve(node, -1)
-        if edge is not None:
-            edge.in_flight -= 1
-        else:
-            node.pending = False
+        _give_back(*self._place(tree, selection))
 
     def _place(self, tree: Tree, selection: Selection) -> tuple[Node, Edge | None]:
+        """Where an open selection works. Raises SearchError if it is not open."""
         node = tree.nodes[selection.node]
-        return node, node.edges[selection.edge] if selection.edge is not None else None
+        edge = node.edges[selection.edge] if selection.edge is not None else None
+        if not (node.pending if edge is None else _stepping(edge)):
+            raise SearchError(f"node {node.id}: selection {selection.id} is not open: it was told in full or released")
+        return node, edge
 
     def _stepped(self, tree: Tree, node: Node, edge: Edge, selection: Selection, result: Stepped) -> bool:
-        """True if the new state still wants its value; False if it is closed at once (a no-op)."""
+        """True if the new state wants its value; False if it is closed at once: it was passed on the way here.
+
+        What lies on the search's own path is never worth a step. A state of the time before the root is not searched either, but
+        to go back there may be the only way out.
+        """
         assert selection.edge is not None
-        seen = {node.fingerprint} | {above.fingerprint for above in _ancestors(node)}
         child = tree.add(node, selection.edge)
         _place_result(child, result)
-        if not child.leaf and result.fingerprint in seen:
-            child.closed = edge.closed = "no-op: leads back to a state on its own path"
-            edge.futile = True
-            tree.iterations += 1
-            return False
-        return True
+        passed = next((above for above in _above(child) if above.fingerprint == result.fingerprint), None)
+        if child.leaf or passed is None:
+            return True
+        child.closed = edge.closed = "no-op: leads back to a state on its own path"
+        edge.futile = passed.depth >= tree.root.depth
+        tree.iterations += 1
+        return False
 
     def _valued(self, tree: Tree, node: Node, result: Valued) -> None:
         value = result.evaluation.value
         if not 0.0 <= value <= 1.0:  # NaN fails too
             raise SearchError(f"node {node.id}: value {value} is outside [0, 1]: mend the value function")
-        if node.evaluation is None:
-            node.evaluation = result.evaluation
+        node.evaluation = result.evaluation
         back_up(tree, node, value)
 
     def _proposed(self, node: Node, result: Proposed) -> None:
@@ -105,27 +104,28 @@ class Work:
                 known.add(proposal.action.key)
                 node.edges.append(Edge(proposal.action, proposal.prior, proposal.rationale))
 
-    def _failed(self, tree: Tree, node: Node, edge: Edge | None, failure: Failure) -> None:
-        """Close what is refused for good or has failed too often."""
-        target = edge if edge is not None else node
+    def _failed(self, tree: Tree, target: Node | Edge | None, failure: Failure) -> None:
+        """Close what is refused for good or has failed too often: an edge whose step failed, or a state and the edge to it."""
+        assert target is not None
         target.failures += 1
-        if failure.kind in ("action", "drifted") or target.failures > self.retries:
-            target.closed = f"{failure.kind}: {failure.reason}"
-            if edge is not None:
-                edge.futile = failure.kind == "action"
-            tree.iterations += 1
-            if edge is None and node.edge is not None:
-                node.edge.closed = node.closed
+        if failure.kind not in ("action", "drifted") and target.failures <= self.retries:
+            return
+        target.closed = f"{failure.kind}: {failure.reason}"
+        tree.iterations += 1
+        if isinstance(target, Edge):
+            target.futile = failure.kind == "action"
+        elif target.edge is not None:
+            target.edge.closed = target.closed
 
     # --- moving on
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
         taken = tree.root.edges[edge]
-        kept = taken.child is not None and not observed.terminated and taken.child.fingerprint == observed.fingerprint != ""
-        if kept and taken.child is not None:
-            taken.child.closed = ""
+        foreseen = taken.child
+        kept = foreseen is not None and not foreseen.leaf and foreseen.fingerprint == observed.fingerprint != ""
+        if kept and foreseen is not None:
+            foreseen.closed = ""
         else:
-            foreseen = taken.child
             _place_result(tree.add(tree.root, edge), observed)
             if foreseen is not None and foreseen.leaf and observed.terminated and taken.child is not None:
                 taken.child.evaluation = foreseen.evaluation  # judged from what lies before the step: still true
@@ -165,14 +165,27 @@ class Work:
         return Decision(edges=(order[0],), reason=reason, value=edge.value, alternatives=self.alternatives(tree.root))
 
 
+def _stepping(edge: Edge) -> bool:
+    """Whether a step and the judgement of what it leads to are under way."""
+    child = edge.child
+    return edge.in_flight > 0 and (child is None or (child.evaluation is None and not child.pending))
+
+
+def _give_back(node: Node, edge: Edge | None) -> None:
+    reserve(node, -1)
+    if edge is not None:
+        edge.in_flight -= 1
+    else:
+        node.pending = False
+
+
 def _place_result(child: Node, result: Stepped) -> None:
     child.fingerprint, child.observation, child.screenshot = result.fingerprint, result.observation, result.screenshot
     child.terminated, child.held = result.terminated, result.held
 
 
-def _ancestors(node: Node) -> list[Node]:
-    found: list[Node] = []
+def _above(node: Node) -> Iterator[Node]:
+    """The states on the way to a node, the nearest first."""
     while node.parent is not None:
         node = node.parent
-        found.append(node)
-    return found
+        yield node

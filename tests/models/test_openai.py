@@ -203,6 +203,16 @@ async def test_a_refusal_is_told_at_once_with_the_way_out_and_without_the_key(co
     assert len(server.bodies) == 1
 
 
+@pytest.mark.parametrize(
+    ("key", "echo"), [("plain-0123456789", "plain-0123456789"), ("plain-0123456789", "sk-pr****wxyz"), (KEY, f"{KEY}x")]
+)
+async def test_no_key_gets_into_an_error_not_even_half_hidden(configured, ask, monkeypatch, key, echo):
+    monkeypatch.setenv("TEST_MODEL_KEY", key)
+    async with ScriptedServer(numbered, faults=lambda q, t: Status(401, f"bad key {echo}.")) as server:
+        text = await failure(configured(server.base_url), ask())
+    assert "(401: bad key " in text and echo not in text and "wxyz" not in text
+
+
 async def test_a_server_that_never_answers_is_left_at_the_time_out(configured, ask):
     async with ScriptedServer(numbered, faults=lambda q, t: Hang()) as server:
         assert "within 0.2 s" in await failure(configured(server.base_url, timeout=0.2), ask())

@@ -1,9 +1,11 @@
+import hashlib
 import re
 from pathlib import Path
 
 import msgspec
 import pytest
 
+import exact.prompts
 from exact.errors import UsageError
 from exact.prompts.library import names, prompt, render
 from exact.reflection.lesson import action_label
@@ -43,6 +45,12 @@ def test_a_prompt_reads_as_it_did(name, request):
 def test_the_id_tells_name_version_and_content():
     assert re.fullmatch(r"policy@1:[0-9a-f]{6}", prompt("policy").id)
     assert prompt("policy").id == RENDERED["policy"]().id != prompt("value").id
+
+
+def test_the_digest_covers_the_parts_that_a_prompt_uses():
+    files = [(Path(exact.prompts.__file__).parent / name).read_text(encoding="utf-8") for name in ("policy.j2", "_parts.j2")]
+    front, template = files[0].removeprefix("---\n").split("\n---\n", 1)
+    assert prompt("policy").digest == hashlib.sha256((front + template + files[1]).encode()).hexdigest()[:6]
 
 
 def test_every_prompt_has_its_own_name_and_names_its_inputs():

@@ -279,7 +279,7 @@ class Recorder:
 
 
 def new_run(folder: Path, *ids: str, instruction: str = "Buy two packs of green tea.", **search: Any) -> tuple[RunFolder, Config]:
-    config = Config(search=SearchConfig(**({"iterations": 18, "k": 5, "c": 1.5} | search)))
+    config = Config(search=SearchConfig(**({"iterations": 24, "k": 5, "c": 1.5} | search)))
     tasks = tuple(Task(id=id, instruction=instruction, start="http://shop.test/") for id in ids)
     return RunFolder.create(folder, Manifest(tasks=tasks, agent="rmcts_builtin"), dump(config)), config
 

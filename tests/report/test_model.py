@@ -92,7 +92,7 @@ def test_the_head_counts_what_was_spent(told: Report) -> None:
     assert facts["Committed actions"] == ("4", "of at most 15")
     assert facts["Model calls"][1].endswith("512 out")
     assert facts["Money"] == ("$0.0168", "")
-    assert facts["Drift"][0] == "0"
+    assert facts["Drift"][0] == "1"
 
 
 def test_the_embedded_agent_is_labelled_as_no_language_model(told: Report) -> None:

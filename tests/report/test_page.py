@@ -107,7 +107,7 @@ async def test_the_panel_shows_judgement_prompts_and_reflections(show: Show, sho
         await expect(panel).to_contain_text("a link with these words is visible")
         await expect(panel).to_contain_text("Set the quantity first.")
         await panel.get_by_text("Model call: policy").click()
-        await panel.get_by_text("Prompt: user").click()
+        await panel.get_by_text("Prompt: user").last.click()
         await expect(panel.get_by_text('[4] link "Green tea"').last).to_be_visible()
 
 

@@ -43,6 +43,7 @@ def candidates(at: Situation, actions: ActionSpace) -> tuple[Action, ...]:
     for direction in ("down", "up"):
         add("scroll", direction)
     add("go_back")
+    add("wait")
     if not at.progress.open:
         add("stop", "")
     return tuple(found.values())
@@ -93,7 +94,8 @@ def _gestures(at: Situation, actable: list[Item], add: object) -> None:
 
 
 def _keys(at: Situation) -> list[str]:
+    escape = ["Escape"] if at.tried else []
     focused = any(item.role in FIELDS and "focused" in item.element.states for item in at.page.items)
     if not focused:
-        return []
-    return ["Enter", *(["Control+End", "Control+Home"] if any(s.part.kind == "scroll" for s in at.progress.statuses) else [])]
+        return escape
+    return [*escape, "Enter", *(["Control+End", "Control+Home"] if any(s.part.kind == "scroll" for s in at.progress.statuses) else [])]

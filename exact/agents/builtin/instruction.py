@@ -91,7 +91,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """The shortest name of the element, in lower case."""
-        return min(self.targets, key=len, default="").casefold()
+        return min(self.targets, key=len, default=self.verb).casefold()
 
     def __str__(self) -> str:
         what = " / ".join(self.targets) or self.verb or " ".join(sorted(self.roles))
@@ -184,7 +184,8 @@ def _target(group: list[Token]) -> tuple[list[str], str]:
         return [_words_of(rest[named + 1 :])], _words_of(rest[:named])
     cut = next((n for n, t in enumerate(rest) if n and t.lower in _CUT), len(rest))
     head, after = rest[:cut], _words_of(rest[cut:])
-    bare = [t for t in head if _shouted(t) or not (t.lower in STOP | _MANY | _VAGUE or _role(t.lower) is not None or _nth(t.lower))]
+    bare = [t for t in head if _shouted(t) or not (t.lower in STOP | _MANY or _role(t.lower) is not None or _nth(t.lower))]
+    bare = [t for t in bare if t.lower not in _VAGUE] or [t for t in bare if t.lower not in ("it", "them")]
     phrases = [_words_of(bare)] if bare else []
     if bare and len(bare) < len(head):
         phrases.append(_words_of(head))
@@ -299,5 +300,9 @@ def _words_of(some: list[Token], *, quoted: bool = True) -> str:
 def _texts(instruction: str) -> tuple[str, ...]:
     every = tokens(instruction)
     quoted = [t.text for t in every if t.quoted]
-    values = [t.text for n, t in enumerate(every) if not t.quoted and n and (t.text[0].isupper() or any(c.isdigit() for c in t.text))]
+    values = [
+        t.text
+        for n, t in enumerate(every)
+        if not t.quoted and n and (t.text[0].isupper() or t.text[0] in "@#$" or any(c.isdigit() for c in t.text))
+    ]
     return tuple(dict.fromkeys(quoted + values))

@@ -15,7 +15,7 @@ from exact.agents.builtin import page as pages
 from exact.agents.builtin.calendar import is_date, towards
 from exact.agents.builtin.derive import beside, field_text
 from exact.agents.builtin.instruction import Goal
-from exact.agents.builtin.lexical import normal, similarity, vocabulary
+from exact.agents.builtin.lexical import normal, similarity, vocabulary, words
 from exact.agents.builtin.matching import SURE, affinity, is_submit, mentioned, standing_near
 from exact.agents.builtin.page import CHOICES, FIELDS, TEXTS, Item, Page
 from exact.agents.builtin.progress import Progress, Status, assess, holds
@@ -56,6 +56,14 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     progress: Progress
     fingerprint: str
     history: tuple[Taken, ...]
+    tried: tuple[Taken, ...]
+
+    @property
+    def pending(self) -> bool:
+        """Whether the last action was on a menu and changed nothing yet: menus open late."""
+        last = self.history[-1] if self.history else None
+        item = self.page.by_id.get(last.action.elements[0]) if last and last.action.elements else None
+        return last is not None and last.observation.fingerprint == self.fingerprint and item is not None and item.role == "menuitem"
 
     @property
     def sought(self) -> bool:
@@ -63,7 +71,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         return any(not s.done and s.best < 0.6 for s in self.progress.statuses)
 
 
-def situation(instruction: str, observation: Observation, history: Sequence[Taken]) -> Situation:
+def situation(instruction: str, observation: Observation, history: Sequence[Taken], tried: Sequence[Taken] = ()) -> Situation:
     """The reading of a state that was reached by `history`."""
     goal = instructions.read(instruction)
     page = pages.read(observation, instruction)
@@ -74,6 +82,7 @@ def situation(instruction: str, observation: Observation, history: Sequence[Take
         progress=assess(goal, page, history),
         fingerprint=observation.fingerprint,
         history=tuple(history),
+        tried=tuple(tried),
     )
 
 
@@ -84,7 +93,7 @@ def judge(at: Situation, action: Action) -> Verdict:
         return Verdict(0.0, "names no element of this page")
     verdict = _judge(at, action, item)
     same = sum(1 for step in at.history if step.action.key == action.key and step.observation.fingerprint == at.fingerprint)
-    if same:
+    if same and not (action.name == "wait" and at.pending):
         return Verdict(verdict.score * 0.1, f"{verdict.why}; already done in this very state", verdict.guess)
     if item is not None and action.name == "click" and item.role not in CHOICES and any(s.action.key == action.key for s in at.history):
         return Verdict(verdict.score * 0.55, f"{verdict.why}; done before", verdict.guess)
@@ -108,7 +117,9 @@ def _judge(at: Situation, action: Action, item: Item | None) -> Verdict:
         case "scroll":
             return _scroll(at, str(action.args[0]))
         case "stop":
-            return Verdict(0.02 if at.progress.open or at.sought else 0.15, "stop")
+            return Verdict(0.01 if at.progress.open or at.sought else 0.05, "stop")
+        case "wait":
+            return Verdict(0.6 if at.pending else 0.03, "something may be about to change")
         case "go_back":
             return Verdict(0.12 if at.moved and at.sought else 0.0, "back to look elsewhere")
         case _:
@@ -130,6 +141,9 @@ def _click(at: Situation, item: Item) -> Verdict:
             best, why = score, f"fits {status.part}"
     if is_submit(item) and not any(s.part.submits for s in at.progress.statuses) and best < SURE:
         return _submit(at)
+    others = [s for s in at.progress.open if s.best >= 0.6]
+    if is_submit(item) and len(others) > 1 and at.goal.parts[0].verb in words(item.label):
+        return Verdict(0.1, "would send before all parts are done")
     if best >= SURE and item.widget:
         return Verdict(best, why)
     other = _curiosity(at, item)
@@ -150,7 +164,7 @@ def _for_part(at: Situation, status: Status, item: Item) -> float:
     if part.submits:
         return 0.1 * affinity(part, item, at.page)
     if part.leads and item.role == "menuitem":
-        return 0.9 * affinity(part, item, at.page)
+        return 0.5 * affinity(part, item, at.page)
     score = affinity(part, item, at.page)
     if part.kind == "select" and item.role in FIELDS | {"combobox"}:
         score = max(score, 0.75 * max((similarity(word, item.label) for word in part.around.split()), default=0.0))
@@ -182,7 +196,8 @@ def _curiosity(at: Situation, item: Item) -> Verdict:
     said = mentioned(item.label, at.goal)
     near = standing_near(item, at.goal, at.page)
     states = set(item.element.states)
-    base = _CURIOSITY.get(item.role, 0.1 if item.role in ("image", "img") else 0.05)
+    mute = 0.25 if item.mute and not at.progress.open else 0.1
+    base = _CURIOSITY.get(item.role, mute if item.role in ("image", "img") else 0.05)
     if is_submit(item):
         base = 0.06
     elif normal(item.label) in _MORE and item.role not in TEXTS | FIELDS:
@@ -198,6 +213,8 @@ def _curiosity(at: Situation, item: Item) -> Verdict:
     seen = any(s.action.elements and s.action.elements[0] == item.element.id for s in at.history)
     base *= (1.0 if at.sought or not at.progress.open else 0.3) * (0.5 if seen else 1.0)
     score = base + (0.1 if item.dead else 0.22) * said + 0.14 * near * (0.3 if item.role in TEXTS else 1.0)
+    if item.mute and not at.progress.open:
+        score += 0.0005 * item.index  # what confirms stands after what cancels
     if seen:
         score *= 0.6
     return Verdict(
@@ -255,6 +272,9 @@ def _press(at: Situation, key: str) -> Verdict:
         filled = any(i.role in FIELDS and "focused" in i.element.states and i.element.value for i in at.page.items)
         sendable = any(is_submit(item) for item in at.page.actable)
         return Verdict(0.04 if sendable or not filled else 0.6 if not at.progress.open else 0.3, "sends what was typed")
+    if key == "Escape":
+        covered = any("covered" in step.error for step in at.tried)
+        return Verdict(0.5 if covered else 0.02, "closes what covers the page")
     end = {"Control+End": "bottom", "Control+Home": "top"}.get(key)
     asked = any(s.part.kind == "scroll" and end and end in s.part.clause.lower() for s in at.progress.statuses)
     focused = any(i.role in FIELDS and "focused" in i.element.states for i in at.page.items)

@@ -24,6 +24,8 @@ def affinity(part: Part, item: Item, page: Page) -> float:
     if (meant := extreme(part, page)) is not None:
         return 0.85 if item is meant else 0.1
     score = max((similarity(target, item.label) for target in part.targets), default=0.0)
+    if part.literal and _adds_known(part, item.label):
+        score = max(score, 0.8)
     if part.verb:
         score = max(score, 0.85 * similarity(part.verb, item.label))
     if item.mute and item.near and item.role not in FIELDS:
@@ -41,6 +43,16 @@ def affinity(part: Part, item: Item, page: Page) -> float:
     elif part.roles and score >= 0.3:
         score += 0.04 if fits else -0.04
     return min(max(score - (0.0 if item.widget else 0.03), 0.0), 1.0)
+
+
+def _adds_known(part: Part, label: str) -> bool:
+    """Whether the label is a target and otherwise only a handle: `Block @ann` for `Block`."""
+    given = words(label)
+    for target in part.targets:
+        wanted = words(target)
+        if wanted and given[: len(wanted)] == wanted and 0 < len(given) - len(wanted) <= 2:
+            return all(word[0] in "@#" for word in given[len(wanted) :])
+    return False
 
 
 def _drawn(item: Item, page: Page) -> bool:

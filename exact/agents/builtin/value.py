@@ -31,7 +31,9 @@ class BuiltinValue:
 
     def _ended(self, context: Context, at: Situation) -> tuple[float, str]:
         verdict = judge(at, context.history[-1].action)
-        return verdict.score * (0.3 if verdict.guess else 1.0), f"the episode ended with {context.history[-1].action}: {verdict.why}"
+        finished = verdict.guess and bool(at.progress.tasks) and not at.progress.open
+        value = 0.55 * at.progress.sure if finished else verdict.score * (0.3 if verdict.guess else 1.0)
+        return value, f"the episode ended with {context.history[-1].action}: {verdict.why}"
 
     def _going(self, context: Context, at: Situation) -> tuple[float, str]:
         if context.steps_left == 0:

@@ -18,7 +18,7 @@ from exact.benchmarks.miniwob import names
 from exact.benchmarks.miniwob.pages import Rewrite, installed, serve, unchanged
 from exact.config import BrowserConfig
 from exact.environments.base import Worlds
-from exact.environments.browser.setup import PageSetup
+from exact.environments.browser import BrowserWorlds, PageSetup, launch
 from exact.errors import unknown
 from exact.task import Outcome, Score, Task
 
@@ -95,9 +95,6 @@ class MiniWob:
     @asynccontextmanager
     async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
         """The viewport is the benchmark's, whatever `config` says. Raises UsageError where the pages are not installed."""
-        from exact.environments.browser.launch import launch
-        from exact.environments.browser.worlds import BrowserWorlds
-
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
         async with serve(self._pages or installed(), self._rewrite) as address:
             setup = page_setup(address)

@@ -86,14 +86,13 @@ class BrowserEnvironment:
             await self._start(task.start)
             if self._setup.begin:
                 await self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
-                await self._settle()
             if self._setup.instruction:
                 self._instruction = str(await self._tab.evaluate(self._setup.instruction, page_world=True) or "")
-            self._terminated = False
-            observation, terminated = await self._observe()
+            _, observation, terminated = await self._look()
         if terminated:
             raise EnvironmentError_(f"{task.id} is over before it begins: check the page's set-up")
         self._ward.take()
+        self._terminated = False
         return observation
 
     async def step(self, action: Action) -> Transition:
@@ -108,8 +107,7 @@ class BrowserEnvironment:
                 tab.traffic.mark()
             body = Body(self._tab, self._ids, self._config.width, self._config.height, len(self._tabs) > 1, self._refusal)
             await act(body, action)
-            settled = await self._settle()
-            observation, self._terminated = await self._observe()
+            settled, observation, self._terminated = await self._look()
         info = {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
         return Transition(
             observation=None if self._terminated else observation,
@@ -237,6 +235,20 @@ class BrowserEnvironment:
             await tab.quiet()
             if not self._opening and tab is self._tab:
                 return
+
+    async def _look(self) -> tuple[bool, Observation, bool]:
+        """Settle and observe: whether the page became quiet, what is seen, and whether the episode is over."""
+        from playwright.async_api import Error
+
+        while True:
+            settled, tab = await self._settle(), self._tab
+            try:
+                observation, over = await self._observe()
+            except Error as error:
+                if not tab.left(error):
+                    raise
+            else:
+                return settled, observation, over
 
     async def _observe(self) -> tuple[Observation, bool]:
         """What is to be seen, and whether the episode is over: asked last, so that nothing of a terminated state is handed on."""

@@ -15,6 +15,20 @@ from exact.errors import EnvironmentError_
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
 
+_DISABLED = (
+    # Frames of other sites stay in the page's process, where the page's session sees them; origins are the guard's affair.
+    *("IsolateOrigins", "site-per-process"),
+    # Documents that the guard hands over have no network address, and so would count as foreign to their own server.
+    *("LocalNetworkAccessChecks", "LocalNetworkAccessChecksWebSockets", "LocalNetworkAccessForWorkers"),
+    *("LocalNetworkAccessForNavigations", "LocalNetworkAccessForSubframeNavigations"),
+    # Aborts redirects with a preflight while Fetch intercepts.
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    # Go where the task says, and do not ask anyone else.
+    *("HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "PreconnectToSearch", "OptimizationHints", "NetworkTimeServiceQuerying"),
+    *("Translate", "MediaRouter", "AimEnabled", "LensOverlay"),
+    # Playwright's own list, which ours replaces because Chromium heeds the last one only.
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "PaintHolding", "ThirdPartyStoragePartitioning"),
+)
 _FLAGS = (
     "--disable-gpu",
     "--disable-quic",
@@ -24,9 +38,9 @@ _FLAGS = (
     "--disable-sync",
     "--disable-smooth-scrolling",
     "--disable-site-isolation-trials",
-    "--disable-features=IsolateOrigins,site-per-process,Translate,MediaRouter,OptimizationHints",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    f"--disable-features={','.join(_DISABLED)}",
 )
-"""One process tree a site would hide frames from the page's session: site isolation is off, and the guard judges origins instead."""
 
 
 class Browser:

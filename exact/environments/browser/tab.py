@@ -18,6 +18,9 @@ _WORLD = "exact"
 CALM = 18.0
 """Milliseconds without a mutation after which a page counts as quiet, if a frame was drawn meanwhile."""
 
+_LEFT = ("context was destroyed", "Cannot find context", "No frame", "navigated or closed", "Frame with the given", "frame for given id")
+"""In the words of CDP."""
+
 _WATCH = """
 (hidden => {
   if (globalThis.exact) return;
@@ -134,16 +137,20 @@ class Tab:
             try:
                 await asyncio.gather(*(self._calm(frame) for frame in list(self.frames)))
             except Error as error:
-                if self.page.is_closed() or not _left(error):
+                if not self.left(error):
                     raise
-                self._worlds.clear()  # a navigation took the document: look again
                 continue
             if self.traffic.is_idle and self.traffic.started == begun:
                 return
 
+    def left(self, error: Exception) -> bool:
+        """Whether an error only says that a navigation took the document that was asked: ask again."""
+        self._worlds.clear()
+        return not self.page.is_closed() and any(words in str(error) for words in _LEFT)
+
     async def _calm(self, frame: str) -> None:
         options = {"expression": f"exact.quiet({CALM})", "awaitPromise": True, "contextId": await self.world(frame)}
-        await self.cdp.send("Runtime.evaluate", options)
+        _value(await self.cdp.send("Runtime.evaluate", options), options["expression"])
 
     def _attached(self, event: dict[str, Any]) -> None:
         self.frames[event["frameId"]] = event["parentFrameId"]
@@ -154,18 +161,13 @@ class Tab:
     def _navigated(self, event: dict[str, Any]) -> None:
         frame = event["frame"]
         self._worlds.pop(frame["id"], None)
-        self.frames.setdefault(frame["id"], frame.get("parentId", ""))
+        if "parentId" not in frame:  # the frames inside went with the document, without a word
+            self.frames = {frame["id"]: ""}
 
     def _grow(self, tree: dict[str, Any]) -> None:
         self.frames[tree["frame"]["id"]] = tree["frame"].get("parentId", "")
         for child in tree.get("childFrames", ()):
             self._grow(child)
-
-
-def _left(error: Exception) -> bool:
-    """Whether an error only says that the document it was asked of has gone."""
-    gone = ("context was destroyed", "Cannot find context", "No frame", "navigated or closed", "Frame with the given", "frame for given id")
-    return any(words in str(error) for words in gone)
 
 
 def _value(answer: dict[str, Any], source: str) -> Any:

@@ -114,9 +114,9 @@ function reached(node) {
   const time = node.seconds != null ? `The step that led here took ${node.seconds.toFixed(2)} s.` : "";
   const first = make("p", { class: "quiet" }, `First seen ${node.born.toFixed(1)} s after the start, at iteration ${node.iteration}. ${time}`);
   const rows = routes.map(route => make("tr", {}, ...[
-    route.route === "there" ? "the world stood here" : `reset, then ${plural(route.transitions ?? 0, "step")} replayed`, route.verdict,
-    route.reason ?? "", `${(route.seconds ?? 0).toFixed(2)} s`].map((text, place) => make("td", { class: place === 3 ? "n" : null }, text))));
-  return section("How it was reached", false, first, rows.length ? table(["Route", "Verdict", "Reason", "s"], rows) : "");
+    route.node === node.id ? "here" : `state ${route.node}`, route.route === "there" ? "the world stood here" : `reset, then ${plural(route.transitions ?? 0, "step")} replayed`, route.verdict,
+    route.reason ?? "", `${(route.seconds ?? 0).toFixed(2)} s`].map((text, place) => make("td", { class: place === 4 ? "n" : null }, text))));
+  return section("How it was reached", false, first, rows.length ? table(["World brought to", "Route", "Verdict", "Reason", "s"], rows) : "");
 }
 
 function outside(node) {

@@ -1,10 +1,10 @@
 """Each action acts, and what it did is observed."""
 
 import pytest
-from ...conftest import Visit
 
 from exact.errors import ActionError
 
+from ...conftest import Visit
 from .pages import do, find, look
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -82,15 +82,17 @@ async def test_an_unknown_option_is_refused_with_the_nearest(visit: Visit) -> No
 
 
 async def test_drag_moves_by_pointer_events(visit: Visit) -> None:
-    page = """<div role=group aria-label=From style="width:50px;height:50px"></div><div role=group aria-label=To style="height:50px"></div>
-    <script>let from; onmousedown = e => from = e.target; onmouseup = e => document.title = from.ariaLabel + ' to ' + e.target.ariaLabel</script>"""
+    page = """<style>div { height: 50px }</style><div role=group aria-label=From></div><div role=group aria-label=To></div><script>
+    let from; onmousedown = e => from = e.target.ariaLabel; onmouseup = e => document.title = from + ' to ' + e.target.ariaLabel
+    </script>"""
     async with visit(page) as (env, seen):
         assert (await look(env, f"drag [{find(seen, 'From').id}] to [{find(seen, 'To').id}]")).title == "From to To"
 
 
 async def test_drag_moves_what_is_draggable(visit: Visit) -> None:
     page = """<div draggable=true role=group aria-label=From ondragstart="event.dataTransfer.setData('text', 'it')">From</div>
-    <div role=group aria-label=To ondragover="event.preventDefault()" ondrop="document.title = event.dataTransfer.getData('text')">To</div>"""
+    <div role=group aria-label=To ondragover="event.preventDefault()"
+    ondrop="document.title = event.dataTransfer.getData('text')">To</div>"""
     async with visit(page) as (env, seen):
         assert (await look(env, f"drag [{find(seen, 'From').id}] to [{find(seen, 'To').id}]")).title == "it"
 

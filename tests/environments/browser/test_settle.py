@@ -1,0 +1,86 @@
+"""A step returns when the page is quiet, and not before. The servers' delays here are gates that a test opens."""
+
+import asyncio
+import threading
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from exact.config import BrowserConfig
+
+from ...conftest import Visit
+from .pages import do, find, look
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+PATIENT = BrowserConfig(screenshots=False, settle_seconds=20.0)
+
+
+def gated(server: HTTPServer, path: str, body: str, kind: str = "text/html") -> threading.Event:
+    """Serve `body` once the gate is set."""
+    gate = threading.Event()
+
+    def answer(_: object) -> Response:
+        gate.wait(20)
+        return Response(body, content_type=kind)
+
+    server.expect_request(path).respond_with_handler(answer)
+    return gate
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "onclick=\"fetch('/late').then(a => a.text()).then(text => out.textContent = text)\"",
+        "onclick=\"location.href = '/late'\"",
+        "onclick=\"frame.src = '/late'\"",
+    ],
+)
+async def test_a_step_waits_for_what_it_requested(visit: Visit, httpserver: HTTPServer, action: str) -> None:
+    gate = gated(httpserver, "/late", "<p>Answer")
+    async with visit(f"<button {action}>Go</button><p id=out></p><iframe id=frame></iframe>", config=PATIENT) as (env, seen):
+        step = asyncio.ensure_future(do(env, f"click [{find(seen, 'Go').id}]"))
+        done, _ = await asyncio.wait([step], timeout=0.3)
+        assert not done
+        gate.set()
+        assert find((await step).observation, "Answer")
+
+
+async def test_requests_that_follow_from_each_other_are_waited_for(visit: Visit, httpserver: HTTPServer) -> None:
+    for at in range(4):
+        httpserver.expect_request(f"/{at}").respond_with_data(str(at))
+    page = """<p id=out></p><button onclick="load(0)">Go</button>
+    <script>const load = async at => { out.textContent += await (await fetch('/' + at)).text(); if (at < 3) load(at + 1) }</script>"""
+    async with visit(page) as (env, seen):
+        assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "0123")
+
+
+async def test_changes_that_follow_from_each_other_are_waited_for(visit: Visit) -> None:
+    page = """<p id=out></p><button onclick="count(0)">Go</button>
+    <script>const count = at => { out.textContent = 'at ' + at; if (at < 20) setTimeout(() => count(at + 1), 5) }</script>"""
+    async with visit(page) as (env, seen):
+        assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "at 20")
+
+
+async def test_an_animation_is_waited_for(visit: Visit) -> None:
+    page = """<div id=box style="width:20px" role=group aria-label=Box>x</div><button onclick="move()">Go</button>
+    <script>const move = () => box.animate([{width: '20px'}, {width: '200px'}], {duration: 150, fill: 'forwards'})</script>"""
+    async with visit(page) as (env, seen):
+        box = find(await look(env, f"click [{find(seen, 'Go').id}]"), "Box").box
+        assert box is not None and box.width == 200
+
+
+async def test_a_page_that_never_rests_is_observed_at_the_cap_and_says_so(visit: Visit) -> None:
+    config = BrowserConfig(screenshots=False, settle_seconds=0.2)
+    async with visit("<p id=out>0</p><script>setInterval(() => out.textContent++, 5)</script>", config=config) as (env, _):
+        step = await do(env, 'press "a"')
+        assert step.observation is not None
+        assert "still changing after 0.2 s" in step.info["unsettled"]
+
+
+async def test_what_was_in_flight_before_the_step_is_not_waited_for(visit: Visit, httpserver: HTTPServer) -> None:
+    gate = gated(httpserver, "/poll", "")
+    config = BrowserConfig(screenshots=False, settle_seconds=0.5)
+    async with visit("<button>Go</button><script>fetch('/poll')</script>", config=config) as (env, seen):
+        assert (await do(env, f"click [{find(seen, 'Go').id}]")).info == {}
+        gate.set()

@@ -1,0 +1,154 @@
+"""Answers a search's asks from a toy world at once, without environments, models or clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from exact.action import Action
+from exact.context import Evaluation, Proposal
+from exact.environments.toy import TOY_ACTIONS
+from exact.environments.toy_worlds import ToyState, ToyWorld, bandit
+from exact.search.base import Algorithm, Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued, Wait
+from exact.search.tree import Edge, Node, Tree
+
+Fault = Callable[[Selection, Need], Failure | None]
+"""What goes wrong when a need is to be met, if anything."""
+
+
+def go(link: str) -> Action:
+    return TOY_ACTIONS.action("go", link)
+
+
+def proposed(**priors: float) -> Proposed:
+    return Proposed(proposals=tuple(Proposal(action=go(link), prior=prior) for link, prior in priors.items()))
+
+
+def valued(value: float) -> Valued:
+    return Valued(evaluation=Evaluation(value=value))
+
+
+def failed(kind: Literal["action", "drifted", "environment", "model"] = "model") -> Failure:
+    return Failure(kind=kind, reason="broke")
+
+
+def world(states: dict[str, ToyState], start: str = "a") -> ToyWorld:
+    return ToyWorld(name="drawn", instruction="Win.", start=start, states=states)
+
+
+def two_arms() -> ToyWorld:
+    """The first wins, the second loses; the root looks like 0.5."""
+    return bandit(2, rewards=(1.0, 0.0))
+
+
+class Harness:
+    """One tree over one world."""
+
+    def __init__(self, world: ToyWorld, algorithm: Algorithm, fault: Fault = lambda selection, need: None) -> None:
+        self.world, self.algorithm, self.fault = world, algorithm, fault
+        self.tree = Tree()
+        self.tree.root.fingerprint = world.start
+        self.asked: list[Selection] = []
+
+    def state(self, node: Node) -> str:
+        """Where a node stands in the world."""
+        name = self.world.start
+        for edge in node.path():
+            name = self.world.states[name].edges[str(edge.action.args[0])].to
+        return name
+
+    def ask(self) -> Selection | Wait | Done:
+        answer = self.algorithm.ask(self.tree)
+        if isinstance(answer, Selection):
+            self.asked.append(answer)
+        return answer
+
+    def select(self) -> Selection:
+        """The next selection, which must be one."""
+        answer = self.ask()
+        assert isinstance(answer, Selection), answer
+        return answer
+
+    def tell(self, selection: Selection, result: Result) -> None:
+        self.algorithm.tell(self.tree, selection, result)
+
+    def meet(self, selection: Selection) -> None:
+        """Tell all that a selection needs, as the world is."""
+        for need in selection.needs:
+            result = self.fault(selection, need) or self.result(selection, need)
+            self.tell(selection, result)
+            if isinstance(result, Failure) or self.is_noop(selection):
+                return
+
+    def is_noop(self, selection: Selection) -> bool:
+        edge = self.edge(selection)
+        return edge is not None and edge.child is not None and bool(edge.child.closed)
+
+    def edge(self, selection: Selection) -> Edge | None:
+        return None if selection.edge is None else self.tree.nodes[selection.node].edges[selection.edge]
+
+    def result(self, selection: Selection, need: Need) -> Result:
+        """What the world answers."""
+        node, edge = self.tree.nodes[selection.node], self.edge(selection)
+        if need == "step":
+            assert edge is not None
+            return self.step(node, edge)
+        if need == "value":
+            about = edge.child if edge is not None else node
+            assert about is not None
+            state = self.world.states[self.state(about)]
+            return valued(state.looks if state.looks is not None else state.reward or 0.0)
+        edges = self.world.states[self.state(node)].edges
+        chosen = sorted(edges.items(), key=lambda item: -item[1].prior)[: selection.k]
+        total = sum(edge.prior for _, edge in chosen)
+        return Proposed(proposals=tuple(Proposal(action=go(link), prior=edge.prior / total) for link, edge in chosen))
+
+    def step(self, node: Node, edge: Edge) -> Stepped:
+        to = self.world.states[self.state(node)].edges[str(edge.action.args[0])].to
+        ended = self.world.states[to].reward is not None
+        return Stepped(fingerprint="" if ended else to, terminated=ended)
+
+    def search(self, most: int = 10_000) -> Done:
+        """Until done, one selection at a time."""
+        for _ in range(most):
+            answer = self.ask()
+            if isinstance(answer, Done):
+                return answer
+            assert isinstance(answer, Selection), "one worker has nothing to wait for"
+            self.meet(answer)
+        raise AssertionError(f"not done after {most} asks")
+
+    def commit(self) -> str:
+        """Decide and take the step for real; the action's link."""
+        index = self.algorithm.decide(self.tree).edges[0]
+        edge = self.tree.root.edges[index]
+        self.algorithm.advance(self.tree, index, self.step(self.tree.root, edge))
+        return str(edge.action.args[0])
+
+    def solve(self, most: int = 20) -> str:
+        """Search and commit until the episode ends; the name of the last state."""
+        for _ in range(most):
+            if self.tree.root.terminated:
+                break
+            self.search()
+            self.commit()
+        return self.state(self.tree.root)
+
+
+def check(tree: Tree, values: list[float] | None = None) -> None:
+    """What holds at every moment; `values`: all that was backed up so far."""
+    for node in tree.nodes:
+        assert node.visits == node.backups + sum(edge.visits for edge in node.edges), f"visits of node {node.id}"
+        assert node.in_flight >= 0
+        for edge in node.edges:
+            assert edge.in_flight >= 0
+            assert edge.child is None or edge.child.parent is node
+            if edge.value is not None and values is not None:
+                assert min(values) - 1e-9 <= edge.value <= max(values) + 1e-9, f"Q of {edge.action} at node {node.id}"
+
+
+def check_idle(tree: Tree) -> None:
+    """What holds when nothing is open."""
+    check(tree)
+    assert not any(node.in_flight or node.pending for node in tree.nodes)
+    assert not any(edge.in_flight for node in tree.nodes for edge in node.edges)

@@ -1,0 +1,127 @@
+"""Whatever is asked, told, failed and released, in whatever order: the counts hold and the search ends."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld
+from exact.search.base import Done, Need, Selection, Stepped, Valued
+from exact.search.greedy import Greedy
+from exact.search.mcts import MCTS
+from exact.search.react import React
+from exact.search.tree import SearchError
+from tests.search.harness import Harness, check, check_idle, failed
+from tests.search.harness import world as made_of
+
+KINDS = ("action", "drifted", "environment", "model")
+
+
+def any_world(dice: random.Random) -> ToyWorld:
+    """Up to seven states with links at random, loops and dead ends included; some end the episode."""
+    names = [f"s{i}" for i in range(dice.randint(2, 7))]
+    states = {}
+    for name in names:
+        if name != "s0" and dice.random() < 0.25:
+            states[name] = ToyState(reward=dice.random())
+            continue
+        edges = {f"l{i}": ToyEdge(to=dice.choice(names), prior=dice.random() + 0.01) for i in range(dice.randint(1, 4))}
+        states[name] = ToyState(edges=edges, looks=dice.random())
+    return made_of(states, start="s0")
+
+
+class Crowd:
+    """Several workers that go on, fail or give up at random."""
+
+    def __init__(self, run: Harness, dice: random.Random, *, workers: int, trouble: float) -> None:
+        self.run, self.dice, self.workers, self.trouble = run, dice, workers, trouble
+        self.open: list[tuple[Selection, list[Need]]] = []
+        self.values: list[float] = []
+
+    def search(self) -> Done:
+        """Until done. Checks the tree after each move."""
+        for _ in range(3000):
+            if len(self.open) < self.workers and (not self.open or self.dice.random() < 0.7):
+                answer = self.run.ask()
+                if isinstance(answer, Done):
+                    assert not self.open, "done while something is in flight"
+                    return answer
+                if isinstance(answer, Selection):
+                    self.open.append((answer, list(answer.needs)))
+                else:
+                    assert self.open, "waits for nothing"
+                    self.move()
+            else:
+                self.move()
+            check(self.run.tree, self.values)
+        raise AssertionError("it never ends")
+
+    def move(self) -> None:
+        """One worker tells its next result, fails or lets go."""
+        selection, needs = self.open.pop(self.dice.randrange(len(self.open)))
+        luck = self.dice.random()
+        if luck < self.trouble / 2:
+            self.run.algorithm.release(self.run.tree, selection)
+        elif luck < self.trouble:
+            self.run.tell(selection, failed(self.dice.choice(KINDS)))  # type: ignore[arg-type]
+        else:
+            result = self.run.result(selection, needs.pop(0))
+            if isinstance(result, Valued):
+                self.values.append(result.evaluation.value)
+            self.run.tell(selection, result)
+            if needs and not self.run.is_noop(selection):
+                self.open.append((selection, needs))
+
+    def commit(self) -> bool:
+        """Decide and act; False where nothing can be committed. Now and then the world refuses or surprises."""
+        tree, algorithm = self.run.tree, self.run.algorithm
+        try:
+            edge = algorithm.decide(tree).edges[0]
+        except SearchError:
+            assert all(edge.futile for edge in tree.root.edges)
+            return False
+        assert not tree.root.edges[edge].futile
+        seen = self.run.step(tree.root, tree.root.edges[edge])
+        if self.dice.random() < 0.15:
+            algorithm.refuse(tree, edge, "refused")
+        elif not seen.terminated and self.dice.random() < 0.15:
+            assert not algorithm.advance(tree, edge, Stepped(fingerprint="elsewhere"))
+        else:
+            algorithm.advance(tree, edge, seen)
+        return True
+
+
+@pytest.mark.parametrize("name", ["mcts", "greedy", "react"])
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32), workers=st.integers(1, 6), trouble=st.sampled_from([0.0, 0.1, 0.5]), c=st.sampled_from([0.0, 0.5, 5.0]))
+def test_the_counts_hold_and_the_search_ends(name: str, seed: int, workers: int, trouble: float, c: float) -> None:
+    dice = random.Random(seed)
+    algorithms = {"mcts": MCTS(iterations=dice.randint(1, 25), k=3, c=c, depth=dice.randint(1, 5)), "greedy": Greedy(k=3), "react": React()}
+    run = Harness(any_world(dice), algorithms[name])
+    crowd = Crowd(run, dice, workers=workers, trouble=trouble)
+    for _ in range(5):
+        crowd.search()
+        check_idle(run.tree)
+        if name == "mcts":
+            assert run.tree.iterations <= run.tree.allowed
+        if not crowd.commit() or run.tree.root.terminated:
+            break
+    check_idle(run.tree)
+
+
+@given(seed=st.integers(0, 2**32), workers=st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_the_same_results_in_the_same_order_lead_to_the_same_selections(seed: int, workers: int) -> None:
+    asked = []
+    for _ in range(2):
+        dice = random.Random(seed)
+        run = Harness(any_world(dice), MCTS(iterations=15, k=3))
+        crowd = Crowd(run, dice, workers=workers, trouble=0.2)
+        crowd.search()
+        while crowd.commit() and not run.tree.root.terminated and len(run.tree.root.path()) < 4:
+            crowd.search()
+        asked.append(run.asked)
+    assert asked[0] == asked[1] != []

@@ -1,0 +1,246 @@
+"""The order in which MCTS works, step by step, and what it finds in worlds whose answer is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form, maze
+from exact.search.base import Done, Selection, Stepped
+from exact.search.mcts import MCTS
+from exact.search.tree import SearchError
+from tests.search.harness import Harness, check, check_idle, failed, proposed, two_arms, valued, world
+
+
+def mcts(iterations: int = 16, k: int = 4, **more: int | float) -> MCTS:
+    return MCTS(iterations=iterations, k=k, **more)  # type: ignore[arg-type]
+
+
+def test_the_root_is_judged_first_and_expanded_on_its_second_visit() -> None:
+    run = Harness(chain(3), mcts())
+    assert run.select().needs == ("value",)
+    run.tell(run.asked[0], valued(0.5))
+    assert (run.tree.root.visits, run.tree.iterations) == (1, 1)
+    assert run.select().needs == ("proposals",)
+    run.tell(run.asked[1], proposed(on=0.6, off=0.4))
+    assert (run.tree.root.visits, run.tree.iterations) == (1, 1)
+    step = run.select()
+    assert (step.node, step.edge, step.needs) == (0, 0, ("step", "value"))
+
+
+def test_a_leaf_is_judged_on_its_first_visit_and_expanded_on_its_second() -> None:
+    for iterations, visits, expansions in [(2, 1, 0), (3, 2, 1), (4, 3, 1)]:
+        run = Harness(chain(3), mcts(iterations=iterations, c=0.0))
+        run.search()
+        child = run.tree.root.edges[0].child
+        assert child is not None and (child.visits, child.expansions) == (visits, expansions)
+
+
+def test_two_arms_are_pulled_in_the_order_worked_out_by_hand() -> None:
+    """c = 0.5, P = 0.5, V(root) = 0.5: the first arm (Q = 1) leads until 0.5 + 0.25 sqrt(N) passes 1 + 0.25 sqrt(N) / (1 + n), at n = 5."""
+    for iterations, visits in [(2, [1, 0]), (6, [5, 0]), (7, [5, 1]), (8, [6, 1]), (20, [18, 1])]:
+        run = Harness(two_arms(), mcts(iterations=iterations, c=0.5))
+        run.search()
+        assert [edge.visits for edge in run.tree.root.edges] == visits
+        assert run.tree.root.visits == iterations == run.tree.root.backups + sum(visits)
+
+
+def test_a_first_play_is_worth_what_its_own_state_is_worth() -> None:
+    """Without exploration the second arm is tried only where the first has fallen below the root's own value."""
+    for first, visits in [(0.4, [1, 4]), (0.6, [5, 0])]:
+        run = Harness(bandit(2, rewards=(first, 0.6)), mcts(iterations=6, c=0.0))
+        run.tree.root.evaluation = None
+        run.tell(run.select(), valued(0.5))
+        run.search()
+        assert [edge.visits for edge in run.tree.root.edges] == visits
+
+
+def test_the_mean_of_an_action_is_that_of_all_values_below_it() -> None:
+    run = Harness(chain(2), mcts(iterations=12))
+    run.search()
+    for edge in run.tree.root.edges[:1]:
+        assert edge.child is not None and len(edge.child.edges) == 2
+        below = [n for n in run.tree.walk(edge.child) if n.evaluation]
+        assert edge.total == pytest.approx(sum(n.backups * n.evaluation.value for n in below if n.evaluation))
+        assert edge.visits == sum(n.backups for n in below)
+
+
+def test_visiting_a_terminal_again_costs_nothing_and_counts() -> None:
+    run = Harness(two_arms(), mcts(iterations=50))
+    run.search()
+    assert len(run.asked) == 4  # the root's value and proposals, each arm once
+    assert run.tree.iterations == 50
+
+
+def test_below_the_depth_limit_nothing_is_expanded() -> None:
+    run = Harness(chain(9), mcts(iterations=60, depth=2))
+    run.search()
+    deepest = max(run.tree.nodes, key=lambda node: node.depth)
+    assert deepest.depth == 2 and not deepest.edges and deepest.backups > 1
+    run.commit()
+    run.search()
+    assert max(node.depth for node in run.tree.nodes) == 3
+
+
+@pytest.mark.parametrize("made", [chain(4), maze(), maze(4, 3, seed=5), form(2), form(3, seed=4)], ids=lambda made: made.name)
+def test_known_worlds_are_solved(made: ToyWorld) -> None:
+    run = Harness(made, mcts(iterations=60, k=6, depth=10))
+    assert made.states[run.solve()].reward == 1.0
+    check_idle(run.tree)
+
+
+def test_a_deception_is_seen_through_with_enough_iterations_and_not_with_few() -> None:
+    assert Harness(deceptive_chain(3), mcts(iterations=60)).solve() == "right3"
+    assert Harness(deceptive_chain(3), mcts(iterations=3)).solve() == "left3"
+
+
+def test_the_best_of_many_arms_is_found_if_each_is_tried() -> None:
+    for seed in range(5):
+        made = bandit(5, seed=seed)
+        assert made.states[Harness(made, mcts(iterations=40, k=5, c=2.0)).solve()].reward == 1.0
+
+
+def test_a_state_on_the_own_path_is_closed_and_never_committed() -> None:
+    made = world({"a": ToyState(edges={"stay": ToyEdge(to="a", prior=9.0), "win": ToyEdge(to="won")}), "won": ToyState(reward=1.0)})
+    run = Harness(made, mcts(iterations=2))
+    run.search()
+    stay = run.tree.root.edges[0]
+    assert stay.closed.startswith("no-op") and stay.futile and stay.visits == 0
+    assert [a.visits for a in run.algorithm.decide(run.tree).alternatives] == [0, 0]
+    assert run.commit() == "win"
+
+
+def test_a_wrong_turn_that_was_committed_can_be_taken_back() -> None:
+    """`b` is a dead end: the only way on leads to the first root, which is no longer on the search's own path."""
+    made = world(
+        {
+            "a": ToyState(edges={"wrong": ToyEdge(to="b"), "right": ToyEdge(to="won")}, looks=0.2),
+            "b": ToyState(edges={"back": ToyEdge(to="a")}, looks=0.9),
+            "won": ToyState(reward=1.0),
+        }
+    )
+    run = Harness(made, mcts(iterations=2))
+    run.search()
+    assert run.commit() == "wrong"
+    run.search()
+    assert run.commit() == "back"
+    assert run.state(run.tree.root) == "a" and not run.tree.root.closed
+    run.search()
+    assert run.commit() == "right"
+
+
+def test_exhausted_states_close_upward() -> None:
+    made = world(
+        {
+            "a": ToyState(edges={"in": ToyEdge(to="b", prior=9.0), "out": ToyEdge(to="lost")}, looks=0.5),
+            "b": ToyState(edges={"in": ToyEdge(to="c")}, looks=0.5),
+            "c": ToyState(edges={"to a": ToyEdge(to="a"), "to b": ToyEdge(to="b")}, looks=0.5),
+            "lost": ToyState(reward=0.0),
+        }
+    )
+    run = Harness(made, mcts(iterations=30))
+    run.search()
+    into = run.tree.root.edges[0]
+    assert into.closed.startswith("exhausted") and into.child is not None and into.child.edges[0].closed.startswith("exhausted")
+    assert run.algorithm.decide(run.tree).edges == (1,) or into.visits > 0
+    assert not into.futile
+
+
+def test_a_root_whose_every_action_leads_nowhere_is_expanded_again_a_few_times() -> None:
+    made = world({"a": ToyState(edges={"stay": ToyEdge(to="a")})})
+    run = Harness(made, mcts(iterations=30, retries=2))
+    assert run.search() == Done("every action was tried")
+    assert run.tree.root.expansions == 3
+    with pytest.raises(SearchError, match="no action is left to commit"):
+        run.algorithm.decide(run.tree)
+
+
+def test_equal_searches_ask_for_the_same_in_the_same_order() -> None:
+    one, two = (Harness(maze(seed=2), mcts(iterations=50)) for _ in range(2))
+    one.solve(), two.solve()
+    assert one.asked == two.asked and len(one.asked) > 20
+
+
+def test_selections_are_numbered_from_zero_without_a_gap() -> None:
+    run = Harness(form(2), mcts(iterations=20))
+    run.solve()
+    assert [selection.id for selection in run.asked] == list(range(len(run.asked)))
+
+
+def test_iterations_that_a_step_leaves_over_serve_the_next() -> None:
+    run = Harness(form(2), mcts(iterations=10))
+    run.search()
+    run.commit()
+    assert (run.tree.iterations, run.tree.allowed) == (10, 20)
+    run.tree.allowed += 5
+    run.search()
+    assert run.tree.iterations == 25
+
+
+def test_no_more_is_asked_for_than_the_iterations_allow_however_many_ask_at_once() -> None:
+    run = Harness(bandit(5), mcts(iterations=4, k=5))
+    run.meet(run.select())
+    run.meet(run.select())
+    together: list[Selection] = []
+    while isinstance(answer := run.ask(), Selection):
+        together.append(answer)
+    for selection in together:
+        run.meet(selection)
+    assert isinstance(run.ask(), Done)
+    assert run.tree.iterations == 4 and len(together) == 3
+
+
+def test_many_at_once_go_to_different_leaves() -> None:
+    run = Harness(bandit(4), mcts(iterations=16))
+    run.meet(run.select())
+    run.meet(run.select())
+    open_ = [run.select() for _ in range(4)]
+    assert {selection.edge for selection in open_} == {0, 1, 2, 3}
+    assert not isinstance(run.ask(), Selection | Done)
+    check(run.tree)
+
+
+def test_a_released_selection_is_asked_for_again_from_where_it_was() -> None:
+    run = Harness(chain(3), mcts())
+    run.meet(run.select())
+    run.meet(run.select())
+    step = run.select()
+    run.tell(step, Stepped(fingerprint="s1"))
+    run.algorithm.release(run.tree, step)
+    check_idle(run.tree)
+    value = run.select()
+    assert (value.node, value.edge, value.needs) == (1, None, ("value",))
+
+
+def test_a_held_state_is_judged_and_not_searched_below() -> None:
+    run = Harness(chain(3), mcts(iterations=9, c=0.0))
+    run.meet(run.select())
+    run.meet(run.select())
+    step = run.select()
+    run.tell(step, Stepped(fingerprint="s0", held=True))
+    run.tell(step, valued(0.9))
+    assert isinstance(run.ask(), Done)
+    edge = run.tree.root.edges[0]
+    assert (edge.visits, edge.value) == (8, pytest.approx(0.9)) and not edge.closed
+    assert run.algorithm.decide(run.tree).edges == (0,)
+
+
+def test_nothing_is_asked_where_the_episode_has_ended() -> None:
+    run = Harness(two_arms(), mcts())
+    run.solve()
+    assert run.ask() == Done("the episode has ended")
+
+
+def test_the_forecast_names_open_nodes_and_changes_nothing() -> None:
+    run = Harness(chain(4), mcts(iterations=12))
+    run.search()
+    before = [(node.visits, node.in_flight) for node in run.tree.nodes]
+    likely = run.algorithm.forecast(run.tree, 2)
+    assert 1 <= len(likely) <= 2 and all(node.edges and not node.closed and not node.leaf for node in likely)
+    assert before == [(node.visits, node.in_flight) for node in run.tree.nodes]
+    assert run.algorithm.forecast(run.tree, 0) == []
+
+
+def test_a_failed_root_ends_the_search_with_the_reason() -> None:
+    run = Harness(chain(2), mcts(retries=1), lambda selection, need: failed("model"))
+    assert run.search() == Done("model: broke")
+    assert len(run.asked) == 2

@@ -23,9 +23,12 @@ class Agent:
     """Whether any part sees what an agent must not; then every table says so."""
 
 
-def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
-    """The agent of a configuration. `models(role)` gives the chat model of a role; it is only asked for roles that need one."""
-    return Agent(policy=_policy(config, models), value=_value(config, models), reflector=_reflector(config, models))
+def build(config: Config, models: Callable[[str], ChatModel], *, run: str = "") -> Agent:
+    """The agent of a configuration. `models(role)` gives the chat model of a role; it is only asked for roles that need one.
+
+    `run` is the name that lessons keep as their provenance.
+    """
+    return Agent(policy=_policy(config, models), value=_value(config, models), reflector=_reflector(config, models, run))
 
 
 def model_for(config: Config, role: str) -> ModelConfig:
@@ -48,8 +51,9 @@ def _policy(config: Config, models: Callable[[str], ChatModel]) -> Policy:
     match config.policy.kind:
         case "llm":
             from exact.agents.policy.llm import LLMPolicy
+            from exact.models.openai import sampling
 
-            return LLMPolicy(models("policy"), config.policy)
+            return LLMPolicy(models("policy"), config.policy, sampling=sampling(model_for(config, "policy")))
         case "random":
             from exact.agents.policy.random import RandomPolicy
 
@@ -64,8 +68,9 @@ def _value(config: Config, models: Callable[[str], ChatModel]) -> ValueFunction:
     match config.value.kind:
         case "llm":
             from exact.agents.value.llm import LLMValue
+            from exact.models.openai import sampling
 
-            return LLMValue(models("value"), config.value)
+            return LLMValue(models("value"), config.value, sampling=sampling(model_for(config, "value")))
         case "constant":
             from exact.agents.value.constant import ConstantValue
 
@@ -76,15 +81,16 @@ def _value(config: Config, models: Callable[[str], ChatModel]) -> ValueFunction:
             return BuiltinValue()
 
 
-def _reflector(config: Config, models: Callable[[str], ChatModel]) -> Reflector | None:
+def _reflector(config: Config, models: Callable[[str], ChatModel], run: str) -> Reflector | None:
     match config.reflection.kind:
         case "llm":
+            from exact.models.openai import sampling
             from exact.reflection.llm import LLMReflector
 
-            return LLMReflector(models("reflection"))
+            return LLMReflector(models("reflection"), sampling=sampling(model_for(config, "reflection")), run=run)
         case "builtin":
             from exact.reflection.builtin import BuiltinReflector
 
-            return BuiltinReflector()
+            return BuiltinReflector(run=run)
         case "none":
             return None

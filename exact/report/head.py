@@ -84,9 +84,10 @@ def _facts(reading: Reading) -> tuple[data.Fact, ...]:
     tokens = f"{sum(u.input_tokens for u in usage):,} tokens in, {sum(u.output_tokens for u in usage):,} out" if usage else ""
     replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
     calls = int(spent.get("calls", 0))
+    states = sum(reading.merged(node) is node for node in state.tree.nodes)
     return (
         data.Fact(label="Committed actions", value=_count(len(state.committed)), note=_limit(reading.config.limits.actions)),
-        data.Fact(label="States seen", value=_count(len(state.tree.nodes)), note=f"{state.tree.iterations} iterations"),
+        data.Fact(label="States seen", value=_count(states), note=f"{state.tree.iterations} iterations"),
         data.Fact(label="Transitions", value=_count(int(spent.get("transitions", 0))), note=f"{replayed} replayed" if replayed else ""),
         data.Fact(label="Evaluations", value=_count(int(spent.get("evaluations", 0)))),
         data.Fact(label="Model calls", value=_count(calls), note=tokens),

@@ -32,12 +32,21 @@ def _picture(data: bytes, limit: int) -> Picture:
     with Image.open(io.BytesIO(data)) as image:
         whole = image.convert("RGB")
     kind, coded = "webp" if features.check("webp") else "jpeg", b""
-    for side, quality in _LADDER:
-        coded = _coded(whole, kind, side, quality)
+    place = 0
+    while place < len(_LADDER):
+        coded = _coded(whole, kind, *_LADDER[place])
         if len(coded) <= limit:
             break
+        place += next((down for down in range(1, len(_LADDER) - place) if _expected(len(coded), whole, place, down) <= limit), 1)
     src = f"data:image/{kind};base64,{base64.b64encode(coded).decode()}"
     return Picture(src=src, width=whole.width, height=whole.height)
+
+
+def _expected(size: int, image: Image.Image, place: int, down: int) -> float:
+    """What a picture of `size` bytes at one rung takes some rungs down: in proportion to area and quality."""
+    (side, quality), (less, worse) = _LADDER[place], _LADDER[place + down]
+    longest = max(image.size)
+    return size * (min(less, longest) / min(side, longest)) ** 2 * worse / quality
 
 
 def _coded(image: Image.Image, kind: str, side: int, quality: int) -> bytes:
@@ -46,7 +55,7 @@ def _coded(image: Image.Image, kind: str, side: int, quality: int) -> bytes:
         image.thumbnail((side, side))
     file = io.BytesIO()
     if kind == "webp":
-        image.save(file, "WEBP", quality=quality, method=2)
+        image.save(file, "WEBP", quality=quality, method=1)
     else:
         image.save(file, "JPEG", quality=quality, optimize=True)
     return file.getvalue()

@@ -103,6 +103,8 @@ class Called(Event, frozen=True, kw_only=True, tag="called"):
     answer: str
     """Blob: the ChatAnswer as JSON, with the server's raw answer, token ids and log-probabilities where given."""
     usage: Usage
+    reserved: float = 0.0
+    """US dollars held back for it; they count as spent where the server told no usage."""
     seconds: float = 0.0
 
 

@@ -182,7 +182,7 @@ class State:
         self.budget.spend("calls")
         self.budget.spend("tokens", event.usage.input_tokens + event.usage.output_tokens)
         self.cost_known = self.cost_known and event.usage.cost is not None
-        self.budget.spend("money", event.usage.cost or 0.0)
+        self.budget.spend("money", event.reserved if event.usage.cost is None else event.usage.cost)
 
     def _committed(self, event: ev.Committed) -> None:
         self.decided = None

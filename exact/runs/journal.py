@@ -6,6 +6,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -67,7 +68,10 @@ class Journal:
             if type(event).__struct_config__.tag in _FACTS:
                 os.fsync(self._file.fileno())
         except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(self._end)
             raise JournalError(f"cannot write {self.path}: {error.strerror}: free some space, then `exact resume`") from error
+        self._end += len(line)
         for tell in self._tell:
             tell(stamped)
         return stamped
@@ -79,9 +83,8 @@ class Journal:
     def _drop_torn_line(self) -> None:
         """Cut off what follows the last newline: a write that a crash cut short."""
         data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole != len(data):
-            self._file.truncate(whole)
+        self._end = data.rfind(b"\n") + 1
+        self._file.truncate(self._end)
 
 
 def read(path: Path) -> Iterator[AnyEvent]:
@@ -93,7 +96,7 @@ def read(path: Path) -> Iterator[AnyEvent]:
     for number, line in enumerate(lines[:-1], 1):
         try:
             event = _decoder.decode(line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise JournalError(f"{path}:{number} does not read: {error}; what stands before it is whole") from error
         if isinstance(event, Opened) and event.schema > SCHEMA:
             raise JournalError(f"{path} was written by a newer exact (schema {event.schema}, here {SCHEMA}): upgrade to read it")

@@ -46,13 +46,14 @@ class Ledger:
         if known := self._calls.get(key):
             return msgspec.json.decode(self._blobs.get(known.answer), type=ChatAnswer)
         began = self._now()
-        with self._budget.reserve({"calls": 1, "money": self._worst_cost(request)}):
+        worst = self._worst_cost(request)
+        with self._budget.reserve({"calls": 1, "money": worst}):
             answer = await self._model.complete(request)
         self._record(
             ev.Called(
                 key=key, role=request.role, node=request.node, attempt=request.attempt, prompt=request.prompt, model=answer.model,
                 sampling=request.sampling, request=self._blobs.put(msgspec.json.encode(content)),
-                answer=self._blobs.put(msgspec.json.encode(answer)), usage=answer.usage, seconds=round(self._now() - began, 6),
+                answer=self._blobs.put(msgspec.json.encode(answer)), usage=answer.usage, reserved=worst, seconds=round(self._now() - began, 6),
             )
         )  # fmt: skip
         return answer
@@ -68,9 +69,9 @@ class Ledger:
         ]
 
     def _worst_cost(self, request: ChatRequest) -> float:
-        """US dollars at most: a token for every two characters, 2,000 for an image, answers of full length."""
+        """US dollars at most: a token for every two characters, 2,000 for an image, answers of full length, each asked for on its own."""
         if self.price is None:
             return 0.0
         parts = [part for message in request.messages for part in message.parts]
         tokens = sum(2000 if isinstance(part, Image) else len(part.text) / 2 + 8 for part in parts)
-        return (tokens * self.price.input + request.sampling.n * request.sampling.max_tokens * self.price.output) / 1e6
+        return request.sampling.n * (tokens * self.price.input + request.sampling.max_tokens * self.price.output) / 1e6

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -38,7 +39,8 @@ class Runner:
     folder: RunFolder
     config: Config
     open_worlds: OpenWorlds
-    build_agent: Callable[[Config, Callable[[str], ChatModel]], Agent] = build
+    build_agent: Callable[[Config, Callable[[str], ChatModel]], Agent] | None = None
+    """Puts the agent together; by default what the configuration names."""
     watch: Watch | None = None
     finished: Callable[[Task, Line], None] | None = None
     repeat_uncertain: bool = False
@@ -92,7 +94,8 @@ class Runner:
                 role: Ledger(model, state.calls, state.budget, self.folder.blobs, record, lambda: journal.now)
                 for role, model in models.items()
             }
-            agent = self.build_agent(self.config, wrapped.__getitem__)
+            made = self.build_agent or partial(build, run=self.folder.path.name)
+            agent = made(self.config, wrapped.__getitem__)
             attempt = Attempt(
                 task=task, config=self.config, agent=agent, worlds=worlds, state=state, journal=journal, blobs=self.folder.blobs,
                 memory=memory, repeat_uncertain=self.repeat_uncertain,

@@ -130,20 +130,23 @@ class RunFolder:
         """What the run was asked to do. Raises JournalError if run.json does not read."""
         try:
             return msgspec.json.decode((self.path / "run.json").read_bytes(), type=Manifest)
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise JournalError(f"{self.path / 'run.json'} does not read: {error}") from error
 
     def task_folder(self, task: Task) -> Path:
         """Where one task's journal and report lie. Distinct for distinct ids."""
-        name = re.sub(r"[^\w.=-]+", "_", task.id)[:80]
-        return self.path / "tasks" / (name if name == task.id else f"{name}-{hashlib.sha256(task.id.encode()).hexdigest()[:6]}")
+        name = re.sub(r"[^A-Za-z0-9_.=-]+", "_", task.id)[:80]
+        return self.path / "tasks" / f"{name}-{hashlib.sha256(task.id.encode()).hexdigest()[:8]}"
 
     def results(self) -> Iterator[Line]:
-        """The finished attempts; a torn last line is left out."""
+        """The finished attempts; a torn last line is left out. Raises JournalError on any other that does not read."""
         path = self.path / "results.jsonl"
         if path.exists():
-            for line in path.read_bytes().split(b"\n")[:-1]:
-                yield msgspec.json.decode(line, type=Line)
+            for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+                try:
+                    yield msgspec.json.decode(line, type=Line)
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    raise JournalError(f"{path}:{number} does not read: {error}") from error
 
     def add_result(self, line: Line) -> None:
         """Append one finished attempt; on disk when this returns. Raises JournalError."""

@@ -95,7 +95,9 @@ def _gestures(at: Situation, actable: list[Item], add: object) -> None:
 
 def _keys(at: Situation) -> list[str]:
     escape = ["Escape"] if at.tried else []
-    focused = any(item.role in FIELDS and "focused" in item.element.states for item in at.page.items)
-    if not focused:
+    focused = next((item for item in at.page.items if "focused" in item.element.states), None)
+    if focused is not None and focused.role == "slider":
+        return [*escape, "ArrowRight", "ArrowLeft"]
+    if focused is None or focused.role not in FIELDS:
         return escape
     return [*escape, "Enter", *(["Control+End", "Control+Home"] if any(s.part.kind == "scroll" for s in at.progress.statuses) else [])]

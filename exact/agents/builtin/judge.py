@@ -11,6 +11,7 @@ import msgspec
 
 from exact.action import Action
 from exact.agents.builtin import instruction as instructions
+from exact.agents.builtin import keys
 from exact.agents.builtin import page as pages
 from exact.agents.builtin.calendar import is_date, towards
 from exact.agents.builtin.derive import beside, field_text
@@ -109,7 +110,8 @@ def _judge(at: Situation, action: Action, item: Item | None) -> Verdict:
         case "select" if item is not None:
             return _select(at, item, str(action.args[1]))
         case "press":
-            return _press(at, str(action.args[0]))
+            covered = any("covered" in step.error for step in at.tried)
+            return Verdict(keys.worth(str(action.args[0]), at.page, at.progress, covered=covered), "a key")
         case "hover" if item is not None and item.role == "menuitem":
             return _open_menu(at, item)
         case "drag" | "hover" if item is not None:
@@ -161,6 +163,8 @@ def _for_part(at: Situation, status: Status, item: Item) -> float:
         return 0.0 if focused or item.role not in FIELDS else (0.3 if "readonly" in item.element.states else 0.15)
     if part.kind == "scroll":
         return 0.05 if "focused" in item.element.states or item.role not in FIELDS else 0.75 * affinity(part, item, at.page)
+    if item.role == "slider" and keys.distance(item, at.progress) and part.kind in ("select", "fill", "drag"):
+        return 0.05 if "focused" in item.element.states else 0.7
     if part.submits:
         return 0.1 * affinity(part, item, at.page)
     if part.leads and item.role == "menuitem":
@@ -265,20 +269,6 @@ def _select(at: Situation, item: Item, option: str) -> Verdict:
         if score > best:
             best, why = score, f"fits {status.part}"
     return Verdict(max(best, 0.5 * mentioned(option, at.goal)), why)
-
-
-def _press(at: Situation, key: str) -> Verdict:
-    if key == "Enter":
-        filled = any(i.role in FIELDS and "focused" in i.element.states and i.element.value for i in at.page.items)
-        sendable = any(is_submit(item) for item in at.page.actable)
-        return Verdict(0.04 if sendable or not filled else 0.6 if not at.progress.open else 0.3, "sends what was typed")
-    if key == "Escape":
-        covered = any("covered" in step.error for step in at.tried)
-        return Verdict(0.5 if covered else 0.02, "closes what covers the page")
-    end = {"Control+End": "bottom", "Control+Home": "top"}.get(key)
-    asked = any(s.part.kind == "scroll" and end and end in s.part.clause.lower() for s in at.progress.statuses)
-    focused = any(i.role in FIELDS and "focused" in i.element.states for i in at.page.items)
-    return Verdict(0.6 if asked and focused else 0.02, "moves to the end of the text")
 
 
 def _gesture(at: Situation, action: Action, item: Item) -> Verdict:

@@ -156,7 +156,7 @@ def _selected(part: Part, meant: list[Item], page: Page) -> bool:
     choices = [item for item in meant if item.role in CHOICES]
     if choices:
         return all(item.on for item in choices) == wanted if wanted else not any(item.on for item in choices)
-    holding = [item for item in page.items if item.role in FIELDS | {"combobox", "listbox"} and item.element.value]
+    holding = [item for item in page.items if item.role in FIELDS | {"combobox", "listbox", "slider"} and item.element.value]
     return any(similarity(target, item.element.value or "") >= 0.9 for item in holding for target in part.targets)
 
 

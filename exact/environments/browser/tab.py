@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _WORLD = "exact"
 CALM = 18.0
-"""Milliseconds without a mutation after which a page counts as quiet, if a frame was drawn meanwhile."""
+"""Milliseconds in which a quiet page draws a frame and changes nothing: longer than a frame, and than the tick of usual animations."""
 
 _LEFT = ("context was destroyed", "Cannot find context", "No frame", "navigated or closed", "Frame with the given", "frame for given id")
 """In the words of CDP."""
@@ -24,7 +24,7 @@ _LEFT = ("context was destroyed", "Cannot find context", "No frame", "navigated 
 _WATCH = """
 (hidden => {
   if (globalThis.exact) return;
-  const watch = globalThis.exact = {mutations: 0, last: performance.now()};
+  const watch = globalThis.exact = {mutations: 0};
   if (hidden) {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(`:is(${hidden}), :is(${hidden}) * { visibility: hidden !important; pointer-events: none !important }`);
@@ -32,28 +32,26 @@ _WATCH = """
   }
   const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
   new MutationObserver(records => {
-    if (records.every(record => unseen(record.target))) return;
-    watch.mutations++;
-    watch.last = performance.now();
+    if (!records.every(record => unseen(record.target))) watch.mutations++;
   }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
   const moving = () => document.getAnimations().some(
     each => each.playState === 'running' && Number.isFinite(each.effect?.getComputedTiming().endTime));
-  const frame = next => {
+  const frame = () => new Promise(next => {
     const timer = setTimeout(() => { cancelAnimationFrame(request); next(); }, 100);
     const request = requestAnimationFrame(() => { clearTimeout(timer); next(); });
+  });
+  // A timer of our own comes after all of the page's that were due before it, also where the machine is slow.
+  const pause = calm => new Promise(next => setTimeout(next, calm));
+  watch.quiet = async calm => {
+    for (let before = -1; before !== watch.mutations || document.readyState !== 'complete' || moving(); ) {
+      before = watch.mutations;
+      await Promise.all([pause(calm), frame()]);
+    }
   };
-  watch.quiet = calm => new Promise(done => {
-    const look = () => {
-      const still = performance.now() - watch.last >= calm && document.readyState === 'complete' && !moving();
-      still ? done() : frame(look);
-    };
-    frame(look);
-  });
-  watch.change = limit => new Promise(done => {
+  watch.change = async limit => {
     const before = watch.mutations, end = performance.now() + limit;
-    const look = () => watch.mutations !== before || performance.now() > end ? done() : frame(look);
-    look();
-  });
+    while (watch.mutations === before && performance.now() < end) await frame();
+  };
 })"""
 
 
@@ -149,8 +147,9 @@ class Tab:
         return not self.page.is_closed() and any(words in str(error) for words in _LEFT)
 
     async def _calm(self, frame: str) -> None:
-        options = {"expression": f"exact.quiet({CALM})", "awaitPromise": True, "contextId": await self.world(frame)}
-        _value(await self.cdp.send("Runtime.evaluate", options), options["expression"])
+        expression = f"exact.quiet({CALM})"
+        options = {"expression": expression, "awaitPromise": True, "contextId": await self.world(frame)}
+        _value(await self.cdp.send("Runtime.evaluate", options), expression)
 
     def _attached(self, event: dict[str, Any]) -> None:
         self.frames[event["frameId"]] = event["parentFrameId"]

@@ -197,6 +197,7 @@ def _fold(drafts: list[_Draft]) -> None:
             texts.setdefault(draft.parent, []).append(draft)
             parent = draft.document.nodes[draft.node.parent]
             draft.dropped = parent.name == "label" and draft.name in control_names
+        draft.dropped = draft.dropped or (draft.node.name == "svg" and not draft.name and draft.nested > 0)
     for index, found in texts.items():
         if index < 0:
             continue

@@ -1,0 +1,71 @@
+"""A browser ends with the process that launched it, however that ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+HOLD = """
+import asyncio
+from exact.config import BrowserConfig
+from exact.environments.browser import BrowserWorlds, PageSetup, launch
+from exact.task import Task
+
+async def main():
+    async with launch(BrowserConfig()) as browser:
+        async with BrowserWorlds(browser, PageSetup(), BrowserConfig(), sealed=True).open(speculative=True) as environment:
+            await environment.reset(Task(id="x", instruction="", start="about:blank"))
+            print("up", flush=True)
+            END
+
+asyncio.run(main())
+"""
+MARK = "EXACT_TEST_BROWSER"
+
+
+def start(end: str, mark: str) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD.replace("END", end)],
+        env={**os.environ, MARK: mark},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    return process
+
+
+def alive(mark: str) -> list[str]:
+    """Command lines of processes that inherited the mark."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:80])
+        except OSError:  # it ended meanwhile, or is not ours
+            continue
+    return found
+
+
+def gone(mark: str, seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while alive(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not alive(mark)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+@pytest.mark.usefixtures("executable")
+@pytest.mark.parametrize("how", ["exit", "SIGINT", "SIGTERM", "SIGKILL"])
+def test_nothing_remains_of_a_browser(how: str, tmp_path: Path) -> None:
+    mark = f"{tmp_path.name}-{os.getpid()}"
+    process = start("pass" if how == "exit" else "await asyncio.sleep(60)", mark)
+    if how != "exit":
+        assert any("headless" in each or "chrom" in each for each in alive(mark))
+        process.send_signal(getattr(signal, how))
+    process.communicate()
+    assert gone(mark), alive(mark)

@@ -1,0 +1,171 @@
+"""The environment's contract, in a real browser."""
+
+import asyncio
+import io
+from collections.abc import Callable
+
+import pytest
+from PIL import Image
+from playwright.async_api import Page
+from pytest_httpserver import HTTPServer
+
+from exact.config import BrowserConfig
+from exact.environments.base import Snapshot
+from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
+from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.task import Outcome, Score, Task
+
+from ...conftest import CONFIG, Visit
+from .pages import do, find, look
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+NOTHING = Outcome(actions=())
+GAME = PageSetup(
+    begin="async seed => { await null; document.title = 'seed ' + seed; document.querySelector('button').disabled = false }",
+    instruction="document.querySelector('h1').textContent",
+    terminated="globalThis.over === true",
+)
+
+
+async def test_a_reset_leaves_nothing_of_before(visit: Visit, httpserver: HTTPServer, task_at: Callable[..., Task]) -> None:
+    keep = """localStorage.k = sessionStorage.k = document.cookie = 'k=1'; window.name = 'k'; caches.open('k');
+    indexedDB.open('k'); navigator.serviceWorker.register('/sw.js').catch(() => 0)"""
+    left = """async () => [localStorage.length, sessionStorage.length, document.cookie, window.name, (await caches.keys()).length,
+    (await indexedDB.databases()).length, (await navigator.serviceWorker.getRegistrations()).length]"""
+    httpserver.expect_request("/sw.js").respond_with_data("onfetch = () => 0", content_type="text/javascript")
+    async with visit(f'<button onclick="{keep}">Keep</button>') as (env, seen):
+        await do(env, f"click [{find(seen, 'Keep').id}]")
+        assert (await env.page.evaluate(left))[:4] == [1, 1, "k=1", "k"]
+        assert await env.reset(task_at()) == seen
+        assert await env.page.evaluate(left) == [0, 0, "", "", 0, 0, 0]
+
+
+async def test_a_world_begins_with_the_seed_and_tells_its_goal(visit: Visit, task_at: Callable[..., Task]) -> None:
+    async with visit("<h1>Press it</h1><button disabled>Go</button>", setup=GAME) as (env, seen):
+        assert (seen.title, seen.instruction) == ("seed 0", "Press it")
+        assert find(seen, "Go").states == ()
+        assert (await env.reset(task_at(seed=7))).title == "seed 7"
+
+
+async def test_an_episode_that_ended_is_not_observed_and_not_acted_in(visit: Visit) -> None:
+    page = "<h1>Press it</h1><button onclick=\"over = true; document.body.innerHTML = 'Reward 1.0'\">Go</button>"
+    async with visit(page, setup=GAME) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Go').id}]")
+        assert (step.observation, step.terminated) == (None, True)
+        with pytest.raises(ActionError, match="the episode is over"):
+            await do(env, "wait")
+
+
+async def test_an_episode_that_ends_later_is_noticed_at_the_next_step(visit: Visit) -> None:
+    async with visit(
+        "<h1>Wait</h1><button></button><script>onclick = () => setTimeout(() => { over = true }, 200)</script>", setup=GAME
+    ) as (
+        env,
+        _,
+    ):
+        first = await do(env, "click_at 300 300")
+        assert first.terminated or (await do(env, "wait")).terminated
+
+
+async def test_stop_ends_the_episode_and_leaves_the_page_alone(visit: Visit) -> None:
+    async with visit("<p id=p>Here</p><script>onkeydown = onclick = () => p.textContent = 'touched'</script>") as (env, _):
+        step = await do(env, 'stop "42"')
+        assert (step.observation, step.terminated, step.effects) == (None, True, ())
+        assert await env.page.evaluate("p.textContent") == "Here"
+        with pytest.raises(ActionError, match="the episode is over"):
+            await do(env, "click [1]")
+
+
+async def test_the_evaluator_gets_the_page_as_it_is(visit: Visit) -> None:
+    async def verdict(page: Page, outcome: Outcome) -> Score:
+        return Score(value=1.0, success=await page.title() == "Test", reason=str(outcome.answer))
+
+    async with visit("<p>Here", evaluator=verdict) as (env, _):
+        await do(env, 'stop "42"')
+        assert await env.evaluate(Outcome(actions=(), answer="42")) == Score(value=1.0, success=True, reason="42")
+
+
+async def test_a_world_without_an_evaluator_says_so(visit: Visit) -> None:
+    async with visit("<p>Here") as (env, _):
+        with pytest.raises(UsageError, match="no evaluator"):
+            await env.evaluate(NOTHING)
+
+
+async def test_there_are_no_snapshots(visit: Visit) -> None:
+    async with visit("<p>Here", sealed=True) as (env, _):
+        assert (env.capabilities.fidelity, env.capabilities.sealed) == ("replay", True)
+        with pytest.raises(EnvironmentError_, match="reset and replay"):
+            await env.snapshot()
+        with pytest.raises(EnvironmentError_, match="reset and replay"):
+            await env.restore(Snapshot(id="1", fidelity="page", fingerprint=""))
+
+
+async def test_a_screenshot_is_the_viewport_without_what_is_hidden(visit: Visit) -> None:
+    page = "<body style='margin:0;background:#fff'><div class=cover style='position:fixed;inset:0;background:#f00'></div>"
+    config = BrowserConfig(width=300, height=200)
+    async with visit(page, config=config, setup=PageSetup(hidden=(".cover",))) as (env, seen):
+        assert env.capabilities.screenshots
+        assert seen.screenshot is not None
+        image = Image.open(io.BytesIO(seen.screenshot)).convert("RGB")
+        assert image.size == (300, 200)
+        assert image.getcolors() == [(60_000, (255, 255, 255))]
+
+
+async def test_no_screenshot_is_taken_where_none_is_asked_for(visit: Visit) -> None:
+    async with visit("<p>Here") as (_, seen):
+        assert seen.screenshot is None
+
+
+async def test_worlds_of_one_browser_know_nothing_of_each_other(visit: Visit) -> None:
+    page = "<button onclick=\"this.textContent = 'n ' + (localStorage.n = +(localStorage.n ?? 0) + 1)\">Go</button>"
+    async with visit(page) as (one, seen), visit(page) as (two, _):
+        act = f"click [{find(seen, 'Go').id}]"
+        first, second = await asyncio.gather(look(one, act), look(two, act))
+        assert first == second
+        assert find(first, "n 1")
+
+
+async def test_acting_before_the_first_reset_is_refused(browser: Browser) -> None:
+    async with BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False).open(speculative=False) as env:
+        with pytest.raises(ActionError):
+            await do(env, "wait")
+        with pytest.raises(EnvironmentError_, match="reset first"):
+            env.page  # noqa: B018
+
+
+async def test_a_page_that_crashed_is_a_broken_world_and_a_reset_mends_it(visit: Visit, task_at: Callable[..., Task]) -> None:
+    async with visit("<p>Here") as (env, seen):
+        with pytest.raises(EnvironmentError_):
+            await asyncio.gather(do(env, "wait"), env._tab.cdp.send("Page.crash"))
+        with pytest.raises(ActionError, match="reset first"):
+            await do(env, "wait")
+        assert await env.reset(task_at()) == seen
+
+
+async def test_a_server_that_is_not_there_is_a_broken_world(browser: Browser) -> None:
+    async with BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False).open(speculative=False) as env:
+        with pytest.raises(EnvironmentError_, match="ERR_CONNECTION_REFUSED"):
+            await env.reset(Task(id="x", instruction="", start="http://localhost:1234/"))
+
+
+async def test_a_browser_that_was_killed_is_a_broken_world_and_closes_quietly(
+    executable: str, httpserver: HTTPServer, task_at: Callable[..., Task]
+) -> None:
+    httpserver.expect_request("/").respond_with_data("<p>Here", content_type="text/html")
+    async with launch(CONFIG) as browser, BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False).open(speculative=False) as env:
+        await env.reset(task_at())
+        session = await browser.playwright.new_browser_cdp_session()
+        with pytest.raises(EnvironmentError_, match="the browser is gone: launch it again"):
+            await asyncio.gather(do(env, "wait"), session.send("Browser.crash"))
+        with pytest.raises(EnvironmentError_, match="the browser is gone"):
+            await env.reset(task_at())
+
+
+async def test_names_of_local_servers_are_what_pages_see(executable: str, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/").respond_with_data("<p>Here", content_type="text/html")
+    hosts = {"shop.test": f"127.0.0.1:{httpserver.port}"}
+    async with (
+        launch(CONFIG, hosts) as browser,
+        BrowserWorlds(browser, PageSetup(hosts=hosts), CONFIG, sealed=True).open(speculative=True) as env,
+    ):
+        assert (await env.reset(Task(id="x", instruction="", start="http://shop.test/"))).url == "http://shop.test/"

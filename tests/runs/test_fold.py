@@ -30,8 +30,12 @@ async def attempt(folder: Path, worlds: ToyWorlds, settings: Config) -> tuple[li
     runner = toy_runner(folder, worlds, settings, noise=0.1)
     runner.watch = watch
     await runner.run()
+    return journal_in(folder), live[-1]
+
+
+def journal_in(folder: Path) -> list[ev.AnyEvent]:
     (path,) = folder.glob("tasks/*/journal.jsonl")
-    return list(read(path)), live[-1]
+    return list(read(path))
 
 
 def searched(algorithm: str, **more: object) -> Config:

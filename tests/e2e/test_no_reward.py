@@ -1,0 +1,44 @@
+"""No reward reaches a search: on pages whose rewards have the other sign it writes the same journal, byte for byte."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from exact.benchmarks.miniwob import MiniWob, flip_rewards
+from exact.config import parse
+from exact.environments.base import Worlds
+from exact.runs.journal import Journal
+from exact.runs.runner import Runner, create
+from exact.task import Task
+
+TASKS = ("click-button?seed=4", "click-tab-2?seed=1", "enter-text?seed=2")
+SETTINGS = {
+    "search": {"algorithm": "mcts", "iterations": 6, "k": 4},
+    "limits": {"actions": 4, "transitions": 40},
+    "reflection": {"kind": "none"},
+}
+
+
+async def journals(folder: Path, suite: MiniWob) -> tuple[list[bytes], list[float | None]]:
+    """Journals up to the verdict, and the verdicts."""
+    config = parse(SETTINGS)
+
+    def open_worlds(task: Task) -> AbstractAsyncContextManager[Worlds]:
+        return suite.worlds(config.browser)
+
+    run = create(folder, tuple(suite.task(f"miniwob/{task}") for task in TASKS), config)
+    lines = await Runner(folder=run, config=config, open_worlds=open_worlds).run()
+    texts = [path.read_bytes().partition(b'{"event":"scored"')[0] for path in sorted(folder.glob("tasks/*/journal.jsonl"))]
+    return texts, [line.score for line in lines]
+
+
+async def test_flipped_rewards_change_no_byte_before_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Journal.__init__, "__kwdefaults__", {"clock": lambda: 0.0})
+    plain, scores = await journals(tmp_path / "plain", MiniWob())
+    flipped, opposite = await journals(tmp_path / "flipped", MiniWob(rewrite=flip_rewards))
+    assert plain == flipped
+    assert len(plain) == len(TASKS) and all(b'"committed"' in text for text in plain)
+    assert all(one != other for one, other in zip(scores, opposite, strict=True)), "the pages did score differently"

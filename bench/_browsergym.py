@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 import browsergym.core.env as core
-import browsergym.miniwob
+import browsergym.miniwob  # noqa: F401  (registers its tasks)
 import gymnasium
 import playwright.sync_api
 
@@ -74,7 +74,6 @@ def main() -> None:
     executable, mode = sys.argv[1:]
     use_browser(executable)
     guest = Guest(mode)
-    print(json.dumps({"version": browsergym.core.__version__}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         answer = guest.open(**request["open"]) if "open" in request else guest.steps(request["steps"])

@@ -158,9 +158,8 @@ async def browsergym(python: Path, url: str, mode: str) -> AsyncIterator[Browser
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, env={**os.environ, "MINIWOB_URL": url}
         )
-        assert process.stdin and process.stdout
+        assert process.stdin
         try:
-            await process.stdout.readline()
             yield BrowserGym(process)
         except BaseException:
             log.seek(0)
@@ -192,7 +191,7 @@ async def measure(python: Path, *, rounds: int, steps: int) -> tuple[dict[str, d
     async with contenders(python) as field_:
         times = {name: {page: Times() for page in PAGES} for name in field_}
         for page, (role, count) in PAGES.items():
-            sizes[page] = {name: await contender.open(page) for name, contender in field_.items()}
+            sizes[page] = dict(zip(field_, await asyncio.gather(*(contender.open(page) for contender in field_.values())), strict=True))
             clicks = [(role, (i + 1) % count) for i in range(steps)]
             for number in range(-1, rounds):  # round -1 warms up
                 ends = {}

@@ -2,7 +2,7 @@
 
 The rule, applied to every task of BrowserGym's list whose name's SHA-256 begins with an odd hex digit (the embedded agent was
 tuned on the even ones only), with seeds 900 to 902 that no agent is ever run on. From the start of an episode each element
-that takes a click is clicked once, each in a fresh episode, up to 10 elements.
+that takes a click is clicked once, each in a fresh episode, at most 10 elements evenly spread.
 
   ends        more than half of the clicks end the episode: a wrong step cannot be taken back
   information fewer clicks end it, and on most seeds some click shows words that were not visible before
@@ -57,9 +57,9 @@ async def probe(worlds: Worlds, suite: MiniWob, name: str) -> dict[str, object]:
             task = suite.task(f"miniwob/{name}?seed={seed}")
             start = await world.reset(task)
             unstable += (await world.reset(task)).fingerprint != start.fingerprint
-            forms += any(element.role in FIELDS for element in start.elements)
+            forms += any(element.role in FIELDS or element.value is not None for element in start.elements)
             shown = False
-            for id in [element.id for element in start.elements][:CLICKS]:
+            for id in [element.id for element in start.elements][:: -(-len(start.elements) // CLICKS) or 1]:
                 after = await click(world, suite, task.id, world.actions, id)
                 clicks += 1
                 ends += after is None

@@ -44,7 +44,7 @@ def in_words(action: Action | str, seen: Observation | None, limit: int = LABEL)
         name = one_line(element.name, 40)
         return f'{match[0]} {element.role} "{name}"' if name else f"{match[0]} {element.role}"
 
-    return one_line(_REFERENCE.sub(named, str(action)), limit)
+    return one_line(_REFERENCE.sub(named, str(action)[: 8 * limit]), limit)
 
 
 class Texts:

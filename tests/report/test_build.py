@@ -104,7 +104,7 @@ def test_screenshots_can_be_left_out(tmp_path: Path) -> None:
 
 def test_the_index_has_a_row_for_each_task(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path / "run", "shop/<b>?seed=1", "shop/other")
-    line = Line(task="shop/<b>?seed=1", seed=1, agent="rmcts", status="scored", score=1.0, actions=4, cost=None, oracle=True)
+    line = Line(task="shop/<b>?seed=1", seed=1, agent="rmcts", status="scored", score=1.0, actions=4, calls=2, cost=None, oracle=True)
     run.add_result(line)
     page = build_index(run).read_text()
     assert "1 of 2 tasks solved" in page

@@ -10,6 +10,7 @@ from exact.agents.builtin.derive import beside, field_text
 from exact.agents.builtin.judge import Situation
 from exact.agents.builtin.matching import is_submit
 from exact.agents.builtin.page import FIELDS, Item
+from exact.agents.builtin.progress import misplaced
 from exact.errors import ActionError
 
 LIMIT = 200
@@ -55,7 +56,8 @@ def _texts(at: Situation, item: Item) -> list[str]:
     statuses = [s for s in at.progress.statuses if s.part.kind == "fill"]
     wanted = [beside(item.label, at.page)] if statuses else []
     wanted += [s.text for s in statuses] or list(at.goal.texts[:6])
-    return list(dict.fromkeys(field_text(item, text) for text in wanted if text))
+    texts = list(dict.fromkeys(field_text(item, text) for text in wanted if text))
+    return [*texts, ""] if misplaced(item, at.goal, at.page) else texts
 
 
 def _options(at: Situation, item: Item) -> list[str]:

@@ -75,6 +75,15 @@ def clauses(some: list[Token]) -> list[Clause]:
         before = some[n - 1] if n else None
         if before is None or before.lower in (".", "!", "?"):
             _sentence(found, token)
+        elif (
+            before.lower == ","
+            and found
+            and found[-1].verb in _CONTEXT | {"using", "use"}
+            and token.lower not in VERBS
+            and _first(found[-1])
+        ):
+            found[-1].body.pop()
+            _sentence(found, token)
         elif token.lower in VERBS and _starts(found, before, some[n + 1 : n + 2]):
             if before.lower == "by" and found and found[-1].kind in ("click", "select"):
                 found.pop()
@@ -85,6 +94,11 @@ def clauses(some: list[Token]) -> list[Clause]:
         while clause.body and clause.body[-1].lower in _JOIN | {"to", "by", "when", "done", "finished", "once"}:
             clause.body.pop()
     return found
+
+
+def _first(clause: Clause) -> bool:
+    """Whether its last token is its first comma."""
+    return sum(1 for token in clause.body if token.lower == ",") == 1
 
 
 def _sentence(found: list[Clause], token: Token) -> None:

@@ -51,6 +51,7 @@ SUBMIT = vocabulary("submit ok okay done login send go search save confirm apply
 """Words on buttons that usually end a form."""
 
 _CUT = vocabulary("in into from when below above that which who to with using by on onto for as so at after before inside under within")
+_CONDITION = vocabulary("when until while unless if greater less than odd even not")
 _NAMED = vocabulary("named labeled labelled called titled reading saying")
 _VAGUE = vocabulary("colored coloured color colour shown listed given available corresponding correct it them")
 _MANY = frozenset({"all", "both", "each", "every"})
@@ -58,7 +59,7 @@ _PATH = re.compile(r"\s*>\s*")
 _NTH = re.compile(r"(\d+)(?:st|nd|rd|th)$")
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class Part(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One thing that the instruction asks for."""
 
     kind: Kind
@@ -84,6 +85,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it ends a form."""
 
     @property
+    def conditional(self) -> bool:
+        """Whether more is asked than can be seen to be done: a condition, or a verb that is not understood."""
+        return bool(_CONDITION & set(self.clause.casefold().split())) or (bool(self.verb) and self.verb not in ACTS)
+
+    @property
     def literal(self) -> bool:
         """Whether the element is named by what is written on it, not described."""
         return any(c.isupper() or c.isdigit() for target in self.targets for c in target) or f'"{self.label}"' in self.clause.casefold()
@@ -98,7 +104,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join(filter(None, (self.kind, repr(self.text) if self.text else "", f"#{self.ordinal}" if self.ordinal else "", what)))
 
 
-class Goal(msgspec.Struct, frozen=True, kw_only=True):
+class Goal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The reading of an instruction."""
 
     instruction: str
@@ -116,7 +122,7 @@ def read(instruction: str) -> Goal:
     parts: list[Part] = []
     for clause in found:
         parts.extend(_parts(clause))
-    parts = [part for n, part in enumerate(parts) if part not in parts[:n]]
+    parts = list({msgspec.structs.astuple(part): part for part in reversed(parts)}.values())[::-1]
     return Goal(instruction=instruction, parts=_ended(parts), texts=_texts(instruction), verbs=frozenset(c.verb for c in found))
 
 

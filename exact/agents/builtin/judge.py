@@ -19,7 +19,7 @@ from exact.agents.builtin.instruction import Goal
 from exact.agents.builtin.lexical import normal, similarity, vocabulary, words
 from exact.agents.builtin.matching import SURE, affinity, is_submit, mentioned, standing_near
 from exact.agents.builtin.page import CHOICES, FIELDS, TEXTS, Item, Page
-from exact.agents.builtin.progress import Progress, Status, assess, holds
+from exact.agents.builtin.progress import Progress, Status, assess, holds, misplaced
 from exact.context import Taken
 from exact.observation import Observation
 
@@ -169,7 +169,7 @@ def _for_part(at: Situation, status: Status, item: Item) -> float:
         return 0.1 * affinity(part, item, at.page)
     if part.leads and item.role == "menuitem":
         return 0.5 * affinity(part, item, at.page)
-    score = affinity(part, item, at.page)
+    score = affinity(part, item, at.page) * (0.75 if part.conditional else 1.0)
     if part.kind == "select" and item.role in FIELDS | {"combobox"}:
         score = max(score, 0.75 * max((similarity(word, item.label) for word in part.around.split()), default=0.0))
     if score >= 0.3:
@@ -189,7 +189,7 @@ def _submit(at: Situation) -> Verdict:
         reach = all(s.best < 0.3 for s in progress.open)
         return Verdict((0.22 if reach else 0.08) * (0.5 + 0.5 * progress.share), f"would send the form with open parts: {names}")
     if progress.stray:
-        return Verdict(0.2, f"{progress.stray} boxes are ticked without being asked for")
+        return Verdict(0.2, f"{progress.stray} boxes or fields are set without being asked for")
     if progress.sure < 1.0:
         return Verdict(0.95 * progress.sure, "all parts seem done")
     return Verdict(0.95 if progress.tasks or not any(s.part.kind == "find" for s in progress.statuses) else 0.5, "all parts are done")
@@ -230,6 +230,8 @@ def _curiosity(at: Situation, item: Item) -> Verdict:
 
 def _fill(at: Situation, item: Item, text: str) -> Verdict:
     value = item.element.value or ""
+    if not text:
+        return Verdict(0.7 if misplaced(item, at.goal, at.page) else 0.0, "holds what belongs elsewhere")
     if holds(value, text):
         return Verdict(0.01, "holds the text already")
     best, why = 0.03, "no part asks for this text here"

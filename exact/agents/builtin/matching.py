@@ -27,7 +27,7 @@ def affinity(part: Part, item: Item, page: Page) -> float:
     if part.literal and _adds_known(part, item.label):
         score = max(score, 0.8)
     if part.verb:
-        score = max(score, 0.85 * similarity(part.verb, item.label))
+        score = max(score, (0.81 if part.targets else 0.85) * similarity(part.verb, item.label))
     if item.mute and item.near and item.role not in FIELDS:
         score = max(score, (0.82 if item.label in ("", "+") else 0.5) * max((similarity(t, item.near) for t in part.targets), default=0.0))
     if item.dead:
@@ -101,6 +101,7 @@ def is_submit(item: Item) -> bool:
     return item.role in ("button", "link", "image", "img") and normal(item.label) in SUBMIT
 
 
+@functools.lru_cache(maxsize=65536)
 def mentioned(label: str, goal: Goal) -> float:
     """How surely the instruction speaks of this label, in [0, 1]: its words stand there together, the rarer the better."""
     inner = words(label)
@@ -114,6 +115,7 @@ def mentioned(label: str, goal: Goal) -> float:
     return 0.6 * len(common) / len(inner)
 
 
+@functools.lru_cache(maxsize=65536)
 def standing_near(item: Item, goal: Goal, page: Page) -> float:
     """Which share of the values in the instruction that the page shows stands around this element, in [0, 1]."""
     own = set(words(item.label))
@@ -123,6 +125,7 @@ def standing_near(item: Item, goal: Goal, page: Page) -> float:
     return len(shown & around) / len(shown) if shown else 0.0
 
 
+@functools.lru_cache(maxsize=256)
 def page_words(page: Page) -> set[str]:
     """The words on the page outside the instruction's echo."""
     return {word for item in page.items if not item.echo for word in words(item.element.name)}

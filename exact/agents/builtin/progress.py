@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from exact.agents.builtin import page as pages
-from exact.agents.builtin.derive import beside, derived
+from exact.agents.builtin.derive import beside, derived, field_text
 from exact.agents.builtin.instruction import Goal, Part
 from exact.agents.builtin.lexical import normal, similarity
 from exact.agents.builtin.matching import SURE, affinity, mentioned
@@ -37,7 +37,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     statuses: tuple[Status, ...]
     stray: int
-    """Boxes ticked that no part asks for."""
+    """How many boxes are ticked that no part asks for, and fields that hold what belongs elsewhere."""
 
     @property
     def tasks(self) -> tuple[Status, ...]:
@@ -65,8 +65,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 def assess(goal: Goal, page: Page, history: Sequence[Taken]) -> Progress:
     """The progress in a state that was reached by these steps."""
     clicked = _clicked(goal, history)
-    acted = {_gesture(step) for step in history if not step.error}
-    statuses = tuple(_status(n, part, goal, page, clicked, acted) for n, part in enumerate(goal.parts))
+    statuses = tuple(_status(n, part, goal, page, clicked, history) for n, part in enumerate(goal.parts))
     return Progress(statuses=statuses, stray=_stray(goal, page))
 
 
@@ -75,7 +74,7 @@ def _gesture(step: Taken) -> str:
     return "scroll" if step.action.name == "press" and step.action.args[0] in ("Control+End", "Control+Home") else step.action.name
 
 
-def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[str]], acted: set[str]) -> Status:
+def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[str]], history: Sequence[Taken]) -> Status:
     text = part.text or (derived(part, goal, page) if part.kind == "fill" else "")
     fitting = sorted(((affinity(part, item, page), -item.index) for item in page.actable), reverse=True)
     best = fitting[0][0] if fitting else 0.0
@@ -83,7 +82,7 @@ def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[
     sure = 1.0
     match part.kind:
         case "fill":
-            done = _filled(part, text, page)
+            done = _filled(part, text, page, history)
             sure = 1.0 if part.text else 0.85
         case "select" | "unselect":
             done = _selected(part, meant, page) or (n in clicked and not any(item.role in CHOICES for item in meant))
@@ -91,13 +90,13 @@ def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[
         case "click":
             ticks = [item for item in meant if item.role in ("checkbox", "radio", "switch", "option")]
             done = all(item.on for item in ticks) if ticks else _all_clicked(part, meant, clicked.get(n, []))
-            sure = 1.0 if part.literal else 0.8
+            sure = 0.45 if part.conditional else 1.0 if part.literal else 0.8
         case "find":
             done = not part.targets or any(mentioned(item.label, goal) >= 0.7 for item in page.actable) or best >= SURE
         case "answer":
             done = False
         case kind:
-            done = kind in acted
+            done = any(_gesture(step) == kind for step in history if not step.error)
             sure = {"scroll": 0.7, "hover": 0.8}.get(kind, 0.35)
     return Status(part=part, text=text, done=done, best=best, sure=sure)
 
@@ -127,6 +126,13 @@ def _all_clicked(part: Part, meant: list[Item], ids: list[str]) -> bool:
     return all(ids.count(item.element.id) % 2 == 1 for item in meant)
 
 
+def _value(item: Item, written: dict[str, str]) -> str:
+    """What a field shows; for fields that show nothing in text (time, date, colour) what was last written into them."""
+    if item.element.value is None and item.role not in ("textbox", "searchbox", "textarea"):
+        return written.get(item.element.id, "")
+    return item.element.value or ""
+
+
 def _in_sight(part: Part, page: Page) -> bool:
     return any(affinity(part, item, page) >= SURE for item in page.actable)
 
@@ -139,12 +145,15 @@ def holds(value: str, text: str, ending: str = "") -> bool:
     return len(value) == len(text) if masked else normal(value) == normal(text)
 
 
-def _filled(part: Part, text: str, page: Page) -> bool:
+def _filled(part: Part, text: str, page: Page, history: Sequence[Taken]) -> bool:
     fields = [item for item in page.actable if item.role in FIELDS]
     if not text:
         told = [(item, beside(item.label, page)) for item in fields]
         return any(given for _, given in told) and all(normal(item.element.value or "") == normal(given) for item, given in told if given)
-    holding = [item for item in fields if holds(item.element.value or "", text, part.ending)]
+    written = {step.action.elements[0]: str(step.action.args[1]) for step in history if step.action.name == "fill" and not step.error}
+    holding = [
+        item for item in fields if holds(_value(item, written), text, part.ending) or _value(item, written) == field_text(item, text)
+    ]
     if part.many:
         return bool(fields) and len(holding) == len(fields)
     best = max((affinity(part, item, page) for item in fields), default=0.0)
@@ -163,4 +172,19 @@ def _selected(part: Part, meant: list[Item], page: Page) -> bool:
 def _stray(goal: Goal, page: Page) -> int:
     wanted = [part for part in goal.parts if part.kind in ("select", "click") and (part.targets or part.ordinal)]
     ticked = [item for item in page.items if item.role in ("checkbox", "switch") and "checked" in item.element.states]
-    return sum(1 for item in ticked if not any(affinity(part, item, page) >= 0.6 for part in wanted))
+    return sum(1 for item in ticked if not any(affinity(part, item, page) >= 0.6 for part in wanted)) + sum(
+        1 for item in page.actable if misplaced(item, goal, page)
+    )
+
+
+def misplaced(item: Item, goal: Goal, page: Page) -> bool:
+    """Whether a field holds a text that belongs into another one."""
+    value = item.element.value or ""
+    fitting = (
+        [part for part in goal.parts if part.kind == "fill" and part.text and holds(value, part.text)]
+        if value and item.role in FIELDS
+        else []
+    )
+    return bool(fitting) and all(
+        affinity(part, item, page) < max((affinity(part, other, page) for other in page.actable), default=0.0) - 0.3 for part in fitting
+    )

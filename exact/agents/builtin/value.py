@@ -32,7 +32,7 @@ class BuiltinValue:
     def _ended(self, context: Context, at: Situation) -> tuple[float, str]:
         verdict = judge(at, context.history[-1].action)
         finished = verdict.guess and bool(at.progress.tasks) and not at.progress.open
-        value = 0.55 * at.progress.sure if finished else verdict.score * (0.3 if verdict.guess else 1.0)
+        value = 0.7 * at.progress.sure if finished else verdict.score * (0.3 if verdict.guess else 1.0)
         return value, f"the episode ended with {context.history[-1].action}: {verdict.why}"
 
     def _going(self, context: Context, at: Situation) -> tuple[float, str]:

@@ -31,7 +31,7 @@ HOST = "miniwob.test"
 WIDTH, HEIGHT = 332, 214
 """The viewport in CSS pixels, as BrowserGym has it: the task's 160 x 210 on the left, room for the display beside it."""
 
-HIDDEN = ("#reward-display", "#sync-task-cover", "#click-canvas", "#query:not(:has(div))")
+HIDDEN = ("#reward-display", "#sync-task-cover", "#click-canvas", "#query:not(:has(div, .ui-icon))")
 """The display of rewards, the START cover, the trace of clicks, and the goal, which is told as the instruction; it stays
 where it holds a picture."""
 

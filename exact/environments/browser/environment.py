@@ -19,6 +19,7 @@ from exact.environments.browser.launch import Browser
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.tab import Tab
 from exact.environments.browser.tree import Ids, build
+from exact.environments.browser.watch import TIMERS
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Box, Observation
 from exact.safety import origin, origins, target_refusal
@@ -74,15 +75,19 @@ class BrowserEnvironment:
         return self._tab.page
 
     async def reset(self, task: Task) -> Observation:
-        """A new browser context at the task's start: cookies, storage, caches and scripts of before are gone."""
-        await self._leave()
+        """The task's start, in a browser context that knows nothing of before: cookies, storage and scripts are gone."""
+        self._terminated = True
         async with self._world("reset"):
+            if not await self._renew():
+                await self._leave()
+                await self._enter()
+            self._ids, self._instruction = Ids(), ""
             self._ward = Ward(
-                dict.fromkeys((*origins(task.start), *origins(*task.origins, *self._config.allow_origins))),
+                origins(task.start, *task.origins, *self._config.allow_origins),
                 writes=self._sealed or not self._speculative,
                 frames=self._frames,
             )
-            await self._enter()
+            self._browser.guard.admit(self._context_id, self._ward)
             await self._start(task.start)
             if self._setup.begin:
                 await self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
@@ -148,9 +153,23 @@ class BrowserEnvironment:
             found |= await tab.frame_ids()
         return found
 
+    async def _renew(self) -> bool:
+        """Empty the context instead of opening another one, three times as fast. False where it is not certain that nothing stays.
+
+        Only in a sealed world, whose servers keep nothing that a cache could hold on to, and only if the one page never left its origin.
+        """
+        from playwright.async_api import Error
+
+        if not self._sealed or self._broken or self._opened != 1 or len(self._tabs) != 1 or self._opening:
+            return False
+        try:
+            return await self._tab.renew()
+        except (Error, EnvironmentError_):
+            return False
+
     async def _enter(self) -> None:
-        """Open a context and its first tab, guarded before anything is loaded."""
-        self._ids, self._instruction, self._broken, self._opened = Ids(), "", "", 0
+        """Open a context and its first tab."""
+        self._broken, self._opened = "", 0
         self._context = await self._browser.playwright.new_context(
             viewport={"width": self._config.width, "height": self._config.height},
             locale="en-US",
@@ -160,11 +179,10 @@ class BrowserEnvironment:
             accept_downloads=False,
         )
         self._context.set_default_timeout(_PATIENCE * 1000)
-        for script in self._setup.init_scripts:
+        for script in (TIMERS, *self._setup.init_scripts):
             await self._context.add_init_script(script)
         page = await self._context.new_page()
         self._context_id = await self._adopt(page)
-        self._browser.guard.admit(self._context_id, self._ward)
         self._context.on("page", self._popup)
 
     async def _adopt(self, page: Page) -> str:

@@ -9,50 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.traffic import Traffic
+from exact.environments.browser.watch import CALM, WATCH
 from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page
 
 _WORLD = "exact"
-CALM = 18.0
-"""Milliseconds in which a quiet page draws a frame and changes nothing: longer than a frame, and than the tick of usual animations."""
-
 _LEFT = ("context was destroyed", "Cannot find context", "No frame", "navigated or closed", "Frame with the given", "frame for given id")
 """In the words of CDP."""
-
-_WATCH = """
-(hidden => {
-  if (globalThis.exact) return;
-  const watch = globalThis.exact = {mutations: 0};
-  if (hidden) {
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(`:is(${hidden}), :is(${hidden}) * { visibility: hidden !important; pointer-events: none !important }`);
-    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
-  }
-  const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
-  new MutationObserver(records => {
-    if (!records.every(record => unseen(record.target))) watch.mutations++;
-  }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
-  const moving = () => document.getAnimations().some(
-    each => each.playState === 'running' && Number.isFinite(each.effect?.getComputedTiming().endTime));
-  const frame = () => new Promise(next => {
-    const timer = setTimeout(() => { cancelAnimationFrame(request); next(); }, 100);
-    const request = requestAnimationFrame(() => { clearTimeout(timer); next(); });
-  });
-  // A timer of our own comes after all of the page's that were due before it, also where the machine is slow.
-  const pause = calm => new Promise(next => setTimeout(next, calm));
-  watch.quiet = async calm => {
-    for (let before = -1; before !== watch.mutations || document.readyState !== 'complete' || moving(); ) {
-      before = watch.mutations;
-      await Promise.all([pause(calm), frame()]);
-    }
-  };
-  watch.change = async limit => {
-    const before = watch.mutations, end = performance.now() + limit;
-    while (watch.mutations === before && performance.now() < end) await frame();
-  };
-})"""
 
 
 class Tab:
@@ -64,13 +29,30 @@ class Tab:
         self.frames: dict[str, str] = {}
         """Every frame's parent; the main frame's is empty."""
         self._worlds: dict[str, int] = {}
+        self._origins: set[str] = set()
+
+    async def renew(self) -> bool:
+        """Leave the page and all that it kept. False if it has been at more than one origin: then not all can be reached."""
+        here = {each for each in self._origins if each.startswith("http")}
+        if len(here) != 1:
+            return False
+        await self.evaluate("window.name = ''; sessionStorage.clear(); localStorage.clear()")
+        await self.page.mouse.move(-1, -1)
+        await self.page.goto("about:blank")
+        await asyncio.gather(
+            self.cdp.send("Storage.clearDataForOrigin", {"origin": here.pop(), "storageTypes": "all"}),
+            self.cdp.send("Network.clearBrowserCookies"),
+            self.cdp.send("Page.resetNavigationHistory"),
+        )
+        self._origins = set()
+        return True
 
     async def open(self, setup: PageSetup) -> str:
         """Begin to watch. Gives the CDP id of the browser context."""
         self.cdp.on("Page.frameAttached", self._attached)
         self.cdp.on("Page.frameDetached", self._detached)
         self.cdp.on("Page.frameNavigated", self._navigated)
-        source = f"{_WATCH}({json.dumps(', '.join(setup.hidden))})"
+        source = f"{WATCH}({json.dumps(', '.join(setup.hidden))})"
         answers: list[dict[str, Any]] = await asyncio.gather(
             self.cdp.send("Target.getTargetInfo"),
             self.cdp.send("Page.getFrameTree"),
@@ -160,6 +142,7 @@ class Tab:
     def _navigated(self, event: dict[str, Any]) -> None:
         frame = event["frame"]
         self._worlds.pop(frame["id"], None)
+        self._origins.add(frame.get("securityOrigin", ""))
         if "parentId" not in frame:  # the frames inside went with the document, without a word
             self.frames = {frame["id"]: ""}
 

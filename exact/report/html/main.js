@@ -40,5 +40,4 @@ on("expand", () => { view.expand(); view.fit(); });
 on("committed", () => { view.onlyCommitted(); view.select(view.placed.has(view.selected.key) ? view.selected : items.get("0")); view.fit({ readable: true }); });
 document.getElementById("untried").addEventListener("change", event => { view.untried = event.target.checked; view.draw(); });
 
-view.select(linked() ?? items.get("0"));
-view.fit({ readable: true });
+view.open(linked() ?? items.get("0"));

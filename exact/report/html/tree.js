@@ -1,5 +1,5 @@
 "use strict";
-// The tree: layout by d3-hierarchy, moving by d3-zoom, drawn as SVG. An item is a state, or an action that leads to none.
+// The tree: d3-hierarchy, moved by d3-zoom, drawn as SVG. An item is a state, or an action that leads to none.
 
 const CARD = { width: 264, height: 50, value: 46, row: 60, column: 314 };
 const pen = document.createElement("canvas").getContext("2d");
@@ -19,10 +19,26 @@ function itemsOf(nodes) {
     });
   }
   for (const item of items.values()) {
-    item.children.sort((a, b) => a.via - b.via);
+    item.children.sort((a, b) => importance(b) - importance(a) || a.via - b.via);
     item.children.forEach(child => { child.parent = item; });
   }
   return items;
+}
+
+/** Committed before others, then by visits; what leads nowhere comes last. */
+const importance = item => (item.node?.committed ? 1e9 : item.node ? 1 : 0) + (item.choice?.visits ?? 0);
+
+/** Each state stands as high as there is room in its column, no higher than the one before it: the committed path, which comes
+ * first, is one straight line, and the others follow below. */
+function layOut(root) {
+  const free = [];
+  (function place(state, least) {
+    const gap = free[state.depth] && state === state.parent.children[0] ? 0.35 : 0;
+    const row = Math.max(least, (free[state.depth] ?? 0) + gap);
+    free[state.depth] = row + 1;
+    [state.x, state.y] = [row * CARD.row, state.depth * CARD.column];
+    for (const child of state.children ?? []) place(child, row);
+  })(root, 0);
 }
 
 class TreeView {
@@ -41,7 +57,6 @@ class TreeView {
       .filter(event => (event.type === "wheel" ? event.ctrlKey || event.metaKey || focused() : !event.button))
       .on("zoom", event => this.stage.attr("transform", event.transform));
     this.svg.call(this.zoom).on("dblclick.zoom", null);
-    if (items.size > 150) this.onlyCommitted();
   }
 
   shown(item) {
@@ -50,7 +65,7 @@ class TreeView {
 
   draw() {
     const root = d3.hierarchy(this.items.get("0"), item => this.shown(item));
-    d3.tree().nodeSize([CARD.row, CARD.column]).separation((a, b) => (a.parent === b.parent ? 1 : 1.25))(root);
+    layOut(root);
     this.placed = new Map(root.descendants().map(place => [place.data.key, place]));
     this.drawLinks(root.links());
     this.drawCards(root.descendants());
@@ -106,6 +121,19 @@ class TreeView {
     this.svg.attr("aria-activedescendant", `item-${this.cursor.key}`);
   }
 
+  /** The first view: all of it, or the committed path with what was considered on it where all would not be seen. */
+  open(item) {
+    this.cursor = this.selected = item;
+    this.draw();
+    const rows = d3min([...this.placed.values()], place => -place.x) / -CARD.row + 1;
+    if (rows * CARD.row * this.readable() > this.svg.node().getBoundingClientRect().height) this.onlyCommitted();
+    this.select(item);
+    this.fit({ readable: true });
+  }
+
+  /** The smallest scale at which cards can be read. */
+  readable() { return this.svg.node().getBoundingClientRect().width < 600 ? 0.66 : 0.82; }
+
   select(item, { reveal = false } = {}) {
     this.cursor = this.selected = item;
     for (let above = item.parent; above; above = above.parent) this.folded.delete(above.key);
@@ -154,15 +182,15 @@ class TreeView {
     if (dx || dy) this.go(this.zoom.translateBy, dx / now.k, dy / now.k);
   }
 
-  /** The whole tree where it can still be read, else the way to the selected state. */
+  /** The whole tree; where it could not be read, its upper left part, moved to show the selected state. */
   fit({ readable = false } = {}) {
     const places = [...this.placed.values()], box = this.svg.node().getBoundingClientRect();
     const top = d3min(places, place => place.x) - CARD.height, bottom = -d3min(places, place => -place.x) + CARD.height;
     const right = -d3min(places, place => -place.y) + CARD.width + 24;
     const whole = Math.min(1, (box.width - 32) / right, (box.height - 16) / (bottom - top));
-    const scale = readable ? Math.max(whole, box.width < 600 ? 0.66 : 0.85) : whole, kept = whole === scale;
-    const y = kept ? (top + bottom) / 2 : this.placed.get(this.selected.key).x;
-    this.svg.call(this.zoom.transform, d3.zoomIdentity.translate(kept ? (box.width - right * scale) / 2 : 16, box.height / 2 - y * scale).scale(scale));
+    const scale = readable ? Math.max(whole, this.readable()) : whole, kept = whole === scale;
+    const y = Math.max(24, (kept ? box.height - (bottom - top) * scale : 0) / 2) - top * scale;
+    this.svg.call(this.zoom.transform, d3.zoomIdentity.translate(kept ? (box.width - right * scale) / 2 : 16, y).scale(scale));
     if (!kept) this.reveal(this.selected);
   }
 

@@ -131,7 +131,7 @@ async def test_goto_and_go_back_navigate(visit: Visit, httpserver) -> None:  # t
 
 
 async def test_wait_sees_a_later_change(visit: Visit) -> None:
-    async with visit("<p id=out>early<script>onclick = () => setTimeout(() => out.textContent = 'late', 300)</script>") as (env, _):
+    async with visit("<p id=out>early<script>onclick = () => setTimeout(() => out.textContent = 'late', 700)</script>") as (env, _):
         assert "early" in (await look(env, "click_at 5 5")).text
         assert "late" in (await look(env, "wait")).text
 

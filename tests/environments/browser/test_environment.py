@@ -27,17 +27,47 @@ GAME = PageSetup(
 )
 
 
-async def test_a_reset_leaves_nothing_of_before(visit: Visit, httpserver: HTTPServer, task_at: Callable[..., Task]) -> None:
+@pytest.mark.parametrize("sealed", [True, False])
+async def test_a_reset_leaves_nothing_of_before(visit: Visit, httpserver: HTTPServer, task_at: Callable[..., Task], sealed: bool) -> None:
     keep = """localStorage.k = sessionStorage.k = document.cookie = 'k=1'; window.name = 'k'; caches.open('k');
     indexedDB.open('k'); navigator.serviceWorker.register('/sw.js').catch(() => 0)"""
     left = """async () => [localStorage.length, sessionStorage.length, document.cookie, window.name, (await caches.keys()).length,
-    (await indexedDB.databases()).length, (await navigator.serviceWorker.getRegistrations()).length]"""
+    (await indexedDB.databases()).length, (await navigator.serviceWorker.getRegistrations()).length, history.length]"""
     httpserver.expect_request("/sw.js").respond_with_data("onfetch = () => 0", content_type="text/javascript")
-    async with visit(f'<button onclick="{keep}">Keep</button>') as (env, seen):
+    async with visit(f'<button onclick="{keep}">Keep</button>', sealed=sealed) as (env, seen):
+        fresh = await env.page.evaluate(left)
         await do(env, f"click [{find(seen, 'Keep').id}]")
         assert (await env.page.evaluate(left))[:4] == [1, 1, "k=1", "k"]
         assert await env.reset(task_at()) == seen
-        assert await env.page.evaluate(left) == [0, 0, "", "", 0, 0, 0]
+        assert await env.page.evaluate(left) == fresh == [0, 0, "", "", 0, 0, 0, fresh[-1]]
+
+
+async def test_a_reset_after_other_pages_leaves_nothing_either(visit: Visit, httpserver: HTTPServer, task_at: Callable[..., Task]) -> None:
+    httpserver.expect_request("/away").respond_with_data("<script>sessionStorage.k = localStorage.k = 1</script>", content_type="text/html")
+    away = f"http://127.0.0.1:{httpserver.port}"
+    config = BrowserConfig(screenshots=False, allow_origins=(away,))
+    async with visit("<p>Here", sealed=True, config=config) as (env, seen):
+        await do(env, f'goto "{away}/away"')
+        assert await env.reset(task_at()) == seen
+        await do(env, 'goto "/"')
+        await env.page.goto(f"{away}/")
+        assert await env.page.evaluate("[sessionStorage.length, localStorage.length]") == [0, 0]
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+async def test_only_a_sealed_world_is_emptied_instead_of_opened_anew(visit: Visit, task_at: Callable[..., Task], sealed: bool) -> None:
+    async with visit("<p>Here", sealed=sealed) as (env, _):
+        before = env.page
+        await env.reset(task_at())
+        assert (env.page is before) is sealed
+
+
+async def test_a_reset_takes_the_pointer_away(visit: Visit, task_at: Callable[..., Task]) -> None:
+    page = "<style>p { display: none } div:hover p { display: block }</style><div role=group aria-label=Menu>Menu<p>Secret</div>"
+    async with visit(page, sealed=True) as (env, seen):
+        assert "Secret" in (await look(env, f"hover [{find(seen, 'Menu').id}]")).text
+        assert await env.reset(task_at()) == seen
+        assert await look(env, "wait") == seen
 
 
 async def test_a_world_begins_with_the_seed_and_tells_its_goal(visit: Visit, task_at: Callable[..., Task]) -> None:

@@ -1,0 +1,75 @@
+"""Scripts that tell when a page has become quiet."""
+
+CALM = 18.0
+"""Milliseconds in which a quiet page draws a frame and changes nothing: longer than a frame, and than the tick of usual animations."""
+
+_SOON = 500
+"""Milliseconds up to which a timer is part of a reaction: menus that open with a delay, input that is looked at once it pauses."""
+
+WATCH = """
+(hidden => {
+  if (globalThis.exact) return;
+  const watch = globalThis.exact = {mutations: 0, timers: 0};
+  if (hidden) {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`:is(${hidden}), :is(${hidden}) * { visibility: hidden !important; pointer-events: none !important }`);
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  }
+  document.addEventListener('exact-timers', event => { watch.timers = event.detail; });
+  const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
+  new MutationObserver(records => {
+    if (!records.every(record => unseen(record.target))) watch.mutations++;
+  }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+  const moving = () => document.getAnimations().some(
+    each => each.playState === 'running' && Number.isFinite(each.effect?.getComputedTiming().endTime));
+  const frame = () => new Promise(next => {
+    const timer = setTimeout(() => { cancelAnimationFrame(request); next(); }, 100);
+    const request = requestAnimationFrame(() => { clearTimeout(timer); next(); });
+  });
+  // A timer of our own comes after all of the page's that were due before it, also where the machine is slow.
+  const pause = calm => new Promise(next => setTimeout(next, calm));
+  watch.quiet = async calm => {
+    const busy = () => watch.timers > 0 || document.readyState !== 'complete' || moving();
+    for (let before = -1; before !== watch.mutations || busy(); ) {
+      before = watch.mutations;
+      await Promise.all([pause(calm), frame()]);
+    }
+  };
+  watch.change = async limit => {
+    const before = watch.mutations, end = performance.now() + limit;
+    while (watch.mutations === before && performance.now() < end) await frame();
+  };
+})"""
+"""Runs first in every document, in a world of our own; called with the selectors that are hidden. Defines `exact.quiet` and
+`exact.change`."""
+
+TIMERS = (
+    """
+(soon => {
+  const pending = new Set(), later = window.setTimeout, every = window.setInterval;
+  let inside = 0;
+  const tell = () => document.dispatchEvent(new CustomEvent('exact-timers', {detail: pending.size}));
+  const done = id => { if (pending.delete(id) && !pending.size) tell(); };
+  const nested = (handler, before) => function (...given) {
+    before?.();
+    inside++;
+    try { return handler.apply(this, given); } finally { inside--; }
+  };
+  window.setTimeout = function setTimeout(handler, delay, ...given) {
+    if (typeof handler !== 'function') return later(handler, delay, ...given);
+    const id = later(nested(handler, () => done(id)), delay, ...given);
+    if (!inside && !(delay > soon) && pending.add(id).size === 1) tell();
+    return id;
+  };
+  window.setInterval = function setInterval(handler, delay, ...given) {
+    return every(typeof handler === 'function' ? nested(handler) : handler, delay, ...given);
+  };
+  for (const name of ['clearTimeout', 'clearInterval']) {
+    const clear = window[name];
+    window[name] = id => { done(id); clear(id); };
+  }
+})(%d)"""
+    % _SOON
+)
+"""Runs first in every document, among the page's own scripts: counts the timers that a reaction has set and that fire soon. Those which
+a timer sets are left out, or a page that looks at something again and again would never be quiet."""

@@ -72,6 +72,9 @@ async def _site(config: Config) -> AsyncIterator[Worlds]:
 
 
 def _report(folder: RunFolder, task: Task) -> Path:
-    from exact.report import build_report
+    """The report of a task that has just ended; the run's index with it."""
+    from exact.report import build_index, build_report
 
-    return build_report(folder, task)
+    report = build_report(folder, task)
+    build_index(folder)
+    return report

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from exact.agents.agent import model_for, roles
 from exact.config import Config
+from exact.errors import UsageError
 from exact.runs.runner import open_models
 from exact.task import Task
 
 
 def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
-    """The plan in aligned lines. Raises UsageError where the run would be refused."""
-    open_models(config)
+    """The plan in aligned lines; the last one says so where the run would be refused."""
     limits, n = config.limits, len(tasks)
     names = [task.id for task in tasks[:5]] + ([f"... and {n - 5} more"] if n > 5 else [])
     models = [f"{role}: {model_for(config, role).model} at {model_for(config, role).base_url}" for role in roles(config)]
@@ -28,6 +28,10 @@ def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
         ("world steps", _cap(limits.transitions, n)),
         ("time", _cap(limits.seconds, n, unit=" s")),
     ]
+    try:
+        open_models(config)
+    except UsageError as error:
+        rows.append(("refused", f"as things are, this run would not start: {error}"))
     return "Dry run: nothing was called or written. At worst:\n" + "\n".join(f"  {name:12} {text}" for name, text in rows)
 
 

@@ -51,11 +51,20 @@ class Ledger:
             answer = await self._model.complete(request)
         self._record(
             ev.Called(
-                key=key, role=request.role, node=request.node, attempt=request.attempt, prompt=request.prompt, model=answer.model,
-                sampling=request.sampling, request=self._blobs.put(msgspec.json.encode(content)),
-                answer=self._blobs.put(msgspec.json.encode(answer)), usage=answer.usage, reserved=worst, seconds=round(self._now() - began, 6),
+                key=key,
+                role=request.role,
+                node=request.node,
+                attempt=request.attempt,
+                prompt=request.prompt,
+                model=answer.model,
+                sampling=request.sampling,
+                request=self._blobs.put(msgspec.json.encode(content)),
+                answer=self._blobs.put(msgspec.json.encode(answer)),
+                usage=answer.usage,
+                reserved=worst,
+                seconds=round(self._now() - began, 6),
             )
-        )  # fmt: skip
+        )
         return answer
 
     async def close(self) -> None:

@@ -48,7 +48,10 @@ class Runner:
     """How often a task is gone on with in new worlds after its worlds broke."""
 
     async def run(self) -> list[Line]:
-        """Attempt every task that has no result yet, failed ones again; the results in order. Raises UsageError, JournalError, UncertainCommit."""
+        """Attempt every task that has no result yet, failed ones again; the results in order.
+
+        Raises UsageError, JournalError, UncertainCommit.
+        """
         done = {line.task: line for line in self.folder.results() if line.status != "failed"}
         with self._memory() as memory:
             async with AsyncExitStack() as stack:

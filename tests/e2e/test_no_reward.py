@@ -19,6 +19,7 @@ SETTINGS = {
     "search": {"algorithm": "mcts", "iterations": 6, "k": 4},
     "limits": {"actions": 4, "transitions": 40},
     "reflection": {"kind": "none"},
+    "browser": {"screenshots": False},  # pixels of a fading tab depend on the clock
 }
 
 

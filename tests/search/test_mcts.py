@@ -244,3 +244,14 @@ def test_a_failed_root_ends_the_search_with_the_reason() -> None:
     run = Harness(chain(2), mcts(retries=1), lambda selection, need: failed("model"))
     assert run.search() == Done("model: broke")
     assert len(run.asked) == 2
+
+
+def test_a_selection_is_in_flight_on_every_edge_above_it() -> None:
+    run = Harness(chain(4), mcts(c=0.0))
+    selection = run.select()
+    while run.tree.nodes[selection.node].depth < 2 or selection.edge is None:
+        run.meet(selection)
+        selection = run.select()
+    node = run.tree.nodes[selection.node]
+    assert [edge.in_flight for edge in node.path()] == [1, 1] == [run.tree.root.in_flight, node.in_flight]
+    assert node.edges[selection.edge].in_flight == 1

@@ -53,6 +53,10 @@ def candidates(at: Situation, actions: ActionSpace) -> tuple[Action, ...]:
 def _texts(at: Situation, item: Item) -> list[str]:
     if item.role not in FIELDS or "readonly" in item.element.states:
         return []
+    if item.role == "spinbutton":
+        numbers = [t for s in at.progress.statuses for t in s.part.targets if s.part.kind == "select" and t.lstrip("-").isdigit()]
+        if numbers:
+            return numbers
     statuses = [s for s in at.progress.statuses if s.part.kind == "fill"]
     wanted = [beside(item.label, at.page)] if statuses else []
     wanted += [s.text for s in statuses] or list(at.goal.texts[:6])

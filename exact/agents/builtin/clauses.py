@@ -33,7 +33,7 @@ VERBS: dict[str, ClauseKind] = {
 }
 """What the verbs of user interfaces ask for. Any other verb at the start of a sentence is taken as the label of something to click."""
 
-_TOKEN = re.compile(r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|([@#$.]?\w+(?:[.:/'’@-]\w+)*%?|[^\w\s])")
+_TOKEN = re.compile(r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|((?:[@#$.]|(?<![\w-])-(?=\d))?\w+(?:[.:/'’@-]\w+)*%?|[^\w\s])")
 _QUESTION = vocabulary("how what which who where when why is are does")
 _CONTEXT = vocabulary("for in on from with if after before given")
 _JOIN = frozenset({",", "and", "then", ";", "or", "&", "also", "please", ":"})
@@ -84,7 +84,7 @@ def clauses(some: list[Token]) -> list[Clause]:
         ):
             found[-1].body.pop()
             _sentence(found, token)
-        elif token.lower in VERBS and _starts(found, before, some[n + 1 : n + 2]):
+        elif token.lower in VERBS and _starts(found, token, before, some[n + 1 : n + 2]):
             if before.lower == "by" and found and found[-1].kind in ("click", "select"):
                 found.pop()
             found.append(Clause(token.lower, VERBS[token.lower], []))
@@ -115,11 +115,11 @@ def _sentence(found: list[Clause], token: Token) -> None:
         found.append(Clause("", "find", [token]))
 
 
-def _starts(found: list[Clause], before: Token, after: list[Token]) -> bool:
+def _starts(found: list[Clause], token: Token, before: Token, after: list[Token]) -> bool:
     if after and after[0].lower == "submit":
         return True
     if before.lower == "to":
-        return bool(found) and found[-1].kind == "find"
+        return bool(found) and (found[-1].kind == "find" or token.lower == "find")
     return before.lower in _JOIN or before.lower == "by"
 
 

@@ -22,7 +22,8 @@ _OPERATORS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": oper
 
 def derived(part: Part, goal: Goal, page: Page) -> str:
     """The text that a field should get though no text was given; empty when nothing suggests one."""
-    return _copied(goal, page) or _counted(goal, page) or _reckoned(goal, page)
+    told = next(filter(None, (beside(target, page) for target in part.targets)), "")
+    return told or _copied(goal, page) or _shown(part, page) or _counted(goal, page) or _reckoned(goal, page)
 
 
 def beside(label: str, page: Page) -> str:
@@ -30,6 +31,14 @@ def beside(label: str, page: Page) -> str:
     cells = [item for item in page.items if item.role in ("cell", "gridcell", "definition", "term", "rowheader")]
     wanted = normal(label)
     return next((cells[n + 1].label for n, cell in enumerate(cells[:-1]) if wanted and normal(cell.label) == wanted), "")
+
+
+def _shown(part: Part, page: Page) -> str:
+    """The text on the page that the part points to (`the text below`)."""
+    if not re.search(r"\btext\b.*\b(below|above|shown|displayed)\b", part.clause):
+        return ""
+    texts = [item.label for item in page.items if item.role in TEXTS | {"graphics-symbol", "generic"} and not item.echo and item.label]
+    return max(texts, key=len, default="")
 
 
 def _copied(goal: Goal, page: Page) -> str:

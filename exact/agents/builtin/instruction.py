@@ -39,6 +39,7 @@ ROLES: dict[str, frozenset[str]] = {
     "heading": frozenset({"heading"}),
     "paragraph": frozenset({"paragraph", "statictext"}),
     "section": frozenset({"tab", "button", "heading", "summary"}),
+    "result": frozenset({"link", "heading", "listitem"}),
     "folder": frozenset({"treeitem", "listitem"}),
     "box": frozenset(),
     "area": frozenset(),
@@ -153,7 +154,9 @@ def _parts(clause: Clause) -> list[Part]:
 def _part(clause: Clause, targets: list[str], around: str, *, quotes: list[str] | None = None) -> Part:
     written = " ".join(f'"{t.text}"' if t.quoted else t.text for t in clause.body)
     words = [t.lower for t in clause.body if not t.quoted and not _shouted(t)]
-    named = [t for t in targets if t]
+    named = [t for t in targets if t and t.casefold() not in ("nothing", "none")]
+    if quotes and (role := _role(quotes[0].casefold())):
+        return Part(kind=clause.kind, roles=role, clause=f"{clause.verb} {written}")
     return Part(
         kind=clause.kind,
         targets=tuple(dict.fromkeys(named)) if clause.kind != "scroll" else (),
@@ -241,13 +244,23 @@ def _fills(clause: Clause) -> list[Part]:
 
 
 def _unquoted_fill(clause: Clause) -> Part:
+    if clause.verb in ("set", "change") and (to := next((n for n, t in enumerate(clause.body) if t.lower == "to"), 0)):
+        return _fill(clause, _words_of(clause.body[to + 1 :]), _words_of([t for t in clause.body[:to] if t.lower not in STOP]), [])
     cut = next((n for n, t in enumerate(clause.body) if n and t.lower in {"into", "in", "as", "for", "to"}), len(clause.body))
     body = clause.body[:cut]
     colon = next((n for n, t in enumerate(body) if t.text == ":"), None)
     before = body[:colon] if colon is not None else []
     value = [t for t in body[(colon + 1 if colon is not None else 0) :] if t.lower not in ("the", "a", "an", ",")]
+    if (label := _looked_up(value)) is not None:
+        return _fill(clause, "", label, clause.body[cut + 1 :])
     literal = colon is not None or any(c.isdigit() or c.isupper() for t in value for c in t.text)
     return _fill(clause, _words_of(value) if literal else "", _words_of(before), clause.body[cut + 1 :] if cut < len(clause.body) else [])
+
+
+def _looked_up(value: list[Token]) -> str | None:
+    """The label in `the value of LABEL`; None where the words are something else."""
+    words = [t.lower for t in value[:2]]
+    return _words_of(value[2:]) if len(value) > 2 and words[0] in ("value", "content", "number") and words[1] == "of" else None
 
 
 def _fill(clause: Clause, text: str, before: str, after: list[Token]) -> Part:

@@ -167,6 +167,8 @@ def _for_part(at: Situation, status: Status, item: Item) -> float:
         return 0.05 if "focused" in item.element.states else 0.7
     if part.submits:
         return 0.1 * affinity(part, item, at.page)
+    if not part.targets and not part.many and any(item.element.id in s.used for s in at.progress.statuses):
+        return 0.1
     if part.leads and item.role == "menuitem":
         return 0.5 * affinity(part, item, at.page)
     score = affinity(part, item, at.page) * (0.75 if part.conditional else 1.0)
@@ -247,7 +249,9 @@ def _fill(at: Situation, item: Item, text: str) -> Verdict:
             score = 0.75 if _in_order(at, fills.index(status), item) else 0.3
         if score > best:
             best, why = score, f"fits {status.part}"
-    if not fills and text in at.goal.texts:
+    if item.role == "spinbutton" and any(text in s.part.targets for s in at.progress.open if s.part.kind == "select"):
+        best, why = 0.85, "sets the number"
+    if not fills and best < 0.3 and text in at.goal.texts:
         best, why = 0.3 + 0.1 * mentioned(item.label, at.goal), "the instruction holds this text"
     if value and best < 0.9:
         best *= 0.7

@@ -28,6 +28,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     done: bool
     best: float
     """Affinity of the element that fits best, in [0, 1]; 0 when none is there."""
+    used: tuple[str, ...] = ()
+    """Ids of the elements clicked for it."""
     sure: float = 1.0
     """How sure it is that the part is done, where `done`; in [0, 1]."""
 
@@ -98,7 +100,7 @@ def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[
         case kind:
             done = any(_gesture(step) == kind for step in history if not step.error)
             sure = {"scroll": 0.7, "hover": 0.8}.get(kind, 0.35)
-    return Status(part=part, text=text, done=done, best=best, sure=sure)
+    return Status(part=part, text=text, done=done, best=best, sure=sure, used=tuple(clicked.get(n, ())))
 
 
 def _clicked(goal: Goal, history: Sequence[Taken]) -> dict[int, list[str]]:
@@ -113,6 +115,8 @@ def _clicked(goal: Goal, history: Sequence[Taken]) -> dict[int, list[str]]:
             continue
         for n, part in enumerate(goal.parts):
             if part.kind not in ("click", "select") or (n in found and not part.many):
+                continue
+            if not part.targets and any(item.element.id in ids for ids in found.values()):
                 continue
             if affinity(part, item, page) >= (SURE if part.targets else 0.4):
                 found.setdefault(n, []).append(item.element.id)
@@ -152,7 +156,9 @@ def _filled(part: Part, text: str, page: Page, history: Sequence[Taken]) -> bool
         return any(given for _, given in told) and all(normal(item.element.value or "") == normal(given) for item, given in told if given)
     written = {step.action.elements[0]: str(step.action.args[1]) for step in history if step.action.name == "fill" and not step.error}
     holding = [
-        item for item in fields if holds(_value(item, written), text, part.ending) or _value(item, written) == field_text(item, text)
+        item
+        for item in fields
+        if holds(_value(item, written), text, part.ending) or (not part.ending and _value(item, written) == field_text(item, text))
     ]
     if part.many:
         return bool(fields) and len(holding) == len(fields)

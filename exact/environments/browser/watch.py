@@ -3,9 +3,6 @@
 CALM = 18.0
 """Milliseconds in which a quiet page draws a frame and changes nothing: longer than a frame, and than the tick of usual animations."""
 
-_SOON = 500
-"""Milliseconds up to which a timer is part of a reaction: menus that open with a delay, input that is looked at once it pauses."""
-
 WATCH = """
 (hidden => {
   if (globalThis.exact) return;
@@ -43,8 +40,7 @@ WATCH = """
 """Runs first in every document, in a world of our own; called with the selectors that are hidden. Defines `exact.quiet` and
 `exact.change`."""
 
-TIMERS = (
-    """
+TIMERS = """
 (soon => {
   const pending = new Set(), later = window.setTimeout, every = window.setInterval;
   let inside = 0;
@@ -68,8 +64,7 @@ TIMERS = (
     const clear = window[name];
     window[name] = id => { done(id); clear(id); };
   }
-})(%d)"""
-    % _SOON
-)
-"""Runs first in every document, among the page's own scripts: counts the timers that a reaction has set and that fire soon. Those which
-a timer sets are left out, or a page that looks at something again and again would never be quiet."""
+})(500)"""
+"""Runs first in every document, among the page's own scripts: counts the timers that a reaction has set and that fire within 500 ms, as
+for menus that open with a delay and input that is looked at once it pauses. Those which a timer sets are left out, or a page that looks at
+something again and again would never be quiet."""

@@ -87,8 +87,8 @@ async def test_what_was_in_flight_before_the_step_is_not_waited_for(visit: Visit
 
 
 async def test_a_reaction_that_comes_with_a_delay_is_waited_for(visit: Visit) -> None:
-    page = """<input aria-label=Search oninput="clearTimeout(timer); timer = setTimeout(() => list.innerHTML = '<li>' + this.value, 300)">
-    <ul id=list></ul><script>let timer</script>"""
+    page = """<input aria-label=Search oninput="clearTimeout(timer); timer = setTimeout(() => menu.innerHTML = '<li>' + this.value, 300)">
+    <ul id=menu></ul><script>let timer</script>"""
     async with visit(page) as (env, seen):
         assert find(await look(env, f'fill [{find(seen, "Search").id}] "Ann"'), "Ann", "listitem")
 
@@ -102,6 +102,7 @@ async def test_a_page_that_only_looks_again_and_again_is_quiet(visit: Visit, aga
 async def test_timers_of_a_page_work_as_they_should(visit: Visit) -> None:
     page = """<p id=out></p><script>const say = (...words) => out.textContent += words.join('') + ' ';
     setTimeout(say, 0, 'a', 'b'); setTimeout("say('text')", 5); clearTimeout(setTimeout(say, 5, 'never')); clearTimeout(undefined);
-    const each = setInterval(() => { say('tick'); clearInterval(each) }, 10); setTimeout(function () { say(this === window) }, 30)</script>"""
+    setTimeout(function () { say(this === window) }, 30);
+    const each = setInterval(() => { say('tick'); clearInterval(each) }, 10)</script>"""
     async with visit(page) as (env, _):
         assert find(await look(env, "wait"), "ab").name == "ab text tick true"

@@ -28,6 +28,7 @@ from exact.runs.store import Blobs
 from exact.runs.story import context, surprises, waypoints
 from exact.search.base import Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued
 from exact.search.tree import Node, SearchError
+from exact.search.work import validate
 from exact.task import Outcome, Task
 
 
@@ -105,7 +106,9 @@ class Attempt:
         stepped = selection.edge is not None and node.edges[selection.edge].child is not None
         for need in selection.needs[1:] if stepped else selection.needs:
             self._check_time()
-            self.record(ev.Told(selection=selection.id, result=await self._result(need, node, selection)))
+            result = await self._result(need, node, selection)
+            validate(node.id, result)
+            self.record(ev.Told(selection=selection.id, result=result))
             if selection.id not in self.state.selections:
                 return
 
@@ -165,8 +168,9 @@ class Attempt:
             seen = {"refused": str(error)}
         self.record(ev.Acted(node=node.id, edge=edge, action=action.key, seconds=round(self.journal.now - began, 6), **seen))
 
-    async def _propose(self, node: Node, k: int) -> Proposed:
-        return Proposed(proposals=await self.agent.policy.propose(await self._context(node, "policy"), await self._live.actions(), k))
+    async def _propose(self, node: Node, k: int) -> Proposed | Failure:
+        proposals = await self.agent.policy.propose(await self._context(node, "policy"), await self._live.actions(), k)
+        return Proposed(proposals=proposals) if proposals else Failure(kind="action", reason="the policy proposes nothing here")
 
     async def _value(self, node: Node) -> Valued:
         self.state.budget.check("evaluations")

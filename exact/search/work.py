@@ -48,7 +48,7 @@ class Work:
             case Stepped() if edge is not None and state is None:
                 if self._stepped(tree, node, edge, selection, result):
                     return  # its value is still to come
-            case Valued() if state is not None and state.evaluation is None and "value" in selection.needs:
+            case Valued() if state is not None and "value" in selection.needs:
                 self._valued(tree, state, result)
             case Proposed() if "proposals" in selection.needs:
                 self._proposed(node, result)
@@ -87,16 +87,13 @@ class Work:
         return False
 
     def _valued(self, tree: Tree, node: Node, result: Valued) -> None:
+        validate(node.id, result)
         value = result.evaluation.value
-        if not 0.0 <= value <= 1.0:  # NaN fails too
-            raise SearchError(f"node {node.id}: value {value} is outside [0, 1]: mend the value function")
         node.evaluation = result.evaluation
         back_up(tree, node, value)
 
     def _proposed(self, node: Node, result: Proposed) -> None:
-        priors = [proposal.prior for proposal in result.proposals]
-        if not priors or not math.isclose(math.fsum(priors), 1.0, abs_tol=1e-6) or min(priors) < 0:
-            raise SearchError(f"node {node.id}: priors {priors} are not a distribution: mend the policy")
+        validate(node.id, result)
         node.expansions += 1
         known = {edge.action.key for edge in node.edges}
         for proposal in result.proposals:
@@ -189,3 +186,13 @@ def _above(node: Node) -> Iterator[Node]:
     while node.parent is not None:
         node = node.parent
         yield node
+
+
+def validate(node: int, result: Result) -> None:
+    """Raise SearchError for a value outside [0, 1] or priors that are no distribution: before it gets into a journal or a tree."""
+    if isinstance(result, Valued) and not 0.0 <= result.evaluation.value <= 1.0:  # NaN fails too
+        raise SearchError(f"node {node}: value {result.evaluation.value} is outside [0, 1]: mend the value function")
+    if isinstance(result, Proposed):
+        priors = [proposal.prior for proposal in result.proposals]
+        if not priors or not math.isclose(math.fsum(priors), 1.0, abs_tol=1e-6) or min(priors) < 0:
+            raise SearchError(f"node {node}: priors {priors} are not a distribution: mend the policy")

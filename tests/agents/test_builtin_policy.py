@@ -1,6 +1,8 @@
+from pathlib import Path
+
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact.action import ActionSpace, Parameter, Verb
@@ -98,6 +100,7 @@ async def test_a_reflection_moves_the_prior_of_the_action_it_speaks_of(surprise,
     assert await best(context("Click save", twins, reflections=(lesson,))) == [first]
 
 
+@settings(deadline=None)
 @given(st.permutations(range(1, 8)))
 async def test_renamed_ids_urls_and_titles_rank_the_same(order):
     renamed = tuple(msgspec.structs.replace(e, id=str(order[n])) for n, e in enumerate(MIXED.elements))
@@ -117,3 +120,13 @@ async def test_random_draws_are_keyed_by_seed_and_node():
     ]
     assert draws[0] == draws[1]
     assert len({tuple(draw) for draw in draws}) == 3
+
+
+def test_the_agent_holds_no_name_of_a_benchmark_task():
+    import exact.agents.builtin as package
+    from exact.benchmarks.miniwob.names import TASKS
+
+    (folder,) = package.__path__
+    source = "".join(path.read_text() for path in Path(folder).glob("*.py"))
+    assert len(source) > 50_000
+    assert not [name for name in TASKS if "-" in name and name in source]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from exact.action import ActionSpace
+from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy import Faults, ToyWorlds
 from exact.environments.toy_worlds import chain, deceptive_chain, form, maze
 from exact.errors import UncertainCommit
 from exact.runs import events as ev
 from exact.runs.journal import Journal
+from exact.search.tree import SearchError
 from tests.runs.test_resume import Killed, journal, kill_at
 from tests.runs.toys import config, toy_runner
 
@@ -122,3 +126,38 @@ async def test_equal_runs_write_equal_journals(tmp_path: Path, monkeypatch: pyte
         await toy_runner(tmp_path / name, ToyWorlds(maze())).run()
     one, two = (next((tmp_path / name).glob("tasks/*/journal.jsonl")).read_bytes() for name in ("one", "two"))
     assert one == two
+
+
+class Broken:
+    """A value function that cannot count."""
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        return Evaluation(value=float("nan"))
+
+
+async def test_a_value_that_is_none_ends_the_run_and_leaves_the_journal_good_for_a_mended_one(tmp_path: Path) -> None:
+    runner = toy_runner(tmp_path, ToyWorlds(chain(3)))
+    good = runner.build_agent
+    assert good is not None
+    runner.build_agent = lambda config, models: replace(good(config, models), value=Broken())
+    with pytest.raises(SearchError, match="node 0: value nan"):
+        await runner.run()
+    (line,) = await toy_runner(tmp_path, ToyWorlds(chain(3))).run()
+    assert line.score == 1.0
+
+
+class Speechless:
+    """A policy without ideas."""
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        return ()
+
+
+async def test_a_policy_without_proposals_ends_the_attempt_not_the_run(tmp_path: Path) -> None:
+    runner = toy_runner(tmp_path, ToyWorlds(chain(3)))
+    good = runner.build_agent
+    assert good is not None
+    runner.build_agent = lambda config, models: replace(good(config, models), policy=Speechless())
+    (line,) = await runner.run()
+    assert line.status == "scored" and line.score == 0.0
+    assert "proposes nothing" in line.reason

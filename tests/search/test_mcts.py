@@ -168,12 +168,22 @@ def test_selections_are_numbered_from_zero_without_a_gap() -> None:
 
 def test_iterations_that_a_step_leaves_over_serve_the_next() -> None:
     run = Harness(form(2), mcts(iterations=10))
-    run.search()
+    while run.tree.iterations < 4:
+        run.meet(run.select())
     run.commit()
-    assert (run.tree.iterations, run.tree.allowed) == (10, 20)
-    run.tree.allowed += 5
+    assert (run.tree.iterations, run.tree.allowed) == (4, 20)
     run.search()
-    assert run.tree.iterations == 25
+    assert run.tree.iterations == 20
+
+
+def test_a_root_whose_explored_actions_are_all_closed_is_not_expanded_again() -> None:
+    run = Harness(two_arms(), mcts(iterations=20))
+    run.search()
+    for index in (0, 1):
+        run.algorithm.refuse(run.tree, index, "gone")
+    run.tree.allowed += 5
+    assert run.search() == Done("every action was tried")
+    assert run.tree.root.expansions == 1
 
 
 def test_no_more_is_asked_for_than_the_iterations_allow_however_many_ask_at_once() -> None:
@@ -209,6 +219,10 @@ def test_a_released_selection_is_asked_for_again_from_where_it_was() -> None:
     check_idle(run.tree)
     value = run.select()
     assert (value.node, value.edge, value.needs) == (1, None, ("value",))
+    with pytest.raises(SearchError, match="not open"):
+        run.tell(step, valued(0.5))
+    run.meet(value)
+    check_idle(run.tree)
 
 
 def test_a_held_state_is_judged_and_not_searched_below() -> None:

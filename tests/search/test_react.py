@@ -8,7 +8,7 @@ from exact.environments.toy_worlds import ToyEdge, ToyState, chain
 from exact.search.base import Done, Wait
 from exact.search.react import React
 from exact.search.tree import SearchError
-from tests.search.harness import Harness, failed, proposed, world
+from tests.search.harness import Harness, failed, proposed, valued, world
 
 WORLD = world(
     {
@@ -30,6 +30,8 @@ def test_it_is_done_as_soon_as_something_is_proposed() -> None:
     run = Harness(WORLD, React())
     proposals = run.select()
     assert run.ask() == Wait()
+    with pytest.raises(SearchError, match="does not fit"):
+        run.tell(proposals, valued(0.5))
     run.meet(proposals)
     assert run.ask() == Done("proposed")
 

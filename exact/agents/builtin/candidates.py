@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from exact.action import Action, ActionSpace
 from exact.agents.builtin.derive import beside, field_text
-from exact.agents.builtin.judge import Situation
 from exact.agents.builtin.matching import is_submit
 from exact.agents.builtin.page import FIELDS, Item
 from exact.agents.builtin.progress import misplaced
+from exact.agents.builtin.situation import Situation
 from exact.errors import ActionError
 
 LIMIT = 200

@@ -8,9 +8,9 @@ from __future__ import annotations
 import functools
 import re
 
-from exact.agents.builtin.instruction import Part
 from exact.agents.builtin.lexical import vocabulary, words
 from exact.agents.builtin.page import FIELDS, Item, Page
+from exact.agents.builtin.parts import Part
 
 _MOST = vocabulary("greatest largest biggest highest most maximum longest latest oldest")
 _LEAST = vocabulary("smallest lowest least minimum shortest cheapest earliest fewest youngest")

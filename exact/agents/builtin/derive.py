@@ -9,9 +9,9 @@ import operator
 import re
 from collections.abc import Callable
 
-from exact.agents.builtin.instruction import Goal, Part
 from exact.agents.builtin.lexical import normal, words
 from exact.agents.builtin.page import FIELDS, TEXTS, Item, Page
+from exact.agents.builtin.parts import Goal, Part
 
 _SUM = re.compile(r"(-?\d+)\s*([+\-−x×*/÷])\s*(-?\d+)\s*=")
 _REST = re.compile(r"[a-z]\s*([+\-−])\s*(\d+)\s*=\s*(-?\d+)|(\d+)\s*([+\-−])\s*[a-z]\s*=\s*(-?\d+)")

@@ -8,9 +8,9 @@ from __future__ import annotations
 import functools
 
 from exact.agents.builtin.compare import extreme
-from exact.agents.builtin.instruction import SUBMIT, Goal, Part
 from exact.agents.builtin.lexical import STOP, normal, similarity, stem, words
 from exact.agents.builtin.page import CHOICES, FIELDS, Item, Page
+from exact.agents.builtin.parts import SUBMIT, Goal, Part
 
 SURE = 0.75
 """From this affinity on an element is taken to be the one that is meant."""

@@ -12,10 +12,10 @@ import msgspec
 
 from exact.agents.builtin import page as pages
 from exact.agents.builtin.derive import beside, derived, field_text
-from exact.agents.builtin.instruction import Goal, Part
 from exact.agents.builtin.lexical import normal, similarity
 from exact.agents.builtin.matching import SURE, affinity, mentioned
 from exact.agents.builtin.page import CHOICES, FIELDS, Item, Page
+from exact.agents.builtin.parts import Goal, Part
 from exact.context import Taken
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from exact.agents.builtin import page as pages
-from exact.agents.builtin.judge import Situation, judge, situation
+from exact.agents.builtin.judge import judge
 from exact.agents.builtin.progress import Status
-from exact.agents.builtin.recall import adjustment, label_of
+from exact.agents.builtin.recall import adjustment
+from exact.agents.builtin.situation import Situation, situation
 from exact.context import Context, Evaluation
+from exact.reflection.lesson import action_label
 
 
 class BuiltinValue:
@@ -23,7 +24,7 @@ class BuiltinValue:
         value, why = self._ended(context, at) if ended else self._going(context, at)
         if context.history:
             last = context.history[-1]
-            label = label_of(last.action, pages.read(last.observation, context.instruction))
+            label = action_label(last.action, last.observation)
             change, lesson = adjustment(context.reflections, "value", context.instruction, label)
             value, why = value + change, why + (f"; {lesson}" if lesson else "")
         value = min(max(value, 0.01), 0.98)

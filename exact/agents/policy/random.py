@@ -6,7 +6,7 @@ import random
 
 from exact.action import ActionSpace
 from exact.agents.builtin.candidates import candidates
-from exact.agents.builtin.judge import situation
+from exact.agents.builtin.situation import situation
 from exact.context import Context, Proposal
 
 

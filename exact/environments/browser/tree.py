@@ -161,7 +161,8 @@ class _Tree:
         reacts = node.clickable or (node.styles.get("cursor") == "pointer" and above != "pointer") or "tabindex" in node.attributes
         drawn = node.name in _SHAPES and _in_svg(node, document)
         if drawn:
-            plain = few and node.name not in ("path", "g", "text")
+            coloured = colour_word(node.styles.get("fill", "")) not in ("", "black", "white", "grey")
+            plain = few and (coloured if node.name == "text" else node.name not in ("path", "g"))
             return "graphics-symbol" if (node.clickable or plain) and not inside_control else ""
         return "generic" if reacts and not inside_control and node.name != "svg" else ""
 

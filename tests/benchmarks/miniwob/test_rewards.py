@@ -96,3 +96,13 @@ async def test_nothing_listens_after_the_worlds_have_ended(monkeypatch: pytest.M
     host, _, port = addresses[0].partition(":")
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(host, int(port))
+
+
+async def test_after_the_end_the_page_shows_no_reward_and_begins_nothing_new(world: Environment, suite: MiniWob) -> None:
+    start = await world.reset(suite.task("miniwob/click-test"))
+    button = next(e for e in start.elements if e.role == "button")
+    assert (await world.step(world.actions.parse(f"click [{button.id}]"))).terminated
+    page = world.page  # type: ignore[attr-defined]
+    await page.evaluate("core.startEpisode(); core.cover_div.click(); core.startEpisodeReal()")
+    assert await page.evaluate("[core.cover_div.style.display, document.getElementById('reward-last').textContent]") == ["none", "-"]
+    assert (await world.evaluate(Outcome(actions=()))).success

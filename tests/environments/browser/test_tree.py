@@ -36,6 +36,8 @@ async def test_what_a_button_says_is_not_said_twice(visit: Visit) -> None:
         ("<div onclick='0' style='width:9px;height:9px;background:red'></div>", 'generic "red"'),
         ("<svg><circle r=9 cx=20 cy=20 fill=blue onclick='0'/></svg>", 'graphics-symbol "blue circle"'),
         ("<svg><polygon points='0,0 9,0 9,9' fill='#f00'/></svg>", 'graphics-symbol "red triangle"'),
+        ("<svg><text y=20 fill='#00f'>7</text></svg>", 'graphics-symbol "blue text 7"'),
+        ("<svg><text y=20>7</text></svg>", 'StaticText "7"'),
         ("<div contenteditable>Note</div>", 'textbox value="Note"'),
     ],
 )

@@ -1,0 +1,62 @@
+"""How sensible it is to write a text into a field, or to select an option.
+
+Part of the embedded agent, which is not a language model.
+"""
+
+from __future__ import annotations
+
+from exact.agents.builtin.derive import beside, field_text
+from exact.agents.builtin.lexical import normal, similarity
+from exact.agents.builtin.matching import affinity, mentioned
+from exact.agents.builtin.page import FIELDS, Item
+from exact.agents.builtin.progress import holds, misplaced
+from exact.agents.builtin.situation import Situation, Verdict
+
+
+def judge_fill(at: Situation, item: Item, text: str) -> Verdict:
+    """How sensible it is to write the text into the field; an empty text clears it."""
+    value = item.element.value or ""
+    if not text:
+        return Verdict(0.7 if misplaced(item, at.goal, at.page) else 0.0, "holds what belongs elsewhere")
+    if holds(value, text):
+        return Verdict(0.01, "holds the text already")
+    best, why = 0.03, "no part asks for this text here"
+    fills = [s for s in at.progress.statuses if s.part.kind == "fill"]
+    for status in fills:
+        score = affinity(status.part, item, at.page) * 0.95 ** fills.index(status)
+        wanted = beside(item.label, at.page) or status.text
+        if not wanted or field_text(item, wanted) != text:
+            continue
+        if status.done and not status.part.many:
+            score *= 0.1
+        if affinity(status.part, item, at.page) == 0.5:
+            score = 0.75 if _in_order(at, fills.index(status), item) else 0.3
+        if score > best:
+            best, why = score, f"fits {status.part}"
+    if item.role == "spinbutton" and any(text in s.part.targets for s in at.progress.open if s.part.kind == "select"):
+        best, why = 0.85, "sets the number"
+    if not fills and best < 0.3 and text in at.goal.texts:
+        best, why = 0.3 + 0.1 * mentioned(item.label, at.goal), "the instruction holds this text"
+    if value and best < 0.9:
+        best *= 0.7
+    return Verdict(best, why)
+
+
+def _in_order(at: Situation, n: int, item: Item) -> bool:
+    fields = [other for other in at.page.actable if other.role in FIELDS]
+    return item in fields and fields.index(item) == n
+
+
+def judge_select(at: Situation, item: Item, option: str) -> Verdict:
+    """How sensible it is to select the option."""
+    if normal(item.element.value or "") == normal(option):
+        return Verdict(0.01, "is selected already")
+    best, why = 0.04, "no part asks for this option"
+    for status in at.progress.statuses:
+        if status.done or status.part.kind not in ("select", "fill", "click"):
+            continue
+        phrases = (status.text,) if status.part.kind == "fill" else status.part.targets
+        score = max((similarity(phrase, option) for phrase in phrases), default=0.0)
+        if score > best:
+            best, why = score, f"fits {status.part}"
+    return Verdict(max(best, 0.5 * mentioned(option, at.goal)), why)

@@ -33,7 +33,7 @@ def answers(question: Question, sample: int) -> str:
         return "It is clear from the page.\nVerdict: B"
     wanted = re.search(r"[Cc]lick button (\w+)", text)
     assert wanted, text
-    buttons = dict((name, id) for id, name in re.findall(r'\[(\d+)\] button "(\w+)"', text))
+    buttons = {name: id for id, name in re.findall(r'\[(\d+)\] button "(\w+)"', text)}
     other = next(id for name, id in buttons.items() if name != wanted[1])
     return f"The goal names it.\nAction: click [{buttons[wanted[1]] if sample else other}]"
 

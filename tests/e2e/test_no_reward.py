@@ -23,8 +23,8 @@ SETTINGS = {
 }
 
 
-async def journals(folder: Path, suite: MiniWob) -> tuple[list[bytes], list[float | None]]:
-    """Journals up to the verdict, and the verdicts."""
+async def scores(folder: Path, suite: MiniWob) -> list[float | None]:
+    """Run the tasks into a folder; the verdicts."""
     config = parse(SETTINGS)
 
     def open_worlds(task: Task) -> AbstractAsyncContextManager[Worlds]:
@@ -32,14 +32,19 @@ async def journals(folder: Path, suite: MiniWob) -> tuple[list[bytes], list[floa
 
     run = create(folder, tuple(suite.task(f"miniwob/{task}") for task in TASKS), config)
     lines = await Runner(folder=run, config=config, open_worlds=open_worlds).run()
-    texts = [path.read_bytes().partition(b'{"event":"scored"')[0] for path in sorted(folder.glob("tasks/*/journal.jsonl"))]
-    return texts, [line.score for line in lines]
+    return [line.score for line in lines]
+
+
+def journals(folder: Path) -> list[bytes]:
+    """Journals up to the verdict."""
+    return [path.read_bytes().partition(b'{"event":"scored"')[0] for path in sorted(folder.glob("tasks/*/journal.jsonl"))]
 
 
 async def test_flipped_rewards_change_no_byte_before_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Journal.__init__, "__kwdefaults__", {"clock": lambda: 0.0})
-    plain, scores = await journals(tmp_path / "plain", MiniWob())
-    flipped, opposite = await journals(tmp_path / "flipped", MiniWob(rewrite=flip_rewards))
+    won = await scores(tmp_path / "plain", MiniWob())
+    lost = await scores(tmp_path / "flipped", MiniWob(rewrite=flip_rewards))
+    plain, flipped = journals(tmp_path / "plain"), journals(tmp_path / "flipped")
     assert plain == flipped
     assert len(plain) == len(TASKS) and all(b'"committed"' in text for text in plain)
-    assert all(one != other for one, other in zip(scores, opposite, strict=True)), "the pages did score differently"
+    assert all(one != other for one, other in zip(won, lost, strict=True)), "the pages did score differently"

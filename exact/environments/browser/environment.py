@@ -18,7 +18,7 @@ from exact.environments.browser.guard import Ward
 from exact.environments.browser.launch import Browser
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.tab import Tab
-from exact.environments.browser.tree import Ids, build
+from exact.environments.browser.tree import Ids, build, whole
 from exact.environments.browser.watch import TIMERS
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Box, Observation
@@ -290,7 +290,7 @@ class BrowserEnvironment:
             text=describe.text(elements),
             fingerprint=describe.fingerprint(url, elements, tabs),
             url=url,
-            title=documents[0].title,
+            title=whole(documents[0].title),
             instruction=self._instruction,
             elements=elements,
             tabs=tabs,

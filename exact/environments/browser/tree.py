@@ -217,8 +217,8 @@ def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Elemen
     return Element(
         id=id,
         role=draft.role,
-        name=draft.name,
-        value=draft.value,
+        name=whole(draft.name),
+        value=None if draft.value is None else whole(draft.value),
         states=draft.states,
         visible=visible,
         box=draft.node.box,
@@ -280,6 +280,11 @@ def _in_svg(node: Node, document: Document) -> bool:
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
+
+
+def whole(text: str) -> str:
+    """The text with each half of a surrogate pair replaced: scripts may make such strings, files and models cannot hold them."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def keyboard_target(element: Element) -> bool:

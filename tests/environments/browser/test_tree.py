@@ -1,5 +1,6 @@
 """What is observed of a page."""
 
+import msgspec
 import pytest
 
 from exact.environments.browser import PageSetup
@@ -134,3 +135,10 @@ async def test_what_is_hidden_may_change_without_a_trace(visit: Visit) -> None:
         step = await do(env, 'press "a"')
         assert step.info == {}
         assert step.observation is not None and step.observation.fingerprint == seen.fingerprint
+
+
+async def test_half_a_surrogate_pair_in_a_page_can_be_written_down(visit: Visit) -> None:
+    page = "<button></button><input><script>document.querySelector('button').textContent = 'a\\ud83d'; document.title = '\\udc00'</script>"
+    async with visit(page) as (_, seen):
+        assert "a\ufffd" in seen.text
+        msgspec.json.encode(seen)

@@ -198,7 +198,7 @@ async def measure(python: Path, *, rounds: int, steps: int) -> tuple[dict[str, d
                 ends = {}
                 for name, contender in field_.items():
                     noise.probe()
-                    seconds, ends[name] = await contender.steps(clicks if number >= 0 else clicks[:count])
+                    seconds, ends[name] = await contender.steps(clicks if number >= 0 else clicks[:2])
                     if number >= 0:
                         times[name][page].rounds.append(seconds)
                 if len({tuple(end) for end in ends.values()}) != 1:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
@@ -16,7 +18,7 @@ from exact.errors import ActionError
 _TYPED = 64
 """Characters up to which text is typed key by key; longer text is put in at once."""
 _MOMENT = 1000
-"""Milliseconds that `wait` waits at most."""
+"""Milliseconds that `wait`, or a click for what hovering shows, waits at most."""
 _GONE = (
     "No node",
     "Could not find node",
@@ -52,14 +54,30 @@ async def _click(body: Body, action: Action) -> None:
     if "option" in target:
         await _ask(body, action.elements[0], place, scripts.SELECT, None)
     else:
-        await body.tab.page.mouse.click(target["x"], target["y"])
+        await _click_on(body, target["x"], target["y"])
 
 
 async def _click_at(body: Body, action: Action) -> None:
     x, y = (float(value) for value in action.args)
     if x >= body.width or y >= body.height:
         raise ActionError(f"point {x:g}, {y:g} is outside the viewport of {body.width} by {body.height}")
-    await body.tab.page.mouse.click(x, y)
+    await _click_on(body, x, y)
+
+
+async def _click_on(body: Body, x: float, y: float) -> None:
+    await _point(body, x, y)
+    await body.tab.page.mouse.down()
+    await body.tab.page.mouse.up()
+
+
+async def _point(body: Body, x: float, y: float) -> None:
+    """Move the pointer and let what that shows arrive: a picture that is still on its way has no size to be hit."""
+    await body.tab.page.mouse.move(x, y)
+    await body.tab.evaluate(f"void document.elementFromPoint({x}, {y})?.getBoundingClientRect()")
+    if not body.tab.traffic.is_idle:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MOMENT / 1000):
+                await body.tab.traffic.idle()
 
 
 async def _hover(body: Body, action: Action) -> None:
@@ -79,7 +97,7 @@ async def _drag(body: Body, action: Action) -> None:
     if not (0 <= end["x"] < body.width and 0 <= end["y"] < body.height):
         raise ActionError(f"[{one}] and [{other}] are not in view together")
     mouse = body.tab.page.mouse
-    await mouse.move(start["x"], start["y"])
+    await _point(body, start["x"], start["y"])
     await mouse.down()
     await mouse.move(end["x"], end["y"], steps=6)
     await mouse.move(end["x"], end["y"])

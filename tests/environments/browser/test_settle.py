@@ -106,3 +106,15 @@ async def test_timers_of_a_page_work_as_they_should(visit: Visit) -> None:
     const each = setInterval(() => { say('tick'); clearInterval(each) }, 10)</script>"""
     async with visit(page) as (env, _):
         assert find(await look(env, "wait"), "ab").name == "ab text tick true"
+
+
+async def test_a_click_hits_what_shows_only_when_hovering_has_loaded_its_picture(visit: Visit, httpserver: HTTPServer) -> None:
+    svg = "<svg xmlns='http://www.w3.org/2000/svg' width='20' height='20'><rect width='20' height='20'/></svg>"
+    gate = gated(httpserver, "/late.svg", svg, "image/svg+xml")
+    page = """<style>#icon { content: url("data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='20' height='20'/>") }
+    #icon:hover { content: url(/late.svg) }</style><div onclick="out.textContent = event.target.id"><span id=icon role=button></span></div>
+    <p id=out></p>"""
+    async with visit(page, config=PATIENT) as (env, seen):
+        asyncio.get_running_loop().call_later(0.2, gate.set)
+        icon = next(element for element in seen.elements if element.role == "button")
+        assert find(await look(env, f"click [{icon.id}]"), "icon")

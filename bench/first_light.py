@@ -224,18 +224,17 @@ def summary(results: Mapping[str, Sequence[Line]], chosen: Mapping[str, Sequence
 def show(rows: Mapping[str, Any], chosen: Mapping[str, Sequence[str]]) -> None:
     kinds = [*chosen, "all"]
     counts = {kind: len(chosen.get(kind, [])) or sum(map(len, chosen.values())) for kind in kinds}
+    costs = ("actions", "transitions", "evaluations")
     _common.table(
         ["success", *(f"{kind} ({counts[kind]})" for kind in kinds), "actions", "steps", "values", "failed"],
         [
-            [agent, *(shown(row["success"][kind]) for kind in kinds), *(f"{row[k]:.1f}" for k in ("actions", "transitions", "evaluations")), str(row["failed"])]
+            [agent, *(shown(row["success"][kind]) for kind in kinds), *(f"{row[cost]:.1f}" for cost in costs), str(row["failed"])]
             for agent, row in rows.items()
         ],
-    )  # fmt: skip
-    print()
-    _common.table(
-        ["gain over react", *kinds],
-        [[agent, *(shown(row["gain_over_react"][kind]) for kind in kinds)] for agent, row in rows.items() if agent != "react"],
     )
+    print()
+    gains = {agent: row["gain_over_react"] for agent, row in rows.items() if agent != "react"}
+    _common.table(["gain over react", *kinds], [[agent, *(shown(gain[kind]) for kind in kinds)] for agent, gain in gains.items()])
 
 
 async def main() -> int:

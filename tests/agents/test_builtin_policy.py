@@ -71,6 +71,12 @@ async def test_only_verbs_of_the_environment_are_used():
     assert found and {proposal.action.name for proposal in found} == {"click"}
 
 
+async def test_the_label_of_a_button_is_no_text_to_write():
+    notes = page(("textbox", "Notes"), ("button", "Submit"))
+    found = await BuiltinPolicy().propose(context("Select the colour and press Submit.", notes), ACTIONS, 50)
+    assert "fill" not in {proposal.action.name for proposal in found}
+
+
 async def test_a_refused_action_is_not_proposed_again():
     first = (await best(context("Click the button.", FORM)))[0]
     refused = Taken(observation=FORM, action=ACTIONS.parse(first), error="covered by a dialog")

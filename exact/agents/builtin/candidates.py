@@ -58,8 +58,9 @@ def _texts(at: Situation, item: Item) -> list[str]:
         if numbers:
             return numbers
     statuses = [s for s in at.progress.statuses if s.part.kind == "fill"]
+    labels = {s.part.label for s in at.progress.statuses if s.part.kind != "fill"}
     wanted = [beside(item.label, at.page)] if statuses else []
-    wanted += [s.text for s in statuses] or list(at.goal.texts[:6])
+    wanted += [s.text for s in statuses] or [text for text in at.goal.texts if text.casefold() not in labels][:6]
     texts = list(dict.fromkeys(field_text(item, text) for text in wanted if text))
     return [*texts, ""] if misplaced(item, at.goal, at.page) else texts
 

@@ -33,7 +33,11 @@ def context(state: State, blobs: Blobs, task: Task, node: Node) -> Context:
         observation=observation,
         history=history,
         terminated=unseen,
-        tried=tuple(Taken(observation=observation, action=e.action, rationale=e.rationale, error=e.closed) for e in node.edges if e.futile),
+        tried=tuple(
+            Taken(observation=observation, action=e.action, rationale=e.rationale, error=e.closed)
+            for e in node.edges
+            if e.futile or e.unsearched
+        ),
         steps_left=None if left is None else max(0, int(left) - (node.depth - state.tree.root.depth)),
         node=node.id,
         seed=state.tree.seed,

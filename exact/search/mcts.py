@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from exact.search.backup import back_up
 from exact.search.base import Decision, Done, Selection, Wait
-from exact.search.select import SelectionRule, most_likely, most_visited, puct
+from exact.search.select import SelectionRule, first_play, most_likely, most_promising, most_visited, puct
 from exact.search.tree import Edge, Node, Tree
 from exact.search.work import Work
+
+CLEARLY = 0.1
+"""By how much, on the scale of values, an action that could not be searched must promise more to be committed."""
 
 
 class MCTS(Work):
@@ -26,7 +29,7 @@ class MCTS(Work):
         if not tree.allowed:
             tree.allowed = self.iterations
         if tree.root.closed or tree.root.leaf:
-            return Done(tree.root.closed or "the episode has ended")
+            return Wait() if tree.root.in_flight else Done(tree.root.closed or "the episode has ended")
         while tree.iterations + tree.root.in_flight < tree.allowed:
             found = self._descend(tree)
             if found is not None:
@@ -34,8 +37,12 @@ class MCTS(Work):
         return Wait() if tree.root.in_flight else Done(f"{tree.iterations} iterations")
 
     def decide(self, tree: Tree) -> Decision:
-        order = most_visited(tree.root)
-        return self.commit(tree, order or most_likely(tree.root), "most visits" if order else "the highest prior: nothing was explored")
+        """The most visited action; one that could not be searched, so gathers no visits, if it promises clearly more."""
+        root = tree.root
+        order, others = most_visited(root), most_promising(root)
+        if order and others and first_play(root, root.edges[others[0]]) > (root.edges[order[0]].value or 0.0) + CLEARLY:
+            return self.commit(tree, others, "could not be searched, but promises more than what was")
+        return self.commit(tree, order or most_likely(root), "most visits" if order else "the highest prior: nothing was explored")
 
     def _descend(self, tree: Tree) -> Selection | Wait | Done | None:
         """One walk from the root; None when it ended in a free back-up."""
@@ -48,6 +55,8 @@ class MCTS(Work):
             if node.leaf or node.depth - tree.root.depth >= self.depth:
                 back_up(tree, node, node.evaluation.value)
                 return None
+            if self._refused(node):
+                return self.select_state(tree, node, "proposals")
             index = self._best(node)
             if index is None:
                 return self._stuck(tree, node)
@@ -60,14 +69,18 @@ class MCTS(Work):
         """No edge can be followed: expand, wait for one in flight, or close the node."""
         if any(not edge.closed for edge in node.edges):
             return Wait()
-        if node.expansions == 0 or (node is tree.root and not node.visited and node.expansions <= self.retries):
+        if node.expansions == 0 or (node is tree.root and not most_visited(node) and node.expansions <= self.retries):
             return self.select_state(tree, node, "proposals")
         if node is tree.root:
-            return Done("every action was tried")
+            return Wait() if node.in_flight else Done("every action was tried")
         node.closed = "exhausted: every action was tried"
         assert node.edge is not None
         node.edge.closed = node.closed
         return None
+
+    def _refused(self, node: Node) -> bool:
+        """Whether the policy should hear, once, that the environment refuses what it proposed here."""
+        return node.expansions == 1 and any(edge.futile for edge in node.edges)
 
     def _best(self, node: Node) -> int | None:
         open_ = [i for i, edge in enumerate(node.edges) if not edge.closed and not _busy(edge)]

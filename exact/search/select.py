@@ -42,11 +42,20 @@ def most_valued(node: Node) -> list[int]:
 
 
 def _ordered(node: Node, key: Callable[[Edge], tuple[float, ...]]) -> list[int]:
-    visited = [i for i, edge in enumerate(node.edges) if edge.visits and not edge.futile]
+    visited = [i for i, edge in enumerate(node.edges) if edge.visits and not edge.futile and not edge.unsearched]
     return sorted(visited, key=lambda i: key(node.edges[i]))
 
 
+def most_promising(node: Node) -> list[int]:
+    """Indices of the edges that could not be searched but may be committed, best first: by Q or first-play value, then prior.
+
+    An edge that changes nothing visible may still change the world; one whose state was not reached by replay may be good.
+    """
+    unsearched = [i for i, edge in enumerate(node.edges) if edge.unsearched and not edge.futile]
+    return sorted(unsearched, key=lambda i: (-first_play(node, node.edges[i]), -node.edges[i].prior, i))
+
+
 def most_likely(node: Node) -> list[int]:
-    """Indices of the edges that may be committed, by prior; those that could not be explored come last."""
+    """Indices of the edges that may be committed, by prior; those that could not be searched come last."""
     possible = [i for i, edge in enumerate(node.edges) if not edge.futile]
     return sorted(possible, key=lambda i: (bool(node.edges[i].closed), -node.edges[i].prior, i))

@@ -34,6 +34,8 @@ class Edge:
     child: Node | None = None
     closed: str = ""
     """Why it is not selected any more; empty while open."""
+    unsearched: bool = False
+    """Whether it was closed before it could gather visits: it changes nothing, or its state was not reached."""
     futile: bool = False
     """Whether it must not be committed either: refused by the environment, or it changes nothing."""
     failures: int = 0

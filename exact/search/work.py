@@ -70,10 +70,10 @@ class Work:
         return node, edge
 
     def _stepped(self, tree: Tree, node: Node, edge: Edge, selection: Selection, result: Stepped) -> bool:
-        """True if the new state wants its value; False if it is closed at once: it was passed on the way here.
+        """True if the new state wants its value; False if it is closed at once: it looks like one that was passed on the way here.
 
-        What lies on the search's own path is never worth a step. A state of the time before the root is not searched either, but
-        to go back there may be the only way out.
+        Such a state is not judged again: the value it had counts once more. It is not searched either. But it may be committed: the
+        step may have changed what cannot be seen, and going back may be the only way out.
         """
         assert selection.edge is not None
         child = tree.add(node, selection.edge)
@@ -82,8 +82,12 @@ class Work:
         if child.leaf or passed is None:
             return True
         child.closed = edge.closed = "no-op: leads back to a state on its own path"
-        edge.futile = passed.depth >= tree.root.depth
-        tree.iterations += 1
+        edge.unsearched = True
+        if passed.evaluation is None:
+            tree.iterations += 1
+        else:
+            child.evaluation = passed.evaluation
+            back_up(tree, child, passed.evaluation.value)
         return False
 
     def _valued(self, tree: Tree, node: Node, result: Valued) -> None:
@@ -95,11 +99,15 @@ class Work:
     def _proposed(self, node: Node, result: Proposed) -> None:
         validate(node.id, result)
         node.expansions += 1
-        known = {edge.action.key for edge in node.edges}
+        known = {edge.action.key: edge for edge in node.edges}
         for proposal in result.proposals:
             if proposal.action.key not in known:
-                known.add(proposal.action.key)
-                node.edges.append(Edge(proposal.action, proposal.prior, proposal.rationale))
+                known[proposal.action.key] = Edge(proposal.action, 0.0, proposal.rationale)
+                node.edges.append(known[proposal.action.key])
+            known[proposal.action.key].prior += proposal.prior
+        total = math.fsum(edge.prior for edge in node.edges)
+        for edge in node.edges:
+            edge.prior /= total
 
     def _failed(self, tree: Tree, target: Node | Edge | None, failure: Failure) -> None:
         """Close what is refused for good or has failed too often: an edge whose step failed, or a state and the edge to it."""
@@ -110,7 +118,7 @@ class Work:
         target.closed = f"{failure.kind}: {failure.reason}"
         tree.iterations += 1
         if isinstance(target, Edge):
-            target.futile = failure.kind == "action"
+            target.futile, target.unsearched = failure.kind == "action", failure.kind != "action"
         elif target.edge is not None:
             target.edge.closed = target.closed
 

@@ -55,9 +55,12 @@ def test_a_step_whose_judgement_was_lost_is_judged_without_another_step() -> Non
     assert run.select().needs == ("value",)
 
 
-def test_where_all_proposals_lead_nowhere_others_are_asked_for_a_few_times() -> None:
+def test_where_all_proposals_are_refused_others_are_asked_for_a_few_times() -> None:
+    def fault(selection: Selection, need: str) -> object:
+        return failed("action") if need == "step" else None
+
     made = world({"a": ToyState(edges={"stay": ToyEdge(to="a")})})
-    run = Harness(made, Greedy(k=2, retries=2))
+    run = Harness(made, Greedy(k=2, retries=2), fault)  # type: ignore[arg-type]
     run.search()
     assert run.tree.root.expansions == 3
     with pytest.raises(SearchError, match="no action is left"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form, maze
-from exact.search.base import Done, Selection, Stepped
+from exact.search.base import Done, Failure, Need, Selection, Stepped
 from exact.search.mcts import MCTS
 from exact.search.tree import SearchError
 from tests.search.harness import Harness, check, check_idle, failed, proposed, two_arms, valued, world
@@ -99,14 +99,34 @@ def test_the_best_of_many_arms_is_found_if_each_is_tried() -> None:
         assert made.states[Harness(made, mcts(iterations=40, k=5, c=2.0)).solve()].reward == 1.0
 
 
-def test_a_state_on_the_own_path_is_closed_and_never_committed() -> None:
+def test_a_state_on_the_own_path_is_closed_and_counts_the_value_it_had() -> None:
     made = world({"a": ToyState(edges={"stay": ToyEdge(to="a", prior=9.0), "win": ToyEdge(to="won")}), "won": ToyState(reward=1.0)})
     run = Harness(made, mcts(iterations=2))
     run.search()
     stay = run.tree.root.edges[0]
-    assert stay.closed.startswith("no-op") and stay.futile and stay.visits == 0
-    assert [a.visits for a in run.algorithm.decide(run.tree).alternatives] == [0, 0]
+    assert stay.closed.startswith("no-op") and stay.unsearched and not stay.futile
+    assert (stay.visits, stay.value) == (1, run.tree.root.value)
+    assert len(run.asked) == 3, "it was not judged again"
     assert run.commit() == "win"
+
+
+def test_what_could_not_be_searched_is_committed_if_it_promises_clearly_more() -> None:
+    """A card is picked without a trace: the state looks the same. The only action that shows an effect is a bad end."""
+    for bad, taken in ((0.05, "pick"), (0.45, "end")):
+        states = {"a": ToyState(edges={"pick": ToyEdge(to="a", prior=9.0), "end": ToyEdge(to="lost")}, looks=0.5)}
+        run = Harness(world({**states, "lost": ToyState(reward=bad)}), mcts(iterations=12))
+        run.search()
+        assert run.commit() == taken
+
+
+def test_the_policy_hears_once_what_the_environment_refused() -> None:
+    def fault(selection: Selection, need: Need) -> Failure | None:
+        return failed("action") if need == "step" and selection.edge == 0 else None  # type: ignore[return-value]
+
+    run = Harness(two_arms(), mcts(iterations=8), fault)
+    run.search()
+    assert run.tree.root.expansions == 2
+    assert sum(edge.prior for edge in run.tree.root.edges) == pytest.approx(1.0)
 
 
 def test_a_wrong_turn_that_was_committed_can_be_taken_back() -> None:
@@ -150,8 +170,7 @@ def test_a_root_whose_every_action_leads_nowhere_is_expanded_again_a_few_times()
     run = Harness(made, mcts(iterations=30, retries=2))
     assert run.search() == Done("every action was tried")
     assert run.tree.root.expansions == 3
-    with pytest.raises(SearchError, match="no action is left to commit"):
-        run.algorithm.decide(run.tree)
+    assert run.commit() == "stay", "as a last resort"
 
 
 def test_equal_searches_ask_for_the_same_in_the_same_order() -> None:
@@ -176,14 +195,16 @@ def test_iterations_that_a_step_leaves_over_serve_the_next() -> None:
     assert run.tree.iterations == 20
 
 
-def test_a_root_whose_explored_actions_are_all_closed_is_not_expanded_again() -> None:
+def test_a_root_whose_actions_the_real_world_refuses_is_expanded_again_a_few_times() -> None:
     run = Harness(two_arms(), mcts(iterations=20))
     run.search()
     for index in (0, 1):
         run.algorithm.refuse(run.tree, index, "gone")
     run.tree.allowed += 5
     assert run.search() == Done("every action was tried")
-    assert run.tree.root.expansions == 1
+    assert run.tree.root.expansions == 3
+    with pytest.raises(SearchError, match="no action is left to commit"):
+        run.algorithm.decide(run.tree)
 
 
 def test_no_more_is_asked_for_than_the_iterations_allow_however_many_ask_at_once() -> None:

@@ -22,7 +22,8 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
     expected: float
     """Q of the action at the time of the decision, in [0, 1]; before the step's own value was backed up."""
     real: float
-    """V of what came, in [0, 1]; the outcome where the step was the last."""
+    """What came, in [0, 1], as the search knew it at the end: the mean of the values in that state and below; the outcome where the
+    step was the last."""
     value_before: float
     """V of the state it was taken in, frozen before acting."""
     alternative: str = ""

@@ -10,7 +10,8 @@ from exact.reflection.base import Kind, Surprise
 def contrast(steps: Sequence[Surprise], *, threshold: float, kinds: Sequence[Kind] = ("policy",)) -> tuple[tuple[Kind, Surprise], ...]:
     """The most surprising of a task's committed steps, once for each kind of lesson; empty where nothing surprised.
 
-    A step surprises by |V(s') - Q(s, a)|, Q as it stood at the decision (ExACT's signal, arXiv:2410.02052), in [0, 1]. It counts
+    A step surprises by |real - Q(s, a)|, in [0, 1]: Q as it stood at the decision, against what the state that came turned out to be
+    worth (ExACT, arXiv:2410.02052, takes the first V(s'), which a deep Q knows better than). It counts
     from `threshold` on. Of equal ones the earliest wins, for later ones often follow from it. Refused steps led nowhere and are
     passed over.
     """

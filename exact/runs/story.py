@@ -68,7 +68,7 @@ def surprises(state: State, blobs: Blobs) -> list[Surprise]:
     decisions = [decided for decided, step in zip(state.decisions, state.committed, strict=False) if not step.refused]
     for decided, before, after in zip(decisions, state.path, state.path[1:], strict=False):
         node, came = state.tree.nodes[before], state.tree.nodes[after]
-        expected, real = decided.decision.value, came.value
+        expected, real = decided.decision.value, came.mean
         if came.id == state.path[-1] and state.judged:
             real = state.judged.evaluation.value
         if expected is None or real is None or node.value is None:

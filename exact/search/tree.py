@@ -85,6 +85,16 @@ class Node:
         return self.evaluation.value if self.evaluation else None
 
     @property
+    def mean(self) -> float | None:
+        """What the state turned out to be worth: the mean of its own value and all backed up from below; None before it was judged."""
+        if self.evaluation is None:
+            return None
+        below = [edge for edge in self.edges if edge.visits]
+        own = max(self.backups, 1)
+        total = self.evaluation.value * own + sum(edge.total for edge in below)
+        return total / (own + sum(edge.visits for edge in below))
+
+    @property
     def leaf(self) -> bool:
         """Whether nothing can be expanded below, by the nature of the state."""
         return self.terminated or self.held

@@ -44,7 +44,7 @@ from exact.task import Outcome, Score, Task
 
 SEEDS = (0, 1, 2)
 ACTIONS = 15
-CAPS = (30, 60, 120)
+CAPS = (15, 30, 60)
 QUICK_TASKS = 4
 RESULT = _common.ROOT / "bench" / "results" / "first_light.json"
 

@@ -30,6 +30,7 @@ class Progress:
         self._live = (
             Live(console=self._console, transient=True, refresh_per_second=8) if self._console.is_terminal and not as_json else None
         )
+        self._width = max(len(task.id) for task in folder.manifest.tasks)
         self._total, self._done = len(folder.manifest.tasks), sum(1 for _ in folder.results())
         self._lines: list[Line] = []
 
@@ -61,8 +62,12 @@ class Progress:
         mark, colour = _MARKS[line.status] if not line.score else ("✓", "green")
         verdict = f"score {line.score:g}" if line.score is not None else f"{line.status}: {line.reason}"
         cost = f"  ${line.cost:.4f}" if line.cost else "" if line.cost == 0 else "  cost unknown"
-        text = f"{verdict:9}  {line.actions:2} actions  {line.transitions:4} steps in worlds  {line.seconds:6.1f} s{cost}"
-        click.echo(f"{click.style(mark, fg=colour)} {task.id:40} {text}")
+        text = f"{verdict:7}  {line.actions:2} actions  {line.transitions:4} steps  {line.seconds:6.1f} s{cost}"
+        if self._live:
+            self._live.stop()  # it is drawn below what is written
+        click.echo(f"{click.style(mark, fg=colour)} {task.id:{self._width}}  {text}")
+        if self._live:
+            self._live.start()
 
     def _now(self, task: Task, state: State) -> Table:
         root, spent = state.tree.root, state.budget.spent
@@ -85,6 +90,8 @@ class Progress:
             return
         scored = [line.score for line in lines if line.score is not None]
         failed = sum(line.status == "failed" for line in lines)
-        solved = f"{sum(score >= 1 for score in scored)} of {len(scored)} solved" if scored else f"{len(lines)} finished"
-        click.echo(f"\n{solved}{f', {failed} failed (not scored)' if failed else ''}. Reports: {self._folder.path / 'index.html'}")
+        judged = sum(line.status == "judged" for line in lines)
+        solved = f"{sum(score >= 1 for score in scored)} of {len(scored)} solved" if scored else f"{judged} judged by the agent itself"
+        scores = f"{solved}{f', {failed} failed (not scored)' if failed else ''}"
+        click.echo(f"\n{scores}. Reports: {self._folder.path / 'index.html'}")
         sys.stdout.flush()

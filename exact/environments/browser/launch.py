@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
@@ -63,6 +64,8 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None) 
     """
     from playwright.async_api import Error, async_playwright
 
+    if config.headed and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise EnvironmentError_("a browser window needs a screen, and DISPLAY is not set: leave --watch out, or use xvfb-run")
     executable, hosts = find_browser(config.headed), hosts or {}
     async with async_playwright() as playwright:
         try:

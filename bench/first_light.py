@@ -3,7 +3,7 @@
 Forty tasks in three strata, fixed in bench/strata.json by the rule of bench/strata.py before any agent ran; three seeds each; at
 most 15 committed actions for every agent. Agents: random; ReAct; one-step look-ahead (ReAct with a value filter); R-MCTS with
 the embedded value, with a constant value (a control: must show no gain) and with an oracle value (headroom only: it sees the
-reward of every episode that ended in search). The embedded agent is not a language model. R-MCTS is run at three caps on
+reward of every episode that ended in search). The embedded agent is not a language model. R-MCTS is run at two caps on
 environment steps a task, replays included. No lesson from another seed of the same task is ever shown.
 
 Intervals are 95 percent bootstrap intervals over tasks (clusters), seeds within; gains are paired on task and seed.
@@ -44,7 +44,7 @@ from exact.task import Outcome, Score, Task
 
 SEEDS = (0, 1, 2)
 ACTIONS = 15
-CAPS = (15, 30, 60)
+CAPS = (30, 60)
 QUICK_TASKS = 4
 RESULT = _common.ROOT / "bench" / "results" / "first_light.json"
 

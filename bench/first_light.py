@@ -45,7 +45,7 @@ from exact.task import Outcome, Score, Task
 SEEDS = (0, 1, 2)
 ACTIONS = 15
 CAPS = (30, 60)
-QUICK_TASKS = 4
+QUICK_TASKS = 3
 RESULT = _common.ROOT / "bench" / "results" / "first_light.json"
 
 Table = dict[tuple[str, ...], float]

@@ -23,7 +23,7 @@ from exact.reflection.contrast import contrast
 from exact.runs import events as ev
 from exact.runs.fold import State
 from exact.runs.journal import Journal
-from exact.runs.live import Live, seen_in
+from exact.runs.live import UNCERTAIN, Live, seen_in
 from exact.runs.store import Blobs
 from exact.runs.story import context, surprises, waypoints
 from exact.search.base import Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued
@@ -76,7 +76,7 @@ class Attempt:
                 if not self._decide(stopped):
                     return f"no action is left: {stopped}"
             elif not (self.repeat_uncertain or (await self._live.open()).capabilities.sealed):
-                raise UncertainCommit(f"{self.state.decided.action} may have been carried out before the crash")
+                raise UncertainCommit(f"{self.state.decided.action} may have been carried out before the crash: {UNCERTAIN}")
             assert self.state.decided is not None
             await self._live.commit(self.state.decided)
         return reason

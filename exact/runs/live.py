@@ -15,6 +15,8 @@ from exact.runs.journal import Journal
 from exact.runs.store import Blobs
 from exact.task import Outcome, Score, Task
 
+UNCERTAIN = "look at the site, then `exact resume RUN --repeat-uncertain` does it again, or start a new run"
+
 
 class Live:
     """Opened when first needed; after a crash built again by the committed actions, where that repeats no write."""
@@ -57,7 +59,7 @@ class Live:
         except EnvironmentError_ as error:
             await self.close()
             if not world.capabilities.sealed:
-                raise UncertainCommit(f"the world broke while {decided.action} was under way: {error}") from error
+                raise UncertainCommit(f"the world broke while {decided.action} was under way ({error}): {UNCERTAIN}") from error
             raise
         foreseen = root.edges[index].child
         agrees = None if refused or foreseen is None or foreseen.held else foreseen.fingerprint == seen.get("fingerprint", "")

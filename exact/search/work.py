@@ -112,6 +112,9 @@ class Work:
     def _failed(self, tree: Tree, target: Node | Edge | None, failure: Failure) -> None:
         """Close what is refused for good or has failed too often: an edge whose step failed, or a state and the edge to it."""
         assert target is not None
+        if isinstance(target, Node) and failure.kind == "action" and target.edges:
+            target.expansions += 1  # the policy has nothing to add: what it proposed before still stands
+            return
         target.failures += 1
         if failure.kind not in ("action", "drifted") and target.failures <= self.retries:
             return

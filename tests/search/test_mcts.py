@@ -173,6 +173,17 @@ def test_a_root_whose_every_action_leads_nowhere_is_expanded_again_a_few_times()
     assert run.commit() == "stay", "as a last resort"
 
 
+def test_a_policy_that_has_nothing_to_add_leaves_the_state_as_it_is() -> None:
+    def fault(selection: Selection, need: Need) -> Failure | None:
+        again = need == "proposals" and bool(run.tree.nodes[selection.node].edges)
+        return failed("action") if again or (need == "step" and selection.edge == 0) else None  # type: ignore[return-value]
+
+    run = Harness(two_arms(), mcts(iterations=8), fault)
+    run.search()
+    root = run.tree.root
+    assert not root.closed and root.edges[0].futile and root.edges[1].visits > 1
+
+
 def test_equal_searches_ask_for_the_same_in_the_same_order() -> None:
     one, two = (Harness(maze(seed=2), mcts(iterations=50)) for _ in range(2))
     one.solve(), two.solve()

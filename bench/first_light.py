@@ -83,7 +83,8 @@ class OracleValue:
     async def evaluate(self, context: Context) -> Evaluation:
         if not context.terminated:
             return Evaluation(value=0.5, rationale="oracle: the episode has not ended")
-        value = self.rewards[(context.task.id, *(taken.action.key for taken in context.history))]
+        done = (taken.action.key for taken in context.history if not taken.error)
+        value = self.rewards[(context.task.id, *done)]
         return Evaluation(value=value, rationale="oracle: the benchmark's own verdict")
 
 

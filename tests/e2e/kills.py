@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -24,7 +25,18 @@ def start(folder: Path, tasks: tuple[str, ...], config: Path) -> subprocess.Pope
     command = ("run", *tasks, "--config", str(config), "--out", str(folder), *settings)
     if (folder / "run.json").exists():
         command = ("resume", str(folder))
-    return subprocess.Popen([*EXACT, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, MARK: str(folder)})
+    return subprocess.Popen(
+        [*EXACT, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, MARK: str(folder)},
+        preexec_fn=_heed_ctrl_c,
+    )
+
+
+def _heed_ctrl_c() -> None:
+    """A job in the background of a shell ignores Ctrl-C, and so would its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def kill_after(process: subprocess.Popen[bytes], folder: Path, lines: int, seconds: float) -> bool:

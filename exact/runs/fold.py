@@ -29,7 +29,6 @@ class State:
                 "actions": limits.actions,
                 "transitions": limits.transitions,
                 "evaluations": limits.evaluations,
-                "seconds": limits.seconds,
             }
         )
         self.opened: ev.Opened | None = None

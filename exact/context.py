@@ -11,16 +11,18 @@ from exact.observation import Observation
 from exact.task import Task
 
 
-class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+class Proposal(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One action that a policy would take in a state."""
 
     action: Action
     prior: float
     """Probability in (0, 1]; those of one state sum to 1."""
     rationale: str = ""
+    writes: bool = False
+    """Whether it is presumed to change the outside."""
 
 
-class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An estimate of the probability that the task succeeds from a state."""
 
     value: float
@@ -99,4 +101,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     node: int = 0
     """The node in the search; calls are keyed by it."""
     seed: int = 0
-    """The run's seed; draws are keyed by (seed, node, index)."""
+    """The run's seed; draws are keyed by (seed, node, draw)."""
+    draw: int = 0
+    """How many judgements or samples of this state were asked for before."""
+    confirms: bool = False
+    """Whether a judgement must be independent of those before it, because it is to confirm them."""

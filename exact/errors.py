@@ -55,11 +55,22 @@ class UncertainCommit(ExactError):
 
 
 class BudgetExceeded(ExactError):
-    """A reservation would pass a limit. `scope` and `kind` say which; the search ends with its best answer so far."""
+    """A reservation would pass a limit. `scope` and `kind` say which; the search ends with its best answer so far.
 
-    def __init__(self, scope: str, kind: str, limit: float) -> None:
-        super().__init__(f"the {scope}'s budget of {limit:g} {kind} is used up")
-        self.scope, self.kind, self.limit = scope, kind, limit
+    `usage`: what was spent of it; `wanted`: what was asked for; `held`: whether it is only held back by other work under way.
+    """
+
+    def __init__(self, scope: str, kind: str, limit: float, *, usage: float | None = None, wanted: float = 1.0, held: bool = False) -> None:
+        used = limit if usage is None else usage
+        left = max(0.0, limit - used)
+        rest = "is used up" if left <= 0 or usage is None else f"has {left:g} left where {wanted:g} are needed"
+        super().__init__(f"the {scope}'s budget of {limit:g} {kind} {rest}")
+        self.scope, self.kind, self.limit, self.usage, self.wanted, self.held = scope, kind, limit, used, wanted, held
+
+    @property
+    def remaining(self) -> float:
+        """What was left of the limit."""
+        return max(0.0, self.limit - self.usage)
 
 
 def unknown(what: str, name: str, valid: Iterable[str], way_out: str = "") -> UsageError:

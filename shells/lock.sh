@@ -10,11 +10,13 @@ compile() { # output, then more arguments
   shift
   echo "lock: $output"
   uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header \
-    --output-file "$output" pyproject.toml constraints/build.in "$@" >/dev/null
+    --output-file "$output" "$@" >/dev/null
 }
 
-compile constraints/test.txt constraints/test.in --extra miniwob --extra test "$@"
-compile constraints/run.txt --extra miniwob --constraints constraints/test.txt
+package=(pyproject.toml constraints/build.in --extra miniwob)
+compile constraints/test.txt "${package[@]}" constraints/test.in --extra test "$@"
+compile constraints/run.txt "${package[@]}" --constraints constraints/test.txt
+compile constraints/parity.txt --group pyproject.toml:parity --constraints constraints/test.txt
 
 if grep -n "://" constraints/*.txt; then
   echo "lock: an address got into a lock file: remove it from the sources above" >&2

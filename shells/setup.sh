@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Makes .venv, installs exact into it, and finds a browser. Run it as often as you like: what is there is kept.
-# Usage: shells/setup.sh [--no-test]        --no-test leaves out what only the tests need
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--parity]
+#   --no-test leaves out what only the tests need; --sandbox also finds or fetches gVisor's runsc, with which worlds fork;
+#   --parity adds the searches of others that the parity tests compare with (JAX, OpenSpiel: 600 MB)
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -12,12 +14,15 @@ fail() {
 }
 has() { command -v "$1" >/dev/null 2>&1; }
 
-wanted="test"
-case "${1-}" in
-  "") ;;
-  --no-test) wanted="run" ;;
-  *) echo "usage: shells/setup.sh [--no-test]" >&2 && exit 2 ;;
-esac
+wanted="test" sandbox="" parity=""
+for option in "$@"; do
+  case "$option" in
+    --no-test) wanted="run" ;;
+    --sandbox) sandbox="yes" ;;
+    --parity) parity="yes" ;;
+    *) echo "usage: shells/setup.sh [--no-test] [--sandbox] [--parity]" >&2 && exit 2 ;;
+  esac
+done
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
@@ -97,6 +102,13 @@ else
   state "$wanted" >".venv/.exact-$wanted"
 fi
 
+if [ -n "$parity" ] && [ "$(cat .venv/.exact-parity 2>/dev/null)" != "$(state parity)" ]; then
+  say "installing what the parity tests compare with (constraints/parity.txt): a minute or so"
+  pip_in_venv --require-hashes -r constraints/parity.txt ||
+    fail "the peers could not be installed: see the message above, check the network, and run this again"
+  state parity >.venv/.exact-parity
+fi
+
 browser() { # prints the browser's path, as exact itself will find it
   .venv/bin/python -c 'from exact.environments.browser.find import find_browser; print(find_browser())' 2>/dev/null
 }
@@ -116,4 +128,8 @@ get_browser() {
 }
 browser >/dev/null || get_browser
 say "browser: $(browser)"
+if [ -n "$sandbox" ]; then
+  runsc=$(bash shells/sandbox.sh) || fail "no sandbox: see the message above; everything else is ready"
+  say "sandbox: $runsc"
+fi
 say "ready"

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
+import hypothesis
 import pytest
 import pytest_asyncio
 from pytest_httpserver import HTTPServer
@@ -15,6 +16,9 @@ from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorld
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task
+
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
 Visit = Callable[..., AbstractAsyncContextManager[tuple[BrowserEnvironment, Observation]]]

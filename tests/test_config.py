@@ -43,7 +43,7 @@ def test_an_unknown_key_names_the_nearest_with_its_path(wrong: dict[str, Any], s
         ("search", "iterations", "many"),
         ("search", "iterations", 1.5),
         ("search", "iterations", True),
-        ("search", "algorithm", "mtcs"),
+        ("search", "final", "mots"),
         ("browser", "allow_origins", "http://a"),
         ("limits", "money", "free"),
     ],

@@ -91,6 +91,15 @@ def test_a_second_set_up_installs_nothing(place: Place) -> None:
     assert len(place.installs) == 2
 
 
+def test_the_peers_of_the_parity_tests_are_installed_where_asked_for_and_once(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    place.set_up()
+    place.set_up("--parity")
+    place.set_up("--parity")
+    assert ["parity" in line for line in place.installs] == [False, False, True]
+
+
 def test_a_changed_lock_is_installed(place: Place) -> None:
     place.put("python3", PYTHON_WITH_BROWSER)
     place.put("uv", UV)

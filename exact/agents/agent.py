@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from exact.agents.base import Policy, ValueFunction
-from exact.config import Config, ModelConfig
+from exact.agents.base import Comparator, Policy, ValueFunction
+from exact.agents.compare import ValueComparator
+from exact.config import Config, ModelConfig, PolicyConfig
+from exact.environments.base import Worlds
+from exact.environments.verdicts import TellingWorlds, Verdicts
 from exact.errors import UsageError
 from exact.models.base import ChatModel
 from exact.reflection.base import Reflector
@@ -19,8 +22,30 @@ class Agent:
     policy: Policy
     value: ValueFunction
     reflector: Reflector | None = None
+    policies: tuple[Policy, ...] = ()
+    """All who propose, where a search chooses among several; empty: `policy` alone."""
+    comparator: Comparator | None = None
+    """Who judges states against each other; None: by their values."""
     oracle: bool = False
     """Whether any part sees what an agent must not; then every table says so."""
+    verdicts: Verdicts | None = None
+    """Where an oracle's worlds write what it sees."""
+
+    def seeing(self, worlds: Worlds) -> Worlds:
+        """The worlds to attempt a task in: these, or for an oracle the same with their verdicts told."""
+        return worlds if self.verdicts is None else TellingWorlds(worlds, self.verdicts)
+
+    def proposer(self, index: int) -> Policy:
+        """The policy of an index. Raises UsageError if there is none."""
+        policies = self.policies or (self.policy,)
+        if index >= len(policies):
+            raise UsageError(f"the search asks for policy {index}, but the agent has {len(policies)}: add it to Agent.policies")
+        return policies[index]
+
+    @property
+    def compares(self) -> Comparator:
+        """Who judges states against each other."""
+        return self.comparator or ValueComparator(self.value)
 
 
 def build(config: Config, models: Callable[[str], ChatModel], *, run: str = "") -> Agent:
@@ -28,7 +53,15 @@ def build(config: Config, models: Callable[[str], ChatModel], *, run: str = "") 
 
     `run` is the name that lessons keep as their provenance.
     """
-    return Agent(policy=_policy(config, models), value=_value(config, models), reflector=_reflector(config, models, run))
+    verdicts: Verdicts | None = {} if config.value.kind == "oracle" else None
+    return Agent(
+        policy=(policy := _policy(config.policy, config, models)),
+        policies=(policy, *(_policy(arm, config, models) for arm in config.arms)) if config.arms else (),
+        value=_value(config, models, verdicts),
+        reflector=_reflector(config, models, run),
+        oracle=verdicts is not None,
+        verdicts=verdicts,
+    )
 
 
 def model_for(config: Config, role: str) -> ModelConfig:
@@ -44,16 +77,18 @@ def roles(config: Config) -> tuple[str, ...]:
     parts = {"policy": config.policy.kind, "value": config.value.kind, "reflection": config.reflection.kind}
     if config.search.algorithm == "react":
         del parts["value"]
+    if any(arm.kind == "llm" for arm in config.arms):
+        parts["policy"] = "llm"
     return tuple(role for role, kind in parts.items() if kind == "llm")
 
 
-def _policy(config: Config, models: Callable[[str], ChatModel]) -> Policy:
-    match config.policy.kind:
+def _policy(settings: PolicyConfig, config: Config, models: Callable[[str], ChatModel]) -> Policy:
+    match settings.kind:
         case "llm":
             from exact.agents.policy.llm import LLMPolicy
             from exact.models.openai import sampling
 
-            return LLMPolicy(models("policy"), config.policy, sampling=sampling(model_for(config, "policy")))
+            return LLMPolicy(models("policy"), settings, sampling=sampling(model_for(config, "policy")))
         case "random":
             from exact.agents.policy.random import RandomPolicy
 
@@ -64,8 +99,13 @@ def _policy(config: Config, models: Callable[[str], ChatModel]) -> Policy:
             return BuiltinPolicy()
 
 
-def _value(config: Config, models: Callable[[str], ChatModel]) -> ValueFunction:
+def _value(config: Config, models: Callable[[str], ChatModel], verdicts: Verdicts | None) -> ValueFunction:
     match config.value.kind:
+        case "oracle":
+            from exact.agents.value.oracle import OracleValue
+
+            assert verdicts is not None
+            return OracleValue(verdicts)
         case "llm":
             from exact.agents.value.llm import LLMValue
             from exact.models.openai import sampling

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from exact.action import ActionSpace
@@ -21,4 +22,12 @@ class ValueFunction(Protocol):
 
     async def evaluate(self, context: Context) -> Evaluation:
         """The estimated probability that the task succeeds. Raises ModelError; never invents a value."""
+        ...
+
+
+class Comparator(Protocol):
+    """Judges states against each other."""
+
+    async def compare(self, contexts: Sequence[Context]) -> tuple[float, ...]:
+        """Each state's share of the votes, in order; they sum to 1. Raises ModelError; never invents a vote."""
         ...

@@ -24,3 +24,15 @@ def show(file: Path, overrides: tuple[str, ...], as_json: bool) -> None:
 
     resolved = load(file, overrides)
     click.echo(msgspec.json.encode(resolved).decode() if as_json else dump(resolved).rstrip())
+
+
+@config.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON array instead of one name a line.")
+def algorithms(as_json: bool) -> None:
+    """Prints the names that `search.algorithm` may have: built in, then registered by installed packages."""
+    import json
+
+    from exact.search.registry import names
+
+    found = names()
+    click.echo(json.dumps(found) if as_json else "\n".join(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import shutil
@@ -46,7 +47,7 @@ def checks() -> list[Check]:
         _package("openai", "language models"),
         _key("OPENAI_API_KEY"),
         _program("dot", "draws static trees", "apt-get install graphviz"),
-        _program("runsc", "worlds that fork need it: later", "nothing in this version uses it"),
+        _sandbox(),
         *_room(),
         _run_directory(Path("runs")),
     ]
@@ -87,6 +88,26 @@ def _key(variable: str) -> Check:
 def _program(name: str, purpose: str, fix: str) -> Check:
     path = shutil.which(name)
     return Check(name=name, ok=bool(path), found=path or f"not on PATH ({purpose})", fix=fix, required=False)
+
+
+def _sandbox() -> Check:
+    """Worlds that fork, shown by a real checkpoint and restore."""
+    from exact.environments.sandbox.proof import advice, prove
+    from exact.environments.sandbox.runsc import WAY_OUT, find_runsc
+
+    try:
+        runsc = find_runsc()
+    except ExactError as error:
+        return Check(name="runsc", ok=False, found=str(error), fix=WAY_OUT, required=False)
+    where = f"{runsc.version} in {runsc.path}"
+    try:
+        proof = asyncio.run(prove())
+    except (ExactError, TimeoutError) as error:
+        found = f"{where}: worlds do not fork here: {error or 'no answer'}"
+        return Check(name="runsc", ok=False, found=found, fix=advice(runsc), required=False)
+    return Check(
+        name="runsc", ok=True, found=f"{where}: checkpoint {proof.checkpoint:.1f} s, restore {proof.restore:.1f} s", required=False
+    )
 
 
 def _room() -> Iterator[Check]:

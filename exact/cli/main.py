@@ -21,7 +21,9 @@ COMMANDS = {
     "run": ("exact.cli.run:run", "Lets one agent attempt some tasks and writes a report of each."),
     "resume": ("exact.cli.resume:resume", "Goes on with a run that was interrupted."),
     "report": ("exact.cli.report:report", "Builds the reports of a run again."),
+    "show": ("exact.cli.show:show", "Prints what a search found: figures, warnings, the principal variation, one state."),
     "tasks": ("exact.cli.tasks:tasks", "Names the tasks of the benchmarks."),
+    "check": ("exact.cli.check:check", "Tries whether an environment keeps the contract that searches rely on."),
     "config": ("exact.cli.config:config", "Shows what a configuration means."),
     "doctor": ("exact.cli.doctor:doctor", "Says what is installed, what is missing, and how to get it."),
 }

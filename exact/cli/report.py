@@ -32,7 +32,7 @@ def report(run: Path, pattern: str | None, out: Path | None, no_screenshots: boo
     from exact.runs.store import RunFolder
 
     folder = RunFolder.open(run)
-    tasks = _chosen(folder, pattern)
+    tasks = chosen(folder, pattern)
     if out is not None and len(tasks) != 1:
         raise UsageError(f"--out names one file, but {len(tasks)} tasks were chosen: name one with --task")
     reports = {task.id: build_report(folder, task, out=out, screenshots=not no_screenshots) for task in tasks}
@@ -45,7 +45,7 @@ def report(run: Path, pattern: str | None, out: Path | None, no_screenshots: boo
         click.launch(str(next(iter(reports.values())) if len(reports) == 1 else index))
 
 
-def _chosen(run: RunFolder, pattern: str | None) -> Sequence[Task]:
+def chosen(run: RunFolder, pattern: str | None) -> Sequence[Task]:
     """The started tasks that fit. Raises UsageError where none does."""
     from exact.errors import UsageError, unknown
 

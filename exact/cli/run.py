@@ -52,7 +52,10 @@ def run(
 
 
 def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, ...], watch: bool) -> Config:
+    from exact.search.registry import algorithm
+
     config = load(path, overrides)
+    algorithm(config.search)
     browser = msgspec.structs.replace(
         config.browser, headed=watch or config.browser.headed, allow_origins=(*config.browser.allow_origins, *origins)
     )

@@ -64,6 +64,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """Whether `reset` undoes everything: no server or account outside keeps what a step did."""
     deterministic: bool = True
     """Whether equal actions after equal resets lead to equal fingerprints."""
+    concurrent: bool = True
+    """Whether several may be open and act at once. Where not, one worker steps at a time."""
     screenshots: bool = False
     evaluates: bool = True
     """Whether `evaluate` has an evaluator; without one a run ends as judged by the agent itself."""

@@ -5,15 +5,15 @@ Noise is a function of (seed, state, what it is about), never of a stream: the o
 
 from __future__ import annotations
 
-import hashlib
 import math
-from statistics import NormalDist
+from collections.abc import Callable, Mapping
 
 from exact.action import Action, ActionSpace
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.toy_worlds import ToyState, ToyWorld
-from exact.errors import UsageError
-from exact.observation import Observation
+from exact.environments.toy_draw import gaussian
+from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld, state_of
+
+__all__ = ["ToyPolicy", "ToyValue", "best_rewards", "expected_rewards", "gaussian"]
 
 
 class ToyPolicy:
@@ -25,7 +25,8 @@ class ToyPolicy:
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k actions of the state, likeliest first; links, and `stop` with each answer that counts there."""
-        name, state = _state(self._world, context.observation)
+        name = state_of(self._world, context.observation)
+        state = self._world.states[name]
         refused = {taken.action.key for taken in context.tried}
         weights = [(actions.action("go", link), edge.prior) for link, edge in state.edges.items()]
         weights += [(actions.action("stop", answer), 1.0) for answer in state.answers]
@@ -42,13 +43,14 @@ class ToyValue:
     """Values a state as it looks, or as it is."""
 
     def __init__(self, world: ToyWorld, *, noise: float = 0.0, seed: int = 0, oracle: bool = False) -> None:
-        """`noise`: standard deviation of what is added, before clipping to [0, 1]. `oracle`: the best reward within reach instead."""
+        """`noise`: standard deviation of what is added, then clipped to [0, 1]. `oracle`: the expected reward of the best way instead."""
         self._world, self._noise, self._seed = world, noise, seed
-        self._values = best_rewards(world) if oracle else {name: _looks(state) for name, state in world.states.items()}
+        self._values = expected_rewards(world) if oracle else {name: _looks(state) for name, state in world.states.items()}
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """The value of the state; of a terminated node, that of what its last action led to."""
-        name, state = _state(self._world, context.observation)
+        """The value of the state; of a terminated node, that of what its last action leads to, on average where steps slip."""
+        name = state_of(self._world, context.observation)
+        state = self._world.states[name]
         value = self._values[name]
         if context.terminated:
             action = context.history[-1].action
@@ -56,40 +58,45 @@ class ToyValue:
             if action.name == "stop":
                 name, value = f"{name}: {action}", state.answers.get(argument, 0.0)
             else:
-                name = state.edges[argument].to
-                value = self._values[name]
+                name, value = state.edges[argument].to, _mean(state.edges[argument], self._values)
         noisy = min(1.0, max(0.0, value + self._noise * gaussian(self._seed, name, "value")))
         return Evaluation(value=noisy, rationale=f"{name} looks like {noisy:.2f}", samples=(noisy,))
 
 
 def best_rewards(world: ToyWorld) -> dict[str, float]:
-    """The best reward that can be reached from each state, in [0, 1], without a limit on steps."""
-    best = {name: max([state.reward or 0.0, *state.answers.values()]) for name, state in world.states.items()}
+    """The best reward that can be reached from each state, with luck where steps slip; in [0, 1], without a limit on steps."""
+    return _solved(world, lambda edge, values: max(values[name] for name in edge.outcomes))
+
+
+def expected_rewards(world: ToyWorld) -> dict[str, float]:
+    """The expected reward of the best way from each state, in [0, 1], without a limit on steps. Where nothing slips, the best reward.
+
+    By value iteration from below, to within 1e-9 of where it stands still.
+    """
+    return _solved(world, _mean)
+
+
+def _solved(world: ToyWorld, worth: Callable[[ToyEdge, Mapping[str, float]], float]) -> dict[str, float]:
+    values = {name: max([state.reward or 0.0, *state.answers.values()]) for name, state in world.states.items()}
     changed = True
     while changed:
         changed = False
         for name, state in world.states.items():
-            reach = max([best[name], *(best[edge.to] for edge in state.edges.values())]) if state.reward is None else best[name]
-            changed |= reach != best[name]
-            best[name] = reach
-    return best
+            if state.reward is None:
+                reach = max([values[name], *(worth(edge, values) for edge in state.edges.values())])
+                changed |= reach > values[name] + 1e-9
+                values[name] = reach
+    return values
 
 
-def gaussian(seed: int, *about: str) -> float:
-    """A draw from the standard normal distribution that depends on its arguments only."""
-    digest = hashlib.blake2b("\n".join((str(seed), *about)).encode(), digest_size=8).digest()
-    return NormalDist().inv_cdf(((int.from_bytes(digest, "big") >> 12) + 0.5) / 2**52)
+def _mean(edge: ToyEdge, values: Mapping[str, float]) -> float:
+    """What an edge is worth on average."""
+    if not edge.slips:
+        return values[edge.to]
+    return math.fsum(chance * values[name] for name, chance in edge.outcomes.items())
 
 
 def _looks(state: ToyState) -> float:
     if state.looks is not None:
         return state.looks
     return 0.5 if state.reward is None else state.reward
-
-
-def _state(world: ToyWorld, observation: Observation) -> tuple[str, ToyState]:
-    prefix = f"toy://{world.name}/"
-    name = observation.url.removeprefix(prefix)
-    if not observation.url.startswith(prefix) or name not in world.states:
-        raise UsageError(f"{observation.url!r} is no state of the toy world {world.name!r}: give agent and environment the same world")
-    return name, world.states[name]

@@ -1,4 +1,4 @@
-"""Worlds small enough that the right answer is known: graphs given as data, and builders for the usual ones."""
+"""Worlds small enough that the right answer is known, and all ready-made ones by name. Each says what its known answer is."""
 
 from __future__ import annotations
 
@@ -6,64 +6,36 @@ import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
+from exact.environments.toy_chance import ice
+from exact.environments.toy_doors import doors
+from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy_maze import maze, trapped_maze
 from exact.errors import UsageError, unknown
 from exact.task import Task
 
-
-class ToyEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an action leads."""
-
-    to: str
-    """Name of the next state."""
-    prior: float = 1.0
-    """Weight that ToyPolicy gives it, above 0; the weights of a state are normalised."""
-    write: bool = False
-    """Whether taking it changes something outside."""
-
-
-class ToyState(msgspec.Struct, frozen=True, kw_only=True):
-    """One state. It is terminal if it has a reward."""
-
-    text: str = ""
-    """What the agent reads."""
-    edges: Mapping[str, ToyEdge] = {}
-    """By the name that `go` takes."""
-    answers: Mapping[str, float] = {}
-    """Reward in [0, 1] of `stop` with that answer, here; any other answer gets 0."""
-    reward: float | None = None
-    """In [0, 1], of an episode that ends here."""
-    looks: float | None = None
-    """What ToyValue takes it for, in [0, 1]; None: the reward of a terminal state, else 0.5."""
-
-
-class ToyWorld(msgspec.Struct, frozen=True, kw_only=True):
-    """A graph of states. Raises UsageError where an edge leads nowhere or a figure is out of range."""
-
-    name: str
-    instruction: str
-    start: str
-    states: Mapping[str, ToyState]
-
-    def __post_init__(self) -> None:
-        if self.start not in self.states:
-            raise unknown("start state", self.start, self.states)
-        if self.states[self.start].reward is not None:
-            raise UsageError(f"world {self.name!r}: its start {self.start!r} has a reward, so it ends before it begins")
-        for name, state in self.states.items():
-            for action, edge in state.edges.items():
-                if edge.to not in self.states:
-                    raise UsageError(f"world {self.name!r}: {action!r} in {name!r} leads to {edge.to!r}, which is no state")
-                if edge.prior <= 0:
-                    raise UsageError(f"world {self.name!r}: prior {edge.prior:g} of {action!r} in {name!r} is not above 0")
-            for figure in (state.reward, state.looks, *state.answers.values()):
-                if figure is not None and not 0 <= figure <= 1:
-                    raise UsageError(f"world {self.name!r}: {figure:g} in state {name!r} is not in [0, 1]")
+__all__ = [
+    "WORLDS",
+    "ToyEdge",
+    "ToyState",
+    "ToyWorld",
+    "bandit",
+    "chain",
+    "deceptive_chain",
+    "doors",
+    "form",
+    "ice",
+    "maze",
+    "toy_task",
+    "toy_world",
+    "trapped_maze",
+]
 
 
 def chain(n: int = 4) -> ToyWorld:
-    """n right steps in a row win; a wrong one ends it. Looks grow along the way."""
+    """n right steps in a row win; a wrong one ends it. Looks grow along the way.
+
+    Known answer: `on` n times, 1.0. Greedy finds it.
+    """
     states = {
         f"s{i}": ToyState(text=f"Step {i} of {n}", edges={"on": ToyEdge(to=f"s{i + 1}"), "off": ToyEdge(to="lost")}, looks=i / n)
         for i in range(n)
@@ -73,7 +45,10 @@ def chain(n: int = 4) -> ToyWorld:
 
 
 def deceptive_chain(n: int = 3) -> ToyWorld:
-    """Two corridors of n steps. The left one is likelier and looks better until its end, which loses; the right one wins."""
+    """Two corridors of n steps. The left one is likelier and looks better until its end, which loses; the right one wins.
+
+    Known answer: `right`, then `on`: 1.0. Who follows the looks or the priors goes left and gets 0; who looks n steps ahead does not.
+    """
 
     def corridor(side: str, looks: float, reward: float) -> dict[str, ToyState]:
         rooms = {
@@ -88,37 +63,11 @@ def deceptive_chain(n: int = 3) -> ToyWorld:
     return ToyWorld(name="deceptive", instruction="Find the way out.", start="start", states=states)
 
 
-def maze(width: int = 3, height: int = 3, seed: int = 0) -> ToyWorld:
-    """A maze without loops, from the north-west to the south-east corner. Looks are by distance as the crow flies, blind to walls."""
-    moves = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}
-    doors: dict[tuple[int, int], dict[str, tuple[int, int]]] = {room: {} for room in itertools.product(range(width), range(height))}
-    dice, path, seen = random.Random(seed), [(0, 0)], {(0, 0)}
-    while path:
-        x, y = path[-1]
-        ways = [(m, (x + dx, y + dy)) for m, (dx, dy) in moves.items() if (x + dx, y + dy) in doors and (x + dx, y + dy) not in seen]
-        if not ways:
-            path.pop()
-            continue
-        move, room = ways[dice.randrange(len(ways))]
-        doors[x, y][move] = room
-        doors[room][{"north": "south", "south": "north", "east": "west", "west": "east"}[move]] = (x, y)
-        seen.add(room)
-        path.append(room)
-    goal, far = (width - 1, height - 1), width + height - 2
-    states = {
-        f"{x},{y}": ToyState(
-            text=f"Room {x},{y} of a maze; the exit is at {goal[0]},{goal[1]}",
-            edges={move: ToyEdge(to=f"{to[0]},{to[1]}") for move, to in sorted(ways.items())},
-            looks=1 - (goal[0] - x + goal[1] - y) / (far + 1),
-        )
-        for (x, y), ways in doors.items()
-    }
-    states[f"{goal[0]},{goal[1]}"] = ToyState(reward=1.0)
-    return ToyWorld(name="maze", instruction="Reach the exit.", start="0,0", states=states)
-
-
 def bandit(k: int = 5, *, rewards: Sequence[float] | None = None, seed: int = 0) -> ToyWorld:
-    """One choice of k arms that ends it. Without `rewards`, one arm, chosen by the seed, wins and the others lose."""
+    """One choice of k arms that ends it. Without `rewards`, one arm, chosen by the seed, wins and the others lose.
+
+    Known answer: the arm with the largest reward. For arms that pay by chance see `bernoulli_bandit`.
+    """
     best = random.Random(seed).randrange(k)
     paid = tuple(rewards) if rewards is not None else tuple(float(i == best) for i in range(k))
     if len(paid) != k:
@@ -130,7 +79,10 @@ def bandit(k: int = 5, *, rewards: Sequence[float] | None = None, seed: int = 0)
 
 
 def form(n: int = 3, *, seed: int = 0, write: bool = False) -> ToyWorld:
-    """n boxes to tick or leave, as the instruction says, then submit, once. `write`: submitting writes to the outside."""
+    """n boxes to tick or leave, as the instruction says, then submit, once. `write`: submitting writes to the outside.
+
+    Known answer: toggle each box that the instruction names, then `submit`: 1.0. Any box can be undone before that.
+    """
     boxes = [chr(ord("A") + i) for i in range(n)]
     dice = random.Random(seed)
     wanted = frozenset(box for box in boxes if dice.random() < 0.5) or frozenset(boxes[:1])
@@ -154,6 +106,9 @@ WORLDS: Mapping[str, Callable[[int], ToyWorld]] = {
     "maze": lambda seed: maze(seed=seed),
     "bandit": lambda seed: bandit(seed=seed),
     "form": lambda seed: form(seed=seed),
+    "traps": lambda seed: trapped_maze(seed=seed),
+    "doors": lambda seed: doors(seed=seed),
+    "ice": lambda seed: ice(seed=seed),
 }
 """The ready-made worlds by name, each from a seed."""
 

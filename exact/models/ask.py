@@ -31,12 +31,12 @@ async def ask(model: ChatModel, request: ChatRequest, parse: Callable[[str], T],
 
     `parse` raises ActionError or AnswerError, whose text goes back to the model. A sample that did not end by itself does not
     parse, for its last line may be half a line. Only when no sample parses is the question asked again. Each attempt's
-    `sampling.seed` is drawn from (`seed`, role, node, attempt). Raises AnswerError when the last attempt gives nothing either, and
+    `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing either, and
     ModelError.
     """
     asked, error, shown = request, "", ""
     for attempt in range(ATTEMPTS):
-        sampling = msgspec.structs.replace(request.sampling, seed=call_seed(seed, request.role, request.node, attempt))
+        sampling = msgspec.structs.replace(request.sampling, seed=call_seed(seed, request.role, request.node, attempt, request.draw))
         asked = msgspec.structs.replace(request, messages=_with_error(request, shown, error), sampling=sampling, attempt=attempt)
         answer = await model.complete(asked)
         parsed: list[T] = []
@@ -52,9 +52,10 @@ async def ask(model: ChatModel, request: ChatRequest, parse: Callable[[str], T],
     raise AnswerError(f"{model.name} gave nothing for the {request.role} that can be read, asked {ATTEMPTS} times: {error}")
 
 
-def call_seed(seed: int, role: str, node: int, attempt: int) -> int:
+def call_seed(seed: int, role: str, node: int, attempt: int, draw: int = 0) -> int:
     """The sampling seed of a call, in [0, 2**31): equal for equal arguments, on any machine."""
-    digest = hashlib.blake2b(f"{seed}/{role}/{node}/{attempt}".encode(), digest_size=8).digest()
+    about = f"{seed}/{role}/{node}/{attempt}" + (f"/{draw}" if draw else "")
+    digest = hashlib.blake2b(about.encode(), digest_size=8).digest()
     return int.from_bytes(digest) % SEEDS
 
 

@@ -39,7 +39,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a model. Role, node, kind and attempt say where it belongs; they are journalled, not sent."""
+    """One question to a model. Role, node, draw and attempt say where it belongs; they are journalled, not sent."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
@@ -50,6 +50,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Name, version and hash of the prompt: `policy@1:3fa9c1`."""
     attempt: int = 0
     """0, or how often the parse error was sent back before."""
+    draw: int = 0
+    """How many such questions were asked in this node before; below 0 where the answer must be independent of theirs."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ __all__ = [
     "Fault",
     "Faults",
     "Hang",
+    "Late",
     "Malformed",
     "Question",
     "Reply",
@@ -111,7 +112,13 @@ class AtMost(msgspec.Struct, frozen=True):
     choices: int
 
 
-Fault = Status | Reset | Hang | Malformed | Cut | AtMost
+class Late(msgspec.Struct, frozen=True):
+    """The whole answer, after so many seconds."""
+
+    seconds: float
+
+
+Fault = Status | Reset | Hang | Malformed | Cut | AtMost | Late
 Faults = Callable[[Question, int], Fault | None]
 """The fault for a question that came so many times before, from 0, word for word with its seed; None: it is answered."""
 
@@ -199,6 +206,8 @@ class ScriptedServer:
                 await _forever()
             case Malformed():
                 return await _send(writer, 200, fault.body)
+            case Late():
+                await asyncio.sleep(fault.seconds)
         try:
             given = asked.n if not isinstance(fault, AtMost) else min(asked.n, fault.choices)
             replies = [reply(self._answers(asked, i)) for i in range(given)]

@@ -105,7 +105,7 @@ def _setting(reading: Reading) -> tuple[data.Fact, ...]:
         "mcts": f"Monte Carlo tree search (PUCT, c {s.c:g}): {s.iterations} iterations an action, {s.k} proposals a state, {s.depth} deep",
         "greedy": f"one step ahead, {s.k} proposals a state",
         "react": "ReAct: one proposal, no look-ahead",
-    }[s.algorithm]
+    }.get(s.algorithm, f"{s.algorithm}: {s.iterations} iterations an action, {s.k} proposals a state, {s.depth} deep")
     policy = config.models.policy
     proposer = {"builtin": "the embedded policy (not a language model)", "random": "at random"}.get(
         config.policy.kind, f"a language model ({policy.model if policy else 'unnamed'})"

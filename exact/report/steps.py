@@ -50,6 +50,8 @@ def _outcome(committed: ev.Committed | None) -> str:
     if committed.refused:
         return f"refused by the real world: {one_line(committed.refused)}"
     ended = ", and the episode ended" if committed.terminated else ""
+    if committed.promoted:
+        return f"done: the world that the search had brought there became the real one{ended}"
     if committed.agrees is None:
         return f"done; the search had not seen where it leads{ended}"
     return f"done, as the search had seen it{ended}" if committed.agrees else f"done, but it led to another state than foreseen{ended}"
@@ -66,10 +68,10 @@ def outside(reading: Reading, nodes: tuple[data.State, ...]) -> tuple[data.Trace
 def trouble(reading: Reading) -> tuple[tuple[int, str, int], ...]:
     """What drifted, broke, or came out otherwise than foreseen: node, reason and how often."""
     found = [
-        (node, f"drifted: {arrival.reason or 'another state was there'}")
+        (node, f"{arrival.verdict}: {arrival.reason or 'another state was there'}")
         for node, each in reading.arrivals.items()
         for arrival in each
-        if arrival.verdict == "drifted"
+        if arrival.verdict != "exact"
     ]
     found += [(node, f"{failed.what}: {failed.reason}") for node, each in reading.failures.items() for failed in each]
     found += [

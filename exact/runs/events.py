@@ -1,8 +1,9 @@
 """The events of a journal: everything that happened in one attempt at one task, in order.
 
-Two kinds. *Facts* cost something to make and are never made twice: `Called`, `Acted`, `Arrived`, `Recalled`, `Scored`.
-*Moves* change the search: `Asked`, `Told`, `Released`, `Decided`, `Committed`. The state of a search is a fold over both.
-A fact is on disk before its result is used. Names of blobs are hex SHA-256 of their content.
+Two kinds. *Facts* cost something to make and are never made twice: `Called`, `Acted`, `RolledStep`, `Arrived`, `Recalled`, `Late`,
+`Scored`. *Moves* change the search: `Asked`, `Told`, `Released`, `Decided`, `Committed`. The state of a search is a fold over both.
+A fact is on disk before its result is used. A fact names the selection that it was made for, whose budget it counts in; -1: none.
+Names of blobs are hex SHA-256 of their content.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import msgspec
 from exact.context import Evaluation, Reflection
 from exact.environments.base import Effect
 from exact.models.base import Sampling, Usage
-from exact.search.base import Decision, Done, Result, Selection, Wait
+from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
 
-SCHEMA = 1
+SCHEMA = 2
+"""2: facts name their selection; several pieces of work at once; plans; promoted worlds."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
@@ -62,12 +64,15 @@ class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
     node: int
     route: Literal["there", "replay"]
     """`there`: it stood there already; `replay`: reset and the node's path again."""
-    verdict: Literal["exact", "drifted"]
+    verdict: Literal["exact", "drifted", "diverged"]
     transitions: int = 0
     """Environment steps replayed."""
     resets: int = 0
     effects: tuple[Effect, ...] = ()
     reason: str = ""
+    diverged: Diverged | None = None
+    """Where the world went instead."""
+    selection: int = -1
     seconds: float = 0.0
 
 
@@ -84,17 +89,43 @@ class Acted(Event, frozen=True, kw_only=True, tag="acted"):
     effects: tuple[Effect, ...] = ()
     refused: str = ""
     """The ActionError's text; empty where the step was carried out."""
+    wrote: str = ""
+    """Where it wrote, or would have: the action with its element's role and name in place of the id."""
     seconds: float = 0.0
+    selection: int = -1
+
+
+class RolledStep(Event, frozen=True, kw_only=True, tag="rolled_step"):
+    """One step of a rollout."""
+
+    node: int
+    """Where the rollout began."""
+    draw: int
+    """The how-manieth rollout from there."""
+    policy: int = 0
+    index: int
+    """Of the step, from 0."""
+    action: str
+    rationale: str = ""
+    fingerprint: str = ""
+    terminated: bool = False
+    observation: str = ""
+    screenshot: str = ""
+    effects: tuple[Effect, ...] = ()
+    refused: str = ""
+    seconds: float = 0.0
+    selection: int = -1
 
 
 class Called(Event, frozen=True, kw_only=True, tag="called"):
     """A model answered."""
 
     key: str
-    """Hex digest of the request with role, node and attempt; one answer for each."""
+    """Hex digest of the request with role, node, draw and attempt; one answer for each."""
     role: str
     node: int
     attempt: int
+    draw: int = 0
     prompt: str
     model: str
     sampling: Sampling
@@ -105,19 +136,26 @@ class Called(Event, frozen=True, kw_only=True, tag="called"):
     usage: Usage
     reserved: float = 0.0
     """US dollars held back for it; they count as spent where the server told no usage."""
+    reserved_tokens: int = 0
+    """Tokens held back for it; as above."""
     seconds: float = 0.0
+    selection: int = -1
 
 
 class Failed(Event, frozen=True, kw_only=True, tag="failed"):
     """A call or a world broke. Counted and retried, never a value."""
 
-    what: Literal["model", "environment", "reflection"]
+    what: Literal["model", "environment", "reflection", "budget"]
+    """`budget`: that of one piece of work was used up."""
     node: int
     reason: str
+    transitions: int = 0
+    """Steps taken in the world that broke."""
+    selection: int = -1
 
 
 class Recalled(Event, frozen=True, kw_only=True, tag="recalled"):
-    """Reflections shown at a node."""
+    """Reflections shown at a node; none, where memory had nothing to say."""
 
     node: int
     kind: Literal["policy", "value"]
@@ -131,6 +169,18 @@ class Told(Event, frozen=True, kw_only=True, tag="told"):
 
     selection: int
     result: Result
+    key: str = ""
+    """Digest of what the agent was shown: an equal question has this answer."""
+    reused: bool = False
+    """Whether it is the answer to an equal question asked before: nothing was spent on it."""
+
+
+class Late(Event, frozen=True, kw_only=True, tag="late"):
+    """A result for a selection that is not open any more: paid for, kept for equal questions, not told."""
+
+    selection: int
+    result: Result
+    key: str = ""
 
 
 class Released(Event, frozen=True, kw_only=True, tag="released"):
@@ -147,7 +197,7 @@ class Decided(Event, frozen=True, kw_only=True, tag="decided"):
     action: str
     decision: Decision
     stopped: str = ""
-    """Why the search before it ended."""
+    """Why the search before it ended; where a plan goes on, that it does."""
 
 
 class Committed(Event, frozen=True, kw_only=True, tag="committed"):
@@ -164,6 +214,10 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     refused: str = ""
     agrees: bool | None = None
     """Whether the state is the one the search had seen; None where it had seen none."""
+    promoted: bool = False
+    """Whether the searched world became the live one; else the action was carried out in the live world."""
+    wrote: str = ""
+    """As in Acted."""
     seconds: float = 0.0
 
 
@@ -215,6 +269,6 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
 
 AnyEvent = (
-    Opened | Reset | Asked | Arrived | Acted | Called | Failed | Recalled | Told | Released | Decided | Committed
+    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Failed | Recalled | Told | Late | Released | Decided | Committed
     | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
 )  # fmt: skip

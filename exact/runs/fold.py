@@ -5,37 +5,57 @@ The driver changes this state by the same `apply` that reads a journal back, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from exact.budget import Budget
-from exact.config import Config
+import msgspec
+
+from exact.budget import Budget, Kind
+from exact.config import Config, Limits, ScopeLimits, SearchConfig
+from exact.environments.base import Effect
 from exact.errors import JournalError
 from exact.runs import events as ev
-from exact.search.base import Algorithm, Selection, Stepped, Valued
+from exact.search.afford import Replans, affordable
+from exact.search.base import Algorithm, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
 from exact.search.registry import algorithm
-from exact.search.tree import Tree
+from exact.search.tree import Node, Tree
+
+
+class Moment(NamedTuple):
+    """What an agent's context takes from the state of the search at the time of the ask, so that a resumed one is shown the same."""
+
+    root_depth: int
+    actions_left: int | None
+    tried: tuple[int, ...]
+    """Indices of the node's edges that were closed for good, or before they could be searched."""
+
+
+JUDGEMENTS = 3
+"""Of one state by a language model, where the configuration does not say: see docs/results/search.md."""
 
 
 class State:
-    """Where an attempt stands. Changed by `apply` alone."""
+    """Where an attempt stands. Changed by `apply` and `ask` alone."""
 
     def __init__(self, config: Config) -> None:
-        self.algorithm: Algorithm = algorithm(config.search)
-        limits = config.limits
-        self.budget = Budget(
-            {
-                "money": limits.money,
-                "calls": limits.calls,
-                "actions": limits.actions,
-                "transitions": limits.transitions,
-                "evaluations": limits.evaluations,
-            }
-        )
+        self._caps = config
+        self.algorithm: Algorithm = algorithm(_judged(config))
+        self._search_limits, self._iteration_limits = limits(config.search.limits), limits(config.search.iteration)
+        self.budget = Budget(limits(config.limits))
+        """The task's."""
+        self.search = self._new_search()
+        """What may be spent before the next commit."""
+        self.search_began = 0.0
+        """When the present search began, in seconds since the journal was opened."""
+        self._scopes: dict[int, Budget] = {}
+        self._moments: dict[int, Moment] = {}
+        self._first = 0
+        """The first selection of the present search."""
+        self._iterations = 0
         self.opened: ev.Opened | None = None
         self.tree = Tree(seed=config.seed)
         self.instruction = ""
-        self.selections: dict[int, Selection] = {}
-        """Asked and not yet told in full, by id."""
         self.acted: dict[tuple[int, int], ev.Acted] = {}
         """Speculative steps by (node, edge)."""
         self.arrivals: dict[int, ev.Arrived] = {}
@@ -46,12 +66,26 @@ class State:
         self.recalled: dict[tuple[int, str], ev.Recalled] = {}
         self.decided: ev.Decided | None = None
         """An intent whose end is not journalled."""
+        self.done: str | None = None
+        """Why the search has ended, where nothing has happened to it since."""
+        self.plan: tuple[int, ...] = ()
+        """What is left of a plan whose last step led where it was foreseen to."""
         self.decisions: list[ev.Decided] = []
         self.committed: list[ev.Committed] = []
         self.refused: dict[int, list[ev.Committed]] = {}
         """Committed actions that the real world refused, by the root they were refused at."""
         self.path: list[int] = []
         """Ids of the roots so far, the first and the present one included."""
+        self.diverged: dict[int, Diverged] = {}
+        """What was met on the way to a selection's node instead of it, by selection."""
+        self.rolled: dict[tuple[int, int, int], list[ev.RolledStep]] = {}
+        """Steps of rollouts, by (node, policy, draw)."""
+        self.answered: dict[str, Result] = {}
+        """Results by what the agent was shown."""
+        self.writing: set[str] = set()
+        """Actions that were seen to write, or would have: with the element's role and name in place of its id."""
+        self.late = 0
+        self.reused = 0
         self.drifted = 0
         self.failures = 0
         self.judged: ev.Judged | None = None
@@ -68,15 +102,42 @@ class State:
         return bool(self.path)
 
     @property
+    def selections(self) -> dict[int, Selection]:
+        """Asked and not yet told in full, by id."""
+        return {id: work.selection for id, work in self.tree.open.items()}
+
+    @property
     def wrote(self) -> bool:
         """Whether a committed step changed the outside."""
         return any(effect.is_write for step in self.committed for effect in step.effects)
 
+    def scope(self, selection: int) -> Budget:
+        """The budget that what is done for a selection counts in; -1: the task's."""
+        return self._scopes.get(selection) or (self.search if selection >= self._first else self.budget)
+
+    def moment(self, selection: int, node: Node) -> Moment:
+        """What a context takes from the search: as it was at the ask of a selection, or for one that is not open as it is now."""
+        return self._moments.get(selection) or self._moment(node)
+
     def apply(self, event: ev.AnyEvent) -> None:
         """Take one event in. Raises JournalError if it does not follow from what came before."""
-        self.elapsed = event.t
+        if not isinstance(event, ev.Asked):  # what is asked for is told by what came before
+            self.elapsed = event.t
         if not (self._took_move(event) or self._took_fact(event)):
             self._take_mark(event)
+
+    def ask(self) -> ev.Asked:
+        """Ask the algorithm; the event is to be journalled, not applied."""
+        if isinstance(self.algorithm, Replans):
+            self.algorithm.replan(self.tree, self._affordable())
+        answer = self.algorithm.ask(self.tree)
+        self.done = answer.reason if isinstance(answer, Done) else None
+        if isinstance(answer, Selection):
+            self._scopes[answer.id] = Budget(self._iteration_limits, scope="iteration", parent=self.search)
+            node = self.tree.nodes[answer.node]
+            self._moments[answer.id] = self._moment(node) if answer.edge is None else self._moment(node)._replace(tried=())
+        self._count_iterations()
+        return ev.Asked(answer=answer)
 
     def _took_move(self, event: ev.AnyEvent) -> bool:
         """What changes the search."""
@@ -85,11 +146,12 @@ class State:
                 self._reset(event)
             case ev.Asked():
                 self._asked(event)
+                return True
             case ev.Told():
-                self.tell(self._selection(event.selection), event)
+                self._told(self._selection(event.selection), event)
             case ev.Released():
                 self.algorithm.release(self.tree, self._selection(event.selection))
-                del self.selections[event.selection]
+                self._close(event.selection)
             case ev.Decided():
                 self.decided = event
                 self.decisions.append(event)
@@ -97,6 +159,8 @@ class State:
                 self._committed(event)
             case _:
                 return False
+        self.done = None
+        self._count_iterations()
         return True
 
     def _took_fact(self, event: ev.AnyEvent) -> bool:
@@ -104,17 +168,22 @@ class State:
         match event:
             case ev.Acted():
                 self.acted[event.node, event.edge] = event
-                self.budget.spend("transitions")
+                self.scope(event.selection).spend("transitions")
+                self.writing |= {event.wrote} - {""}
+            case ev.RolledStep():
+                self.rolled.setdefault((event.node, event.policy, event.draw), []).append(event)
+                self.scope(event.selection).spend("transitions")
             case ev.Arrived():
-                self.arrivals[event.node] = event
-                self.drifted += event.verdict == "drifted"
-                self.budget.spend("transitions", event.transitions)
+                self._arrived(event)
             case ev.Rebuilt():
                 self.budget.spend("transitions", event.transitions)
             case ev.Called():
                 self._called(event)
             case ev.Recalled():
                 self.recalled[event.node, event.kind] = event
+            case ev.Late():
+                self.late += 1
+                self._answered(event)
             case _:
                 return False
         return True
@@ -126,7 +195,8 @@ class State:
                 self.opened = event
                 self.tree.seed = event.seed
             case ev.Failed():
-                self.failures += 1
+                self.failures += event.what != "budget"
+                self.scope(event.selection).spend("transitions", event.transitions)
             case ev.Judged():
                 self.judged = event
                 self.budget.spend("evaluations", int(event.bought))
@@ -141,63 +211,160 @@ class State:
             case ev.Resumed():
                 self.finished = None
 
-    def ask(self) -> ev.Asked:
-        """Ask the algorithm; the event is to be journalled, not applied."""
-        answer = self.algorithm.ask(self.tree)
-        if isinstance(answer, Selection):
-            self.selections[answer.id] = answer
-        return ev.Asked(answer=answer)
-
-    def tell(self, selection: Selection, event: ev.Told) -> None:
-        """Hand a result in; the selection leaves the open ones when none of its needs is left."""
-        self.algorithm.tell(self.tree, selection, event.result)
-        if isinstance(event.result, Valued):
-            self.budget.spend("evaluations")
-        if isinstance(event.result, Stepped) and selection.edge is not None:
-            child = self.tree.nodes[selection.node].edges[selection.edge].child
-            if child is not None and (act := self.acted.get((selection.node, selection.edge))):
-                self.effects[child.id] = act
-            if child is not None and not child.closed:
-                return
-        del self.selections[selection.id]
-
-    def _selection(self, id: int) -> Selection:
-        if id not in self.selections:
-            raise JournalError(f"a result for selection {id}, which is not open: the journal is not one attempt's")
-        return self.selections[id]
+    # --- moves
 
     def _reset(self, event: ev.Reset) -> None:
         root = self.tree.root
         root.fingerprint, root.observation, root.screenshot = event.fingerprint, event.observation, event.screenshot
-        self.instruction = event.instruction
+        self.instruction, self.search_began = event.instruction, event.t
         self.path.append(root.id)
 
     def _asked(self, event: ev.Asked) -> None:
         if self.ask() != ev.Asked(answer=event.answer):
             raise JournalError(f"at {event.t:.3f} s the search asks for something else than it did: written by another version of exact")
 
-    def _called(self, event: ev.Called) -> None:
-        self.calls[event.key] = event
-        self.budget.spend("calls")
-        self.budget.spend("tokens", event.usage.input_tokens + event.usage.output_tokens)
-        self.cost_known = self.cost_known and event.usage.cost is not None
-        self.budget.spend("money", event.reserved if event.usage.cost is None else event.usage.cost)
+    def _told(self, selection: Selection, event: ev.Told) -> None:
+        self.algorithm.tell(self.tree, selection, event.result)
+        self.reused += event.reused
+        self._answered(event)
+        if isinstance(event.result, Stepped) and selection.edge is not None:
+            node = self.tree.nodes[selection.node]
+            child = node.edges[selection.edge].child
+            if child is not None and child.parent is node and (act := self.acted.get((selection.node, selection.edge))):
+                self.effects[child.id] = act
+        if selection.id not in self.tree.open:
+            self._close(selection.id)
+
+    def _answered(self, event: ev.Told | ev.Late) -> None:
+        """Keep an agent's answer for equal questions, and count the judgements in it."""
+        if event.key:
+            self.answered.setdefault(event.key, event.result)
+        if isinstance(event, ev.Late) or not event.reused:
+            self.scope(event.selection).spend("evaluations", judgements_in(event.result))
+
+    def _selection(self, id: int) -> Selection:
+        if id not in self.tree.open:
+            raise JournalError(f"a result for selection {id}, which is not open: the journal is not one attempt's")
+        return self.tree.open[id].selection
+
+    def _close(self, selection: int) -> None:
+        self._scopes.pop(selection, None)
+        self._moments.pop(selection, None)
 
     def _committed(self, event: ev.Committed) -> None:
-        self.decided = None
+        rest = self.decided.decision.edges[1:] if self.decided else ()
+        self.decided, self.plan = None, ()
         self.committed.append(event)
         self.budget.spend("actions")
-        self.budget.spend("transitions")
+        self.budget.spend("transitions", int(not event.promoted))
+        self.writing |= {event.wrote} - {""}
         if event.refused:
             self.refused.setdefault(self.tree.root.id, []).append(event)
             self.algorithm.refuse(self.tree, event.edge, event.refused)
-            return
+        else:
+            self._advance(event, rest)
+        self._renew(event.t)
+
+    def _advance(self, event: ev.Committed, rest: tuple[int, ...]) -> None:
+        edge = self.tree.root.edges[event.edge]
+        foreseen = edge.child
+        alike = next((n for n in edge.outcomes if n.fingerprint == event.fingerprint and n.terminated == event.terminated), None)
         seen = Stepped(
-            fingerprint=event.fingerprint, terminated=event.terminated, observation=event.observation, screenshot=event.screenshot
+            fingerprint=event.fingerprint,
+            terminated=event.terminated,
+            observation=event.observation,
+            screenshot=event.screenshot,
+            beyond=alike.beyond if alike else beyond(self.tree.root.beyond, event.effects),
         )
-        self.algorithm.advance(self.tree, event.edge, seen)
+        kept = self.algorithm.advance(self.tree, event.edge, seen)
+        if kept and self.tree.root is foreseen and not self.tree.root.leaf:
+            self.plan = rest
         self.effects[self.tree.root.id] = event
         self.path.append(self.tree.root.id)
+
+    def _renew(self, now: float) -> None:
+        """A new search begins; what is still under way counts in the budget that it began with."""
+        self._count_iterations()
+        self.search, self.search_began, self._first = self._new_search(), now, self.tree.selections
+        for gone in [id for id in self._scopes if id not in self.tree.open]:
+            self._close(gone)
+
+    # --- facts
+
+    def _arrived(self, event: ev.Arrived) -> None:
+        self.arrivals[event.node] = event
+        self.drifted += event.verdict == "drifted"
+        self.scope(event.selection).spend("transitions", event.transitions)
+        if event.diverged is not None:
+            self.diverged[event.selection] = event.diverged
+
+    def _called(self, event: ev.Called) -> None:
+        self.calls[event.key] = event
+        scope, usage = self.scope(event.selection), event.usage
+        scope.spend("calls")
+        scope.spend("tokens", usage.input_tokens + usage.output_tokens or event.reserved_tokens)
+        self.cost_known = self.cost_known and usage.cost is not None
+        scope.spend("money", event.reserved if usage.cost is None else usage.cost)
+
+    # --- what is counted
+
+    def _new_search(self) -> Budget:
+        return Budget(self._search_limits, scope="search", parent=self.budget)
+
+    def _affordable(self) -> int | None:
+        """How many more iterations the caps of search and task pay for, by what one has cost in this search."""
+        scopes = ((self._caps.search.limits, self.search, self.search_began), (self._caps.limits, self.budget, 0.0))
+        kinds: tuple[Kind, ...] = ("money", "calls", "tokens", "transitions", "evaluations")
+        spent: dict[str, float] = {kind: self.search.spent.get(kind, 0.0) for kind in kinds}
+        spent["seconds"] = self.elapsed - self.search_began
+        left: dict[str, float | None] = {}
+        for caps, budget, began in scopes:
+            used = {**{kind: budget.spent.get(kind, 0.0) for kind in kinds}, "seconds": self.elapsed - began}
+            for kind, amount in used.items():
+                cap, before = getattr(caps, kind), left.get(kind)
+                if cap is not None:
+                    left[kind] = cap - amount if before is None else min(before, cap - amount)
+        return affordable(spent, left, self.tree.iterations - self.tree.began)
+
+    def _moment(self, node: Node) -> Moment:
+        left = self.budget.remaining("actions")
+        tried = tuple(i for i, edge in enumerate(node.edges) if edge.futile or edge.unsearched)
+        return Moment(self.tree.root.depth, None if left is None else int(left), tried)
+
+    def _count_iterations(self) -> None:
+        done, self._iterations = self.tree.iterations - self._iterations, self.tree.iterations
+        if done:
+            self.search.spend("iterations", done)
+
+
+def _judged(config: Config) -> SearchConfig:
+    """The search with its number of judgements settled: asking again is worth something where the answer can be another one."""
+    if config.search.judgements is not None:
+        return config.search
+    return msgspec.structs.replace(config.search, judgements=JUDGEMENTS if config.value.kind == "llm" else 1)
+
+
+def limits(caps: Limits | ScopeLimits) -> dict[Kind, float | None]:
+    """The caps of a scope by kind, but for time: that passes by the journal's clock."""
+    kinds: tuple[Kind, ...] = ("money", "calls", "tokens", "actions", "transitions", "evaluations", "iterations")
+    return {kind: getattr(caps, kind, None) for kind in kinds}
+
+
+def judgements_in(result: Result) -> int:
+    """How many times the value function was asked for a result."""
+    match result:
+        case Valued() | Rolled():
+            return 1
+        case Compared():
+            return len(result.scores)
+    return 0
+
+
+def beyond(before: str, effects: Sequence[Effect]) -> str:
+    """What tells states apart that look alike: short digests of all writes on the way, each address once, in no order."""
+    writes = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
+    digests = {hashlib.blake2b(write.encode(), digest_size=4).hexdigest() for write in writes}
+    return " ".join(sorted({*before.split(), *digests}))
 
 
 def fold(config: Config, journal: Iterable[ev.AnyEvent]) -> State:

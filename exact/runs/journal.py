@@ -18,7 +18,10 @@ from exact.runs.events import SCHEMA, AnyEvent, Opened
 Clock = Callable[[], float]
 E = TypeVar("E", bound=AnyEvent)
 
-_FACTS = {"opened", "reset", "arrived", "acted", "called", "recalled", "decided", "committed", "ended", "scored", "reflected", "finished"}
+_FACTS = {
+    "opened", "reset", "arrived", "acted", "rolled_step", "called", "recalled", "late", "decided", "committed", "ended", "scored",
+    "reflected", "finished",
+}  # fmt: skip
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyEvent)
 
@@ -98,6 +101,17 @@ def read(path: Path) -> Iterator[AnyEvent]:
             event = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise JournalError(f"{path}:{number} does not read: {error}; what stands before it is whole") from error
-        if isinstance(event, Opened) and event.schema > SCHEMA:
-            raise JournalError(f"{path} was written by a newer exact (schema {event.schema}, here {SCHEMA}): upgrade to read it")
+        if isinstance(event, Opened):
+            _check_schema(path, event)
         yield event
+
+
+def _check_schema(path: Path, opened: Opened) -> None:
+    """Raise JournalError for a journal of another form."""
+    if opened.schema > SCHEMA:
+        raise JournalError(f"{path} was written by a newer exact (schema {opened.schema}, here {SCHEMA}): upgrade to read it")
+    if opened.schema < SCHEMA:
+        by = opened.versions.get("exact", "an older version")
+        raise JournalError(
+            f"{path} was written by an older exact (schema {opened.schema}, here {SCHEMA}): read it with exact {by}, or start a new run"
+        )

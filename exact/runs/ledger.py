@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Protocol
 
 import msgspec
 
-from exact.budget import Budget
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Price, Text
 from exact.runs import events as ev
+from exact.runs.fold import State
 from exact.runs.store import Blobs
+
+SELECTION: ContextVar[int] = ContextVar("selection", default=-1)
+"""What the running piece of work is done for: calls are counted in its budget."""
 
 
 class Record(Protocol):
@@ -23,11 +28,9 @@ class Record(Protocol):
 class Ledger:
     """Wraps a model for one attempt."""
 
-    def __init__(
-        self, model: ChatModel, calls: dict[str, ev.Called], budget: Budget, blobs: Blobs, record: Record, now: Callable[[], float]
-    ) -> None:
-        self._model, self._calls, self._budget, self._blobs, self._record = model, calls, budget, blobs, record
-        self._now = now
+    def __init__(self, model: ChatModel, state: State, blobs: Blobs, record: Record, now: Callable[[], float]) -> None:
+        self._model, self._state, self._blobs, self._record, self._now = model, state, blobs, record, now
+        self._asking: dict[str, asyncio.Future[None]] = {}
 
     @property
     def name(self) -> str:
@@ -40,14 +43,21 @@ class Ledger:
     async def complete(self, request: ChatRequest) -> ChatAnswer:
         """The journalled answer if there is one, else the model's. Raises ModelError, BudgetExceeded."""
         content = self._plain(request)
-        key = hashlib.sha256(
-            msgspec.json.encode((self.name, request.role, request.node, request.attempt, request.sampling, content))
-        ).hexdigest()
-        if known := self._calls.get(key):
+        key = self._key(request, content)
+        while key in self._asking:
+            await asyncio.wait([self._asking[key]])
+        if known := self._state.calls.get(key):
             return msgspec.json.decode(self._blobs.get(known.answer), type=ChatAnswer)
-        began = self._now()
-        worst = self._worst_cost(request)
-        with self._budget.reserve({"calls": 1, "money": worst}):
+        self._asking[key] = asyncio.get_running_loop().create_future()
+        try:
+            return await self._ask(request, content, key)
+        finally:
+            self._asking.pop(key).set_result(None)
+
+    async def _ask(self, request: ChatRequest, content: list[object], key: str) -> ChatAnswer:
+        began, selection = self._now(), SELECTION.get()
+        tokens, money = self._worst(request)
+        with self._state.scope(selection).reserve({"calls": 1, "tokens": tokens, "money": money}):
             answer = await self._model.complete(request)
         self._record(
             ev.Called(
@@ -55,17 +65,24 @@ class Ledger:
                 role=request.role,
                 node=request.node,
                 attempt=request.attempt,
+                draw=request.draw,
                 prompt=request.prompt,
                 model=answer.model,
                 sampling=request.sampling,
                 request=self._blobs.put(msgspec.json.encode(content)),
                 answer=self._blobs.put(msgspec.json.encode(answer)),
                 usage=answer.usage,
-                reserved=worst,
+                reserved=money,
+                reserved_tokens=tokens,
                 seconds=round(self._now() - began, 6),
+                selection=selection,
             )
         )
         return answer
+
+    def _key(self, request: ChatRequest, content: list[object]) -> str:
+        about = (self.name, request.role, request.node, request.draw, request.attempt, request.sampling, content)
+        return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
     async def close(self) -> None:
         """The model is the run's; it stays open."""
@@ -77,10 +94,14 @@ class Ledger:
             for m in request.messages
         ]
 
-    def _worst_cost(self, request: ChatRequest) -> float:
-        """US dollars at most: a token for every two characters, 2,000 for an image, answers of full length, each asked for on its own."""
-        if self.price is None:
-            return 0.0
+    def _worst(self, request: ChatRequest) -> tuple[int, float]:
+        """Tokens and US dollars at most.
+
+        A token for every two characters, 2,000 for an image, answers of full length, each asked for on its own.
+        """
         parts = [part for message in request.messages for part in message.parts]
-        tokens = sum(2000 if isinstance(part, Image) else len(part.text) / 2 + 8 for part in parts)
-        return request.sampling.n * (tokens * self.price.input + request.sampling.max_tokens * self.price.output) / 1e6
+        read = sum(2000 if isinstance(part, Image) else len(part.text) / 2 + 8 for part in parts)
+        n, written = request.sampling.n, request.sampling.max_tokens
+        price = self.price
+        money = n * (read * price.input + written * price.output) / 1e6 if price is not None else 0.0
+        return int(n * (read + written)), money

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
 from exact.action import ActionSpace
-from exact.environments.base import Effect, Environment, Transition, Worlds
+from exact.environments.base import Effect, Environment, Worlds
+from exact.environments.restore import Place, Standing
 from exact.errors import ActionError, EnvironmentError_, UncertainCommit
 from exact.observation import Observation
 from exact.runs import events as ev
 from exact.runs.fold import State
-from exact.runs.journal import Journal
 from exact.runs.store import Blobs
+from exact.runs.story import seen_in, waypoints, wrote
+from exact.search.tree import Node
 from exact.task import Outcome, Score, Task
 
 UNCERTAIN = "look at the site, then `exact resume RUN --repeat-uncertain` does it again, or start a new run"
@@ -21,8 +24,10 @@ UNCERTAIN = "look at the site, then `exact resume RUN --repeat-uncertain` does i
 class Live:
     """Opened when first needed; after a crash built again by the committed actions, where that repeats no write."""
 
-    def __init__(self, worlds: Worlds, task: Task, state: State, journal: Journal, blobs: Blobs) -> None:
-        self._worlds, self._task, self._state, self._journal, self._blobs = worlds, task, state, journal, blobs
+    def __init__(
+        self, worlds: Worlds, task: Task, state: State, record: Callable[[ev.AnyEvent], None], blobs: Blobs, now: Callable[[], float]
+    ) -> None:
+        self._worlds, self._task, self._state, self._record, self._blobs, self._now = worlds, task, state, record, blobs, now
         self._stack = AsyncExitStack()
         self._world: Environment | None = None
 
@@ -41,6 +46,12 @@ class Live:
         """The grammar of the world's actions."""
         return (await self.open()).actions
 
+    @property
+    def space(self) -> ActionSpace:
+        """The same, once it was opened."""
+        assert self._world is not None, "the live world is opened before anything is searched"
+        return self._world.actions
+
     async def close(self) -> None:
         """Let the world go."""
         self._world = None
@@ -49,11 +60,12 @@ class Live:
     async def commit(self, decided: ev.Decided) -> None:
         """Take a decided action and journal what came. Raises EnvironmentError_; UncertainCommit where it may have happened."""
         world = await self.open()
-        root, index, began = self._state.tree.root, decided.decision.edges[0], self._journal.now
+        root, index, began = self._state.tree.root, decided.decision.edges[0], self._now()
         seen: dict[str, Any] = {}
         refused = ""
         try:
-            seen = seen_in(await world.step(root.edges[index].action), self._blobs)
+            transition = await world.step(root.edges[index].action)
+            seen = {**seen_in(transition, self._blobs), "wrote": wrote(self._blobs, root, index, transition.effects)}
         except ActionError as error:
             refused = str(error)
         except EnvironmentError_ as error:
@@ -61,12 +73,33 @@ class Live:
             if not world.capabilities.sealed:
                 raise UncertainCommit(f"the world broke while {decided.action} was under way ({error}): {UNCERTAIN}") from error
             raise
-        foreseen = root.edges[index].child
-        agrees = None if refused or foreseen is None or foreseen.held else foreseen.fingerprint == seen.get("fingerprint", "")
-        seconds = round(self._journal.now - began, 6)
+        foreseen = [node for node in root.edges[index].outcomes if not node.held]
+        agrees = None if refused or not foreseen else seen.get("fingerprint", "") in {node.fingerprint for node in foreseen}
+        seconds = round(self._now() - began, 6)
         self._record(
             ev.Committed(step=decided.step, edge=index, action=decided.action, refused=refused, agrees=agrees, seconds=seconds, **seen)
         )
+
+    def promote(self, place: Place, decided: ev.Decided, child: Node) -> None:
+        """Make the world of a place that stands at the committed child the live one; the place gets the live one for it."""
+        assert self._world is not None
+        root, index = self._state.tree.root, decided.decision.edges[0]
+        old, acted = Standing(self._stack, self._world, tuple(waypoints(root))), self._state.acted.get((root.id, index))
+        self._record(
+            ev.Committed(
+                step=decided.step,
+                edge=index,
+                action=decided.action,
+                fingerprint=child.fingerprint,
+                terminated=child.terminated,
+                observation=child.observation,
+                screenshot=child.screenshot,
+                effects=acted.effects if acted is not None and child is root.edges[index].child else (),
+                agrees=True,
+                promoted=True,
+            )
+        )
+        self._stack, self._world, _ = place.exchange(old)
 
     async def evaluate(self, outcome: Outcome) -> Score | None:
         """The benchmark's verdict; None where the world has no evaluator."""
@@ -93,15 +126,3 @@ class Live:
         self._record(ev.Rebuilt(transitions=len(done), effects=tuple(effects)))
         if (observation.fingerprint if observation else "") != self._state.tree.root.fingerprint:
             raise EnvironmentError_(f"{self._task.id}: the committed actions lead to another state than before: start a new run")
-
-    def _record(self, event: ev.AnyEvent) -> None:
-        self._state.apply(self._journal.write(event))
-
-
-def seen_in(transition: Transition, blobs: Blobs) -> dict[str, Any]:
-    """The fields of an event that say what a step led to, its observation stored."""
-    seen: dict[str, Any] = {"terminated": transition.terminated, "effects": transition.effects}
-    if transition.observation is not None:
-        blob, screenshot = blobs.put_observation(transition.observation)
-        seen |= {"fingerprint": transition.observation.fingerprint, "observation": blob, "screenshot": screenshot}
-    return seen

@@ -24,6 +24,7 @@ from exact.runs.journal import Journal, read
 from exact.runs.ledger import Ledger
 from exact.runs.store import Line, Manifest, RunFolder, write_whole
 from exact.search.export import to_json
+from exact.search.registry import algorithm
 from exact.task import Task
 
 OpenWorlds = Callable[[Task], AbstractAsyncContextManager[Worlds]]
@@ -93,15 +94,12 @@ class Runner:
                 record(self._opened(task, memory))
             else:
                 record(ev.Resumed(versions=versions()))
-            wrapped = {
-                role: Ledger(model, state.calls, state.budget, self.folder.blobs, record, lambda: journal.now)
-                for role, model in models.items()
-            }
+            wrapped = {role: Ledger(model, state, self.folder.blobs, record, lambda: journal.now) for role, model in models.items()}
             made = self.build_agent or partial(build, run=self.folder.path.name)
             agent = made(self.config, wrapped.__getitem__)
             attempt = Attempt(
-                task=task, config=self.config, agent=agent, worlds=worlds, state=state, journal=journal, blobs=self.folder.blobs,
-                memory=memory, repeat_uncertain=self.repeat_uncertain,
+                task=task, config=self.config, agent=agent, worlds=agent.seeing(worlds), state=state, journal=journal,
+                blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain,
             )  # fmt: skip
             await attempt.run()
             write_whole(folder / "tree.json", to_json(state.tree))
@@ -158,18 +156,24 @@ def open_models(config: Config) -> dict[str, ChatModel]:
         from exact.models.openai import OpenAIModel
 
         model = OpenAIModel(model_for(config, role))
-        if config.limits.money is not None and model.price is None:
-            raise UsageError(
-                f"limits.money is {config.limits.money:g}, but the price of {model.name} is unknown: "
-                f"add models.{role}.price.input and .output, or set limits.money to null"
-            )
+        for where, caps in (
+            ("limits", config.limits),
+            ("search.limits", config.search.limits),
+            ("search.iteration", config.search.iteration),
+        ):
+            if caps.money is not None and model.price is None:
+                raise UsageError(
+                    f"{where}.money is {caps.money:g}, but the price of {model.name} is unknown: "
+                    f"add models.{role}.price.input and .output, or set {where}.money to null"
+                )
         found[role] = model
     return found
 
 
 def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bool = True) -> RunFolder:
-    """A new run folder for some tasks."""
-    manifest = Manifest(tasks=tasks, agent=config.name, benchmark=benchmark, versions=versions())
+    """A new run folder for some tasks. Raises UsageError where the search that is configured cannot be made."""
+    algorithm(config.search)
+    manifest = Manifest(tasks=tasks, agent=config.name, benchmark=benchmark, oracle=config.value.kind == "oracle", versions=versions())
     return RunFolder.create(path, manifest, dump(config))
 
 

@@ -53,6 +53,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     benchmark: bool = True
     """Whether the tasks come from a suite; else from `--url`."""
+    oracle: bool = False
+    """Whether the agent is told the benchmark's verdict: never a result, only headroom."""
     versions: dict[str, str] = {}
 
 

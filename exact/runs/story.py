@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from exact.context import Context, Taken
+from exact.environments.base import Effect, Transition
 from exact.environments.restore import Waypoint
 from exact.reflection.base import Surprise
-from exact.runs.fold import State
+from exact.reflection.lesson import action_label
+from exact.runs.fold import Moment, State
 from exact.runs.store import Blobs
 from exact.search.tree import Edge, Node
 from exact.task import Task
+
+
+def seen_in(transition: Transition, blobs: Blobs) -> dict[str, Any]:
+    """The fields of an event that say what a step led to, its observation stored."""
+    seen: dict[str, Any] = {"terminated": transition.terminated, "effects": transition.effects}
+    if transition.observation is not None:
+        blob, screenshot = blobs.put_observation(transition.observation)
+        seen |= {"fingerprint": transition.observation.fingerprint, "observation": blob, "screenshot": screenshot}
+    return seen
+
+
+def wrote(blobs: Blobs, node: Node, edge: int, effects: Sequence[Effect]) -> str:
+    """The label of an action that wrote, or would have if it had not been held back; empty for one that did not."""
+    if not any(effect.is_write or effect.is_held for effect in effects):
+        return ""
+    return action_label(node.edges[edge].action, blobs.get_observation(node.observation))
 
 
 def waypoints(node: Node) -> list[Waypoint]:
@@ -21,12 +42,12 @@ def waypoints(node: Node) -> list[Waypoint]:
     return found[::-1]
 
 
-def context(state: State, blobs: Blobs, task: Task, node: Node) -> Context:
+def context(state: State, blobs: Blobs, task: Task, node: Node, moment: Moment) -> Context:
     """What a policy or a value function may look at in a node. Of a terminated or held one: what lies before it."""
     history = _history(state, blobs, node)
     unseen = node.leaf and bool(history)
     observation = history[-1].observation if unseen else blobs.get_observation(node.observation, node.screenshot)
-    left = state.budget.remaining("actions")
+    left = moment.actions_left
     return Context(
         task=task,
         instruction=state.instruction,
@@ -35,10 +56,9 @@ def context(state: State, blobs: Blobs, task: Task, node: Node) -> Context:
         terminated=unseen,
         tried=tuple(
             Taken(observation=observation, action=e.action, rationale=e.rationale, error=e.closed)
-            for e in node.edges
-            if e.futile or e.unsearched
+            for e in (node.edges[i] for i in moment.tried)
         ),
-        steps_left=None if left is None else max(0, int(left) - (node.depth - state.tree.root.depth)),
+        steps_left=None if left is None else max(0, left - (node.depth - moment.root_depth)),
         node=node.id,
         seed=state.tree.seed,
     )

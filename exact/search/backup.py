@@ -1,27 +1,65 @@
-"""How a value travels up, and how a reservation is made and given back along a path."""
+"""How a value travels up a path, and how a reservation is made and given back along it.
+
+A back-up counts one value into a state and into every edge and state above it. What Q(s, a) is made of those values is the
+strategy's: it sees an edge whose counts stand already and returns its Q.
+"""
 
 from __future__ import annotations
 
-from exact.search.tree import Node, Tree
+from collections.abc import Callable
+
+from exact.search.tree import Edge, Node, Path, Tree
+
+Backup = Callable[[Edge, Node], float]
+"""Q of an edge, whose `visits` and `total` include the new value, and of the state it led to. In the range of the values backed up."""
 
 
-def back_up(tree: Tree, node: Node, value: float) -> None:
-    """Count one evaluation of `node` into it and into every edge and node above: Q stays the running mean."""
+def mean(edge: Edge, node: Node) -> float:
+    """The mean of all values backed up through the edge, as in UCT (Kocsis and Szepesvari 2006) and AlphaZero."""
+    return edge.total / edge.visits
+
+
+def maximum(edge: Edge, node: Node) -> float:
+    """The best that is known below: the highest Q of the state's edges; its own value V while none was visited."""
+    return max((below.q for below in node.edges if below.visits), default=node.value if node.value is not None else mean(edge, node))
+
+
+def mixed(share: float) -> Backup:
+    """`(1 - share) mean + share maximum`: between trusting the average and trusting the best. `share` in [0, 1]."""
+
+    def q(edge: Edge, node: Node) -> float:
+        return (1 - share) * mean(edge, node) + share * maximum(edge, node)
+
+    return q
+
+
+def back_up(tree: Tree, path: Path, node: Node, value: float, *, rule: Backup = mean, discount: float = 1.0) -> None:
+    """Count one value of `node` into it and into everything on the path to it.
+
+    With a discount below 1 each edge gets `discount` times the value below it: of two ways to the same end the shorter is worth more.
+    """
     node.visits += 1
     node.backups += 1
     tree.iterations += 1
-    while node.parent is not None:
-        edge = node.parent.edges[node.via]
+    if value < tree.low:
+        tree.low = value
+    if value > tree.high:
+        tree.high = value
+    below = node
+    for above, edge in reversed(path):
+        value *= discount
         edge.visits += 1
         edge.total += value
-        node = node.parent
-        node.visits += 1
+        above.visits += 1
+        if not edge.settled:
+            edge.q = edge.total / edge.visits if rule is mean else rule(edge, below)
+        below = above
 
 
-def reserve(node: Node, by: int) -> None:
-    """Add `by` (+1 or -1) to the selections in flight at a node and all above."""
-    node.in_flight += by
-    while node.parent is not None:
-        node.parent.edges[node.via].in_flight += by
-        node = node.parent
+def reserve(path: Path, node: Node | None, by: int) -> None:
+    """Add `by` (+1 or -1) to the selections in flight on a path and at the node below it, if there is one yet."""
+    if node is not None:
         node.in_flight += by
+    for above, edge in path:
+        above.in_flight += by
+        edge.in_flight += by

@@ -7,27 +7,47 @@ over the journal of asks and tells.
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
 from exact.context import Evaluation, Proposal
-from exact.search.tree import Node, Tree
 
-Need = Literal["step", "value", "proposals"]
+if TYPE_CHECKING:
+    from exact.search.tree import Node, Tree
+
+Need = Literal["step", "value", "proposals", "sample", "comparison", "rollout"]
+"""What can be asked for.
+
+`step`: act, told as Stepped. `value`: one judgement, Valued. `proposals`: up to k distinct actions, Proposed. `sample`: one action
+drawn from the policy, which may be one that is known, Proposed. `comparison`: the children of `rivals` against each other,
+Compared. `rollout`: the policy's own way from here, judged at its end, Rolled.
+"""
 
 
-class Selection(msgspec.Struct, frozen=True, kw_only=True, tag="selection"):
-    """Reserved work. Its needs are told in order: a step's value can only come after the step."""
+class Selection(msgspec.Struct, frozen=True, kw_only=True, tag="selection", gc=False, omit_defaults=True):
+    """Reserved work. A step is told first; what else is needed, in any order."""
 
     id: int
     node: int
-    """The node that the work is about; for a step, the node to act in."""
+    """The node that the work is about; for a step, the node to act in (what else is needed is then about its child)."""
     edge: int | None = None
     """For a step: index of the edge at `node`."""
     needs: tuple[Need, ...]
     k: int = 1
     """For proposals: how many distinct ones at most."""
+    draw: int = 0
+    """How many judgements, samples or rollouts of this state were asked for before: what is random is keyed by (seed, node, draw)."""
+    policy: int = 0
+    """For proposals, samples and rollouts: which of the agent's policies, by index."""
+    rivals: tuple[int, ...] = ()
+    """For a comparison: indices of the edges at `node` whose children are compared."""
+    depth: int = 0
+    """For a rollout: how many actions at most."""
+    together: bool = False
+    """Whether what is needed after the step should be asked for at the same time, to save waiting."""
+    confirms: bool = False
+    """For a value: whether it must be independent of the judgement it confirms."""
 
 
 class Wait(msgspec.Struct, frozen=True, tag="wait"):
@@ -40,7 +60,7 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
     reason: str
 
 
-class Stepped(msgspec.Struct, frozen=True, kw_only=True, tag="stepped", omit_defaults=True):
+class Stepped(msgspec.Struct, frozen=True, kw_only=True, tag="stepped", gc=False, omit_defaults=True):
     """Result of a step: the child's state."""
 
     fingerprint: str
@@ -52,9 +72,11 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True, tag="stepped", omit_def
     """Blob id."""
     screenshot: str = ""
     """Blob id."""
+    beyond: str = ""
+    """What tells states apart that look alike: writes made on the way, open tabs. States merge only where this is equal too."""
 
 
-class Valued(msgspec.Struct, frozen=True, kw_only=True, tag="valued"):
+class Valued(msgspec.Struct, frozen=True, kw_only=True, tag="valued", gc=False):
     """Result of a judgement."""
 
     evaluation: Evaluation
@@ -66,6 +88,31 @@ class Proposed(msgspec.Struct, frozen=True, kw_only=True, tag="proposed"):
     proposals: tuple[Proposal, ...]
 
 
+class Compared(msgspec.Struct, frozen=True, kw_only=True, tag="compared"):
+    """Result of a comparison."""
+
+    scores: tuple[float, ...]
+    """One for each rival, in their order: its share of the votes, in [0, 1]; they sum to 1."""
+    rationale: str = ""
+
+
+class Rolled(msgspec.Struct, frozen=True, kw_only=True, tag="rolled"):
+    """Result of a rollout: the judgement of where it ended."""
+
+    evaluation: Evaluation
+    steps: int
+    terminated: bool = False
+
+
+class Diverged(msgspec.Struct, frozen=True, kw_only=True, tag="diverged"):
+    """On the way to the selection's node the world went elsewhere, healthily: another outcome of an edge on the way. Ends the selection."""
+
+    node: int
+    """Where the edge starts."""
+    edge: int
+    stepped: Stepped
+
+
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     """The work could not be done. Never a value."""
 
@@ -75,7 +122,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     reason: str
 
 
-Result = Stepped | Valued | Proposed | Failure
+Result = Stepped | Valued | Proposed | Compared | Rolled | Diverged | Failure
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +139,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """What to commit."""
 
     edges: tuple[int, ...]
-    """Indices along the path from the root: one for `replan`."""
+    """Indices along the path from the root: one for `replan`, more for `plan`."""
     reason: str
     value: float | None
     """Q of the first edge when it was decided."""
@@ -107,7 +154,7 @@ class Algorithm(Protocol):
         ...
 
     def tell(self, tree: Tree, selection: Selection, result: Result) -> None:
-        """Hand in the result of the selection's next need; a Failure ends the selection. Raises SearchError on misuse."""
+        """Hand in one result; a Failure or Diverged ends the selection. Raises SearchError on misuse."""
         ...
 
     def release(self, tree: Tree, selection: Selection) -> None:
@@ -119,7 +166,10 @@ class Algorithm(Protocol):
         ...
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
-        """A real step was taken at the root. True if the subtree was kept; else the root is made anew."""
+        """A real step was taken at the root. True if the subtree was kept; else the root is made anew.
+
+        Selections open in a dropped subtree are released: what still arrives for them is late.
+        """
         ...
 
     def refuse(self, tree: Tree, edge: int, reason: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.search.base import Decision, Done, Selection, Wait
-from exact.search.select import most_likely, most_valued
+from exact.search.final import most_likely, most_valued
 from exact.search.tree import Tree
 from exact.search.work import Work
 
@@ -17,16 +17,16 @@ class Greedy(Work):
             return Done(root.closed or "the episode has ended")
         if root.pending:
             return Wait()
-        if not most_likely(root) and root.expansions <= self.retries:
-            return self.select_state(tree, root, "proposals")
+        if not root.expansions or (not most_likely(root) and root.expansions <= self.retries):
+            return self.select_state(tree, [], root, "proposals", draw=root.expansions)
         for i, edge in enumerate(root.edges):
             if edge.closed or edge.in_flight:
                 continue
             if edge.child is None:
-                return self.select_step(tree, root, i)
+                return self.select_step(tree, [(root, edge)], i)
             if edge.child.evaluation is None and not edge.child.pending:
-                return self.select_state(tree, edge.child, "value")
-        return Wait() if root.in_flight else Done("every proposal was judged")
+                return self.select_state(tree, [(root, edge)], edge.child, "value")
+        return Wait() if tree.open else Done("every proposal was judged")
 
     def decide(self, tree: Tree) -> Decision:
         return self.commit(tree, most_valued(tree.root) or most_likely(tree.root), "the highest value one step ahead")

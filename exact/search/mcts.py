@@ -1,92 +1,225 @@
-"""Monte Carlo tree search with priors (PUCT).
+"""Monte Carlo tree search: PUCT by default, UCT by choice.
 
-A leaf is judged on its first visit and expanded on its second; the root is judged too. One iteration backs up one value.
-A judged terminal is an estimate like any other: visiting it again backs the same estimate up again and costs nothing.
+A leaf is judged on its first visit and expanded on its second; the root is judged too. One iteration backs up one value. An end
+is an estimate like any other: it may be judged again, up to `judgements` times, and then nothing more is to be learnt there.
 """
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 from exact.search.backup import back_up
-from exact.search.base import Decision, Done, Selection, Wait
-from exact.search.select import SelectionRule, first_play, most_likely, most_promising, most_visited, puct
-from exact.search.tree import Edge, Node, Tree
+from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
+from exact.search.exhaust import reopen, settle
+from exact.search.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising
+from exact.search.select import SelectionRule, follow, puct
+from exact.search.stop import clear, promising, route, winner
+from exact.search.tree import Node, Path, Tree
+from exact.search.variation import principal
+from exact.search.widen import Widening
 from exact.search.work import Work
 
-CLEARLY = 0.1
-"""By how much, on the scale of values, an action that could not be searched must promise more to be committed."""
+Expansion = Literal["lazy", "eager", "speculative"]
+"""When a state is proposed in. lazy: on its second visit. eager: right after its judgement. speculative: while it is judged."""
+Collision = Literal["mask", "wait", "resample"]
+"""What a walk does that meets work in flight. mask: follow another edge. wait. resample: where nothing else is left, judge the
+front-runners again."""
 
 
 class MCTS(Work):
-    """Ask/tell MCTS. `iterations` are granted for each committed action; what is left over carries to the next."""
+    """Ask/tell MCTS. `iterations` are granted for each committed action; what is left over carries to the next.
+
+    rule: selection. final: final choice. depth: actions below the root at most. expansion, collision: see above. revisit: whether an
+    end backs up again what is known of it (`repeat`) or is closed once it was judged `judgements` times (`exhaust`). think: prior
+    at which an action is committed without a search. enough: value at which an end, once confirmed, ends the search. early: whether
+    to stop when the decision can no longer change. subtree: whether iterations are visits of the root, so that a kept subtree counts.
+    plan: whether a decision is a whole path. widening: progressive widening. The rest is Work's.
+    """
 
     def __init__(
-        self, *, iterations: int, k: int, c: float = 0.5, depth: int = 8, retries: int = 2, rule: SelectionRule | None = None
+        self,
+        *,
+        iterations: int,
+        k: int,
+        rule: SelectionRule | None = None,
+        c: float = 0.5,
+        final: FinalChoice = LOWER_BOUND,
+        depth: int = 8,
+        expansion: Expansion = "lazy",
+        collision: Collision = "mask",
+        revisit: Literal["exhaust", "repeat"] = "exhaust",
+        think: float | None = None,
+        enough: float | None = None,
+        early: bool = False,
+        subtree: bool = False,
+        plan: bool = False,
+        widening: Widening | None = None,
+        **more: Any,
     ) -> None:
-        super().__init__(k=k, retries=retries, iterations=iterations)
-        self.depth, self.rule = depth, rule or puct(c)
+        super().__init__(k=k, iterations=iterations, **more)
+        self.rule, self.final, self.depth = rule or puct(c), final, depth
+        self.expansion, self.collision, self.revisit = expansion, collision, revisit
+        self.think, self.enough, self.early = think, enough, early
+        self.subtree, self.plan, self.widening = subtree, plan, widening
+        self.after: tuple[Need, ...] = ("value",) if expansion == "lazy" else ("value", "proposals")
+        self.stops = early or think is not None or enough is not None
+        self.stepping: tuple[Need, ...] = ("step", *self.after)
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
         if not tree.allowed:
             tree.allowed = self.iterations
-        if tree.root.closed or tree.root.leaf:
-            return Wait() if tree.root.in_flight else Done(tree.root.closed or "the episode has ended")
-        while tree.iterations + tree.root.in_flight < tree.allowed:
-            found = self._descend(tree)
+        root = tree.root
+        if root.closed or root.terminated or root.held:
+            return self._last(tree, root.closed or "the episode has ended")
+        if self.stops and (stopped := self._stopped(tree)) is not None:
+            return stopped
+        while tree.iterations + root.in_flight < tree.allowed:
+            found = self._walk(tree)
             if found is not None:
-                return found
-        return Wait() if tree.root.in_flight else Done(f"{tree.iterations} iterations")
+                return self._instead(tree) if isinstance(found, Wait) else found
+        return self._last(tree, f"{tree.iterations} iterations")
 
     def decide(self, tree: Tree) -> Decision:
-        """The most visited action; one that could not be searched, so gathers no visits, if it promises clearly more."""
+        """The final choice; an action that could not be searched, so gathers no visits, if it promises clearly more."""
         root = tree.root
-        order, others = most_visited(root), most_promising(root)
-        if order and others and first_play(root, root.edges[others[0]]) > (root.edges[order[0]].value or 0.0) + CLEARLY:
+        if self.enough is not None and (end := winner(tree, self.enough)) is not None:
+            path = route(tree, end) or []
+            return self.commit(tree, path, "a confirmed end", plan=path if self.plan else ())
+        order, others = self.final.order(tree, root), most_promising(root)
+        if order and others and first_value(root, root.edges[others[0]]) > root.edges[order[0]].q + CLEARLY:
             return self.commit(tree, others, "could not be searched, but promises more than what was")
-        return self.commit(tree, order or most_likely(root), "most visits" if order else "the highest prior: nothing was explored")
+        if not order:
+            return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")
+        return self.commit(tree, order, self.final.reason, plan=principal(tree, self.final) if self.plan else ())
 
-    def _descend(self, tree: Tree) -> Selection | Wait | Done | None:
-        """One walk from the root; None when it ended in a free back-up."""
-        node = tree.root
+    def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
+        kept = super().advance(tree, edge, observed)
+        reopen(tree)
+        return kept
+
+    def grant(self, tree: Tree) -> None:
+        if self.subtree:
+            tree.allowed = tree.iterations + max(0, self.iterations - tree.root.visits) - self.iterations
+        elif self.plan:  # each step of a plan comes here, the next search only after the last
+            tree.allowed = max(tree.allowed - self.iterations, tree.iterations)
+        super().grant(tree)
+
+    def _walk(self, tree: Tree) -> Selection | Wait | Done | None:
+        """From the root to work; None when it ended in something free."""
+        return self._down(tree, *self._begin(tree))
+
+    def _down(self, tree: Tree, node: Node, path: Path) -> Selection | Wait | Done | None:
+        """From a state on; `path` leads to it."""
+        deepest = tree.root.depth + self.depth
         while True:
             if node.pending:
                 return Wait()
             if node.evaluation is None:
-                return self.select_state(tree, node, "value")
-            if node.leaf or node.depth - tree.root.depth >= self.depth:
-                back_up(tree, node, node.evaluation.value)
-                return None
-            if self._refused(node):
-                return self.select_state(tree, node, "proposals")
-            index = self._best(node)
-            if index is None:
-                return self._stuck(tree, node)
+                return self.select_state(tree, path, node, *self._of_a_state(node, deepest))
+            if node.terminated or node.held or node.depth >= deepest:
+                return self._again(tree, path, node)
+            expanded = node.expansions and not node.refused and self.widening is None
+            if not expanded and (asked := self._expands(tree, path, node)) is not None:
+                return asked
+            index = self.rule(tree, node)
+            if index < 0:
+                return self._stuck(tree, path, node)
             edge = node.edges[index]
+            path.append((node, edge))
             if edge.child is None:
-                return self.select_step(tree, node, index)
-            node = edge.child
+                return Wait() if edge.in_flight else self._step(tree, path, index, node.depth + 1 < deepest)
+            node = follow(edge) if edge.others else edge.child
 
-    def _stuck(self, tree: Tree, node: Node) -> Selection | Wait | Done | None:
-        """No edge can be followed: expand, wait for one in flight, or close the node."""
-        if any(not edge.closed for edge in node.edges):
-            return Wait()
-        if node.expansions == 0 or (node is tree.root and not most_visited(node) and node.expansions <= self.retries):
-            return self.select_state(tree, node, "proposals")
-        if node is tree.root:
-            return Wait() if node.in_flight else Done("every action was tried")
-        node.closed = "exhausted: every action was tried"
-        assert node.edge is not None
-        node.edge.closed = node.closed
+    def _begin(self, tree: Tree) -> tuple[Node, Path]:
+        """Where a walk begins: at the root; or where the last one asked for proposals, if another would lead there again."""
+        resting, tree.resting = tree.resting, None
+        if resting is None or tree.open or resting[0] != (tree.selections, tree.iterations, tree.root):
+            return tree.root, []
+        return resting[2], resting[1]
+
+    def _of_a_state(self, node: Node, deepest: int) -> tuple[Need, ...]:
+        return self.after if not node.leaf and not node.expansions and node.depth < deepest else ("value",)
+
+    def _step(self, tree: Tree, path: Path, index: int, expands: bool) -> Selection:
+        needs = self.stepping if expands else ("step", "value")
+        if self.expansion == "speculative":
+            return self.select_step(tree, path, index, needs=needs, together=True)
+        return self.select_step(tree, path, index, needs=needs)
+
+    def _expands(self, tree: Tree, path: Path, node: Node) -> Selection | None:
+        """Ask the policy: at a first expansion, once more after a refusal, and as widening allows."""
+        if self.widening is not None:
+            wanted = self.widening(node)
+            if len(node.edges) < wanted and node.expansions < 2 * wanted:
+                return self.select_state(tree, path, node, "sample", draw=node.expansions)
+            return None
+        if node.expansions and (node.expansions > 1 or not node.refused):
+            return None
+        asked = self.select_state(tree, path, node, "proposals", draw=node.expansions)
+        if len(tree.open) == 1:
+            tree.resting = (tree.selections, tree.iterations, tree.root), path, node
+        return asked
+
+    def _again(self, tree: Tree, path: Path, node: Node) -> Selection | None:
+        """A visit to a state that has no children: another judgement, or what is known once more, or nothing more to learn."""
+        if node.judgements < self.judgements:
+            return self.select_state(tree, path, node, "value", draw=node.judgements)
+        if self.revisit == "repeat":
+            back_up(tree, path, node, node.judged / node.judgements, rule=self.backup, discount=self.discount)
+            return None
+        edge = path[-1][1]
+        if len(edge.outcomes) == 1 or all(other.judgements >= self.judgements and other.leaf for other in edge.outcomes):
+            edge.closed, edge.settled = "exhausted: it was judged as often as it may be", True
+        else:
+            back_up(tree, path, node, node.judged / node.judgements, rule=self.backup, discount=self.discount)
         return None
 
-    def _refused(self, node: Node) -> bool:
-        """Whether the policy should hear, once, that the environment refuses what it proposed here."""
-        return node.expansions == 1 and any(edge.futile for edge in node.edges)
+    def _stuck(self, tree: Tree, path: Path, node: Node) -> Selection | Wait | Done | None:
+        """No edge can be followed: wait for one in flight, ask for others at the root, or close the node."""
+        if any(not edge.closed for edge in node.edges):
+            return Wait()
+        if node is tree.root:
+            if not self.final.order(tree, node) and node.expansions <= self.retries:
+                return self.select_state(tree, path, node, "proposals", draw=node.expansions)
+            return self._last(tree, "every action was tried")
+        node.closed = path[-1][1].closed = "exhausted: every action was tried"
+        settle(path[-1][1])
+        return None
 
-    def _best(self, node: Node) -> int | None:
-        open_ = [i for i, edge in enumerate(node.edges) if not edge.closed and not _busy(edge)]
-        return max(open_, key=lambda i: self.rule(node, node.edges[i])) if open_ else None
+    # --- ending
 
+    def _last(self, tree: Tree, reason: str) -> Wait | Done:
+        """Done, once nothing is in flight."""
+        return Wait() if tree.open else Done(reason)
 
-def _busy(edge: Edge) -> bool:
-    """Whether its state is being made, judged or expanded right now."""
-    return bool(edge.in_flight) if edge.child is None else edge.child.pending or (edge.child.evaluation is None and bool(edge.in_flight))
+    def _stopped(self, tree: Tree) -> Selection | Done | Wait | None:
+        """Whether the search ends early, or needs a judgement to know."""
+        if self.think is not None and (reason := clear(tree, self.think)):
+            return self._last(tree, reason)
+        if self.enough is not None:
+            if winner(tree, self.enough) is not None:
+                return Done("an end was good enough, and confirmed")
+            if (end := promising(tree, self.enough)) is not None:
+                return self.select_state(tree, self._path(tree, end), end, "value", draw=end.judgements, confirms=True)
+        left = tree.allowed - tree.iterations
+        if self.early and tree.root.visited and self.final.settled(tree, tree.root, left):
+            return Done("the decision can no longer change")
+        return None
+
+    def _path(self, tree: Tree, node: Node) -> Path:
+        path: Path = []
+        while node is not tree.root:
+            assert node.parent is not None
+            path.append((node.parent, node.parent.edges[node.via]))
+            node = node.parent
+        return path[::-1]
+
+    def _instead(self, tree: Tree) -> Selection | Wait:
+        """All else is in flight: a further judgement of a front-runner, where that is the choice."""
+        if self.collision == "resample":
+            for index in self.final.order(tree, tree.root):
+                edge = tree.root.edges[index]
+                child = edge.child
+                if child is not None and not child.pending and 0 < child.judgements < self.judgements:
+                    return self.select_state(tree, [(tree.root, edge)], child, "value", draw=child.judgements)
+        return Wait()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.search.base import Decision, Done, Selection, Wait
-from exact.search.select import most_likely
+from exact.search.final import most_likely
 from exact.search.tree import Tree
 from exact.search.work import Work
 
@@ -20,11 +20,11 @@ class React(Work):
             return Done(root.closed or "the episode has ended")
         if root.pending:
             return Wait()
-        if most_likely(root):
+        if root.expansions and most_likely(root):
             return Done("proposed")
         if root.expansions - len(root.edges) > self.retries:
             return Done("the policy proposes nothing but what was refused")
-        return self.select_state(tree, root, "proposals")
+        return self.select_state(tree, [], root, "proposals", draw=root.expansions)
 
     def decide(self, tree: Tree) -> Decision:
         return self.commit(tree, most_likely(tree.root), "the policy's first choice")

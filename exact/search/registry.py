@@ -1,20 +1,257 @@
-"""The algorithms by name."""
+"""The algorithms by name, and how a configuration's words become strategies.
+
+Others join by the entry point group `exact.algorithms`: a name, and a callable that takes a SearchConfig and returns an Algorithm.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
 from exact.config import SearchConfig
+from exact.errors import UsageError, unknown
+from exact.search import backup, candidates, final, first_play, normalise, schedule, select
+from exact.search.abmcts import ABMCTS
 from exact.search.base import Algorithm
+from exact.search.beam import Beam
+from exact.search.best_first import BestFirst
+from exact.search.best_of_n import BestOfN
+from exact.search.flat_halving import FlatHalving
 from exact.search.greedy import Greedy
+from exact.search.gumbel import Gumbel
+from exact.search.improve import by_noise, by_visits
 from exact.search.mcts import MCTS
+from exact.search.posterior import Beta, Gaussian
 from exact.search.react import React
+from exact.search.tot import TotBFS, TotDFS
+from exact.search.widen import progressive
+
+Build = Callable[[SearchConfig], Algorithm]
+
+GROUP = "exact.algorithms"
 
 
 def algorithm(config: SearchConfig) -> Algorithm:
-    """The algorithm that a configuration names."""
-    match config.algorithm:
-        case "react":
-            return React(retries=config.retries)
-        case "greedy":
-            return Greedy(k=config.k, retries=config.retries)
-        case "mcts":
-            return MCTS(iterations=config.iterations, k=config.k, c=config.c, depth=config.depth, retries=config.retries)
+    """The algorithm that a configuration names. Raises UsageError for an unknown one, or for an option it does not take."""
+    build = BUILTIN.get(config.algorithm) or _registered(config.algorithm)
+    if config.options and config.algorithm in PLAIN:
+        raise UsageError(f"search.options: {config.algorithm} takes none, but got {', '.join(config.options)}")
+    return build(config)
+
+
+def names() -> list[str]:
+    """All algorithms that can be named: built in, then registered by others."""
+    return [*BUILTIN, *(entry.name for entry in entry_points(group=GROUP) if entry.name not in BUILTIN)]
+
+
+def _registered(name: str) -> Build:
+    for entry in entry_points(group=GROUP):
+        if entry.name == name:
+            build: Build = entry.load()
+            return build
+    raise unknown("search algorithm", name, names())
+
+
+def _mcts(config: SearchConfig) -> Algorithm:
+    return MCTS(
+        iterations=config.iterations,
+        depth=config.depth,
+        rule=rule(config),
+        final=final_choice(config),
+        expansion=config.expansion,
+        collision=config.collision,
+        revisit=config.revisit,
+        think=config.think,
+        enough=config.enough,
+        early=config.early,
+        subtree=config.subtree,
+        plan=config.commit == "plan",
+        widening=None if config.widening is None else progressive(config.widening, config.widening_power),
+        **common(config),
+    )
+
+
+def _walks(config: SearchConfig) -> dict[str, Any]:
+    """What the other searches that walk down a tree take of `mcts`."""
+    return {
+        "iterations": config.iterations,
+        "depth": config.depth,
+        "revisit": config.revisit,
+        "collision": config.collision,
+        "think": config.think,
+        "enough": config.enough,
+        "early": config.early,
+        "subtree": config.subtree,
+        "plan": config.commit == "plan",
+        **common(config),
+    }
+
+
+def _gumbel(config: SearchConfig) -> Algorithm:
+    _known(config, "considered", "scale", "halving", "sigma", "noise")
+    options = {**{"sigma": "noise", "halving": "phases", "noise": 0.1, "scale": 0.0}, **config.options}
+    sigma, halving = _word(config, options, "sigma", "noise", "visits"), _word(config, options, "halving", "phases", "visits")
+    noise, scale = _amount(config, options, "noise"), _amount(config, options, "scale")
+    return Gumbel(
+        sigma=by_noise(max(noise, 1e-3), max(config.noise_floor, 1e-3)) if sigma == "noise" else by_visits(),
+        considered=_count(config, "considered"),
+        scale=scale,
+        halving=halving,
+        expansion=config.expansion,
+        **_walks(config),
+    )
+
+
+def _flat_halving(config: SearchConfig) -> Algorithm:
+    _known(config, "considered")
+    return FlatHalving(most=_count(config, "considered"), iterations=config.iterations, **common(config))
+
+
+def _abmcts(config: SearchConfig) -> Algorithm:
+    _known(config, "belief", "policies", "patience")
+    belief = _word(config, {"belief": "beta", **config.options}, "belief", "beta", "gaussian")
+    more = {name: count for name in ("policies", "patience") if (count := _count(config, name)) is not None}
+    walks = _walks(config)
+    del walks["k"]
+    return ABMCTS(belief=Beta() if belief == "beta" else Gaussian(), **more, **walks)
+
+
+def _word(config: SearchConfig, options: Mapping[str, Any], name: str, *choices: str) -> Any:
+    """One of some words. Raises UsageError."""
+    if options[name] not in choices:
+        raise UsageError(f"search.options.{name} is {options[name]!r}: {config.algorithm} knows {', '.join(choices)}")
+    return options[name]
+
+
+def _amount(config: SearchConfig, options: Mapping[str, Any], name: str) -> float:
+    """A number of at least 0. Raises UsageError."""
+    found = options[name]
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < float("inf"):
+        raise UsageError(f"search.options.{name} is {found!r}: {config.algorithm} takes a number of at least 0")
+    return float(found)
+
+
+def _count(config: SearchConfig, name: str) -> int | None:
+    """An option that is a whole number of at least 1; None where it is not given. Raises UsageError."""
+    found = config.options.get(name)
+    if found is not None and (isinstance(found, bool) or not isinstance(found, int) or found < 1):
+        raise UsageError(f"search.options.{name} is {found!r}: {config.algorithm} takes a whole number of at least 1")
+    return found
+
+
+def common(config: SearchConfig) -> dict[str, Any]:
+    """What every algorithm that grows a tree takes: the parameters of Work."""
+    backups: Mapping[str, backup.Backup] = {"mean": backup.mean, "max": backup.maximum, "mixed": backup.mixed(config.mix)}
+    return {
+        "k": config.k,
+        "retries": config.retries,
+        "judgements": config.judgements or 1,
+        "backup": backups[config.backup],
+        "discount": config.discount,
+        "merging": config.merging,
+        "branching": schedule.constant if config.branching_decay == 1.0 else schedule.decaying(config.branching_decay),
+        "candidates": {"best": candidates.best, "sampled": candidates.sampled, "uniform": candidates.uniform}[config.candidates],
+        "temperature": config.temperature,
+    }
+
+
+def rule(config: SearchConfig) -> select.SelectionRule:
+    """The selection rule that a configuration describes."""
+    normal = {"none": None, "minmax": normalise.min_max(config.noise_floor), "siblings": normalise.siblings(config.noise_floor)}
+    return select.rule(
+        {"puct": select.PUCT, "uct": select.UCT, "muzero": select.MUZERO}[config.explore],
+        c=_c(config),
+        first_play=_first_play(config),
+        normalise=normal[config.normalise],
+        parallel=config.parallel,
+        mask=config.collision != "wait",
+    )
+
+
+def final_choice(config: SearchConfig) -> final.FinalChoice:
+    """The final choice that a configuration names."""
+    choices = {
+        "visits": final.VISITS,
+        "value": final.VALUE,
+        "max_robust": final.MAX_ROBUST,
+        "lower_bound": final.lower_bound(config.z, config.noise),
+    }
+    return choices[config.final]
+
+
+def _c(config: SearchConfig) -> float | schedule.CSchedule:
+    last = config.c if config.c_last is None else config.c_last
+    match config.c_schedule:
+        case "linear":
+            return schedule.linear(config.c, last)
+        case "exponential":
+            return schedule.exponential(config.c, last)
+        case "cosine":
+            return schedule.cosine(config.c, last)
+        case "constant":
+            return config.c
+
+
+def _first_play(config: SearchConfig) -> first_play.FirstPlay:
+    plays: Mapping[str, first_play.FirstPlay] = {
+        "parent": first_play.parent_value,
+        "mean": first_play.parent_mean,
+        "zero": first_play.zero,
+        "lowest": first_play.lowest,
+        "reduced": first_play.reduced(config.first_play_reduction),
+    }
+    return plays[config.first_play]
+
+
+def _lookahead(config: SearchConfig) -> dict[str, Any]:
+    """What the searches for one good state take."""
+    return {
+        "iterations": config.iterations,
+        "depth": config.depth,
+        "plan": config.commit == "plan",
+        "enough": config.enough,
+        **common(config),
+    }
+
+
+def _choice(config: SearchConfig, name: str, *choices: str) -> Any:
+    """An option that is one of some words, the first where it is not given. Raises UsageError."""
+    _known(config, name)
+    found = config.options.get(name, choices[0])
+    if found not in choices:
+        raise UsageError(f"search.options.{name} is {found!r}: {config.algorithm} knows {', '.join(choices)}")
+    return found
+
+
+def _share(config: SearchConfig, name: str, default: float) -> float:
+    """An option that is a number in [0, 1]. Raises UsageError."""
+    _known(config, name)
+    found = config.options.get(name, default)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
+        raise UsageError(f"search.options.{name} is {found!r}: {config.algorithm} takes a number in [0, 1]")
+    return float(found)
+
+
+def _known(config: SearchConfig, *names: str) -> None:
+    for key in config.options:
+        if key not in names:
+            raise unknown(f"option of {config.algorithm}", key, names)
+
+
+PLAIN = ("react", "greedy", "mcts", "best_first", "best_of_n")
+"""Those that take no options."""
+
+BUILTIN: dict[str, Build] = {
+    "react": lambda config: React(retries=config.retries),
+    "greedy": lambda config: Greedy(k=config.k, retries=config.retries),
+    "mcts": _mcts,
+    "best_first": lambda config: BestFirst(**_lookahead(config)),
+    "best_of_n": lambda config: BestOfN(n=config.breadth, **_lookahead(config)),
+    "beam": lambda config: Beam(breadth=config.breadth, score=_choice(config, "score", "state", "cumulative"), **_lookahead(config)),
+    "tot_bfs": lambda config: TotBFS(breadth=config.breadth, rating=_choice(config, "rating", "value", "vote"), **_lookahead(config)),
+    "gumbel": _gumbel,
+    "flat_halving": _flat_halving,
+    "abmcts": _abmcts,
+    "tot_dfs": lambda config: TotDFS(threshold=_share(config, "threshold", 0.2), **_lookahead(config)),
+}

@@ -1,61 +1,112 @@
-"""Selection rules and final choices: which edge to follow, which to commit."""
+"""Selection rules: which edge a walk follows at a state.
+
+A rule scores each open edge as `normalised Q + exploration` and follows the highest, the first of equals. Selections in flight
+add to the counts, not to Q (WU-UCT, Liu et al. 2020), unless a fixed loss is chosen.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
-from exact.search.tree import Edge, Node
+from exact.search.first_play import FirstPlay, parent_value
+from exact.search.normalise import Normalise
+from exact.search.schedule import CSchedule
+from exact.search.tree import Edge, Node, Tree
 
-SelectionRule = Callable[[Node, Edge], float]
-"""Score of an edge at a node; the highest is followed, the first of equals."""
+SelectionRule = Callable[[Tree, Node], int]
+"""Index of the edge to follow at a node; -1 where none is open."""
 
-
-def first_play(node: Node, edge: Edge) -> float:
-    """Q of an edge; of an unvisited one the parent's own value (0.5 where it has none)."""
-    if edge.value is not None:
-        return edge.value
-    return node.value if node.value is not None else 0.5
-
-
-def puct(c: float) -> SelectionRule:
-    """`Q(s,a) + c P(s,a) sqrt(N(s)) / (1 + N(s,a))`, as in AlphaZero (Silver et al. 2018), N(s) counting the node's own evaluation.
-
-    Selections in flight add to the counts, not to Q (WU-UCT, Liu et al. 2020). Values in [0, 1]; c >= 0.
-    """
-
-    def score(node: Node, edge: Edge) -> float:
-        visits = node.visits + node.in_flight
-        return first_play(node, edge) + c * edge.prior * math.sqrt(visits) / (1 + edge.visits + edge.in_flight)
-
-    return score
+Parallel = Literal["counts", "loss"]
+"""How selections in flight count. counts: as visits without a value (WU-UCT). loss: as visits of value 0 (virtual loss)."""
+Ends = Literal["explore", "value"]
+"""How a visited end is scored. explore: as any other state. value: by its Q alone, for another visit shows nothing new (OpenSpiel)."""
 
 
-def most_visited(node: Node) -> list[int]:
-    """Indices of a node's visited edges, best first: by visits, then Q, then prior, then order (robust child)."""
-    return _ordered(node, lambda edge: (-edge.visits, -(edge.value or 0.0), -edge.prior))
+@dataclass(frozen=True)
+class Exploration:
+    """The exploration term, from N visits of the state and n of the edge, both with those in flight."""
+
+    weight: Callable[[int], float]
+    """Of N."""
+    by_prior: bool = True
+    """Whether it is `c weight(N) P / (1 + n)`; else `c weight(N) / sqrt(n)`, infinite for an unvisited edge."""
 
 
-def most_valued(node: Node) -> list[int]:
-    """Indices of a node's visited edges, best first: by Q, then prior, then order (max child)."""
-    return _ordered(node, lambda edge: (-(edge.value or 0.0), -edge.prior))
+PUCT = Exploration(math.sqrt)
+"""`c P(s,a) sqrt(N(s)) / (1 + N(s,a))`: AlphaZero (Silver et al. 2018)."""
+
+UCT = Exploration(lambda visits: math.sqrt(math.log(max(visits, 1))), by_prior=False)
+"""`c sqrt(ln N(s) / N(s,a))`, an unvisited edge first: UCB1 on trees (Kocsis and Szepesvari 2006). Priors are not used."""
+
+MUZERO = Exploration(lambda visits: math.sqrt(visits) * (1.25 + math.log((visits + 19652 + 1) / 19652)))
+"""PUCT with MuZero's slowly growing constant, `1.25 + ln((N + 19653) / 19652)` (Schrittwieser et al. 2020); c scales it, 1 is theirs."""
 
 
-def _ordered(node: Node, key: Callable[[Edge], tuple[float, ...]]) -> list[int]:
-    visited = [i for i, edge in enumerate(node.edges) if edge.visits and not edge.futile and not edge.unsearched]
-    return sorted(visited, key=lambda i: key(node.edges[i]))
+def rule(
+    explore: Exploration = PUCT,
+    *,
+    c: float | CSchedule = 0.5,
+    first_play: FirstPlay = parent_value,
+    normalise: Normalise | None = None,
+    parallel: Parallel = "counts",
+    mask: bool = True,
+    ends: Ends = "explore",
+) -> SelectionRule:
+    """A rule of these parts. c >= 0 on values in [0, 1]; mask: whether an edge whose state is being worked on is passed over."""
+    weight_of, by_prior = explore.weight, explore.by_prior
+    constant = c if not callable(c) else None
+    losing, explores = parallel == "loss", ends == "explore"
+    plain = by_prior and explores
+
+    def follow(tree: Tree, node: Node) -> int:
+        weight = (constant if constant is not None else c(tree.share)) * weight_of(node.visits + node.in_flight)  # type: ignore[operator]
+        if normalise:
+            weight *= normalise(tree, node)  # the highest of (Q - low) / span + u is that of Q + span u
+        unseen = first_play(node)
+        top, found = -math.inf, -1
+        calm = plain and not node.in_flight
+        for i, edge in enumerate(node.edges):
+            if edge.closed:
+                continue
+            visits = edge.visits
+            score = edge.q if visits else unseen
+            if calm:  # the usual case: nothing in flight, PUCT, ends like any other state
+                score += weight * edge.prior / (1 + visits)
+            else:
+                if edge.in_flight:
+                    if mask and busy(edge):
+                        continue
+                    visits += edge.in_flight
+                    if losing:
+                        score *= edge.visits / visits
+                if explores or not edge.visits or edge.child is None or not edge.child.terminated:
+                    if by_prior:
+                        score += weight * edge.prior / (1 + visits)
+                    else:
+                        score += weight / math.sqrt(visits) if visits else math.inf
+            if score > top:
+                top, found = score, i
+        return found
+
+    return follow
 
 
-def most_promising(node: Node) -> list[int]:
-    """Indices of the edges that could not be searched but may be committed, best first: by Q or first-play value, then prior.
-
-    An edge that changes nothing visible may still change the world; one whose state was not reached by replay may be good.
-    """
-    unsearched = [i for i, edge in enumerate(node.edges) if edge.unsearched and not edge.futile]
-    return sorted(unsearched, key=lambda i: (-first_play(node, node.edges[i]), -node.edges[i].prior, i))
+def puct(c: float = 0.5) -> SelectionRule:
+    """The default rule: PUCT, first play at the parent's own value."""
+    return rule(PUCT, c=c)
 
 
-def most_likely(node: Node) -> list[int]:
-    """Indices of the edges that may be committed, by prior; those that could not be searched come last."""
-    possible = [i for i, edge in enumerate(node.edges) if not edge.futile]
-    return sorted(possible, key=lambda i: (bool(node.edges[i].closed), -node.edges[i].prior, i))
+def busy(edge: Edge) -> bool:
+    """Whether the state that a walk would follow it to is being made, judged or expanded right now."""
+    return bool(edge.in_flight) and (edge.child is None or follow(edge).pending)
+
+
+def follow(edge: Edge) -> Node:
+    """The outcome of a taken edge that a walk goes on in: of several, the one seen most often for its visits."""
+    assert edge.child is not None
+    if not edge.others:
+        return edge.child
+    return max(edge.outcomes, key=lambda node: node.seen / (1 + node.visits + node.in_flight))

@@ -6,12 +6,15 @@ to states. All values lie in [0, 1].
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from exact.action import Action
 from exact.context import Evaluation
 from exact.errors import ExactError
+from exact.search.base import Need, Selection
+from exact.search.halving import Phase
 
 
 class SearchError(ExactError):
@@ -24,31 +27,48 @@ class Edge:
 
     action: Action
     prior: float
+    """P. Those of a node sum to 1."""
     rationale: str = ""
+    writes: bool = False
+    """Whether the policy's side presumes that it changes the outside."""
     visits: int = 0
-    """Backed-up values: the child's own evaluations and those below it."""
+    """N: backed-up values, of the state it leads to and of those below."""
     total: float = 0.0
-    """Their sum."""
+    """Sum of the backed-up values."""
+    q: float = 0.0
+    """Q as the back-up strategy defines it; means something where `visits` > 0."""
     in_flight: int = 0
     """Reservations that pass through here."""
     child: Node | None = None
+    """The outcome seen first."""
+    others: tuple[Node, ...] = ()
+    """Further outcomes: the world does not always do the same."""
     closed: str = ""
     """Why it is not selected any more; empty while open."""
     unsearched: bool = False
     """Whether it was closed before it could gather visits: it changes nothing, or its state was not reached."""
     futile: bool = False
     """Whether it must not be committed either: refused by the environment, or it changes nothing."""
+    settled: bool = False
+    """Whether it was closed because there is nothing more to learn below: its Q stands."""
     failures: int = 0
+    policy: int = 0
+    """Which of the agent's policies drew it first, where they are drawn one by one."""
 
     @property
     def value(self) -> float | None:
-        """Q: the mean of what was backed up; None before the first."""
-        return self.total / self.visits if self.visits else None
+        """Q; None before the first visit."""
+        return self.q if self.visits else None
+
+    @property
+    def outcomes(self) -> tuple[Node, ...]:
+        """The states it has led to, the first seen first."""
+        return (self.child, *self.others) if self.child is not None else ()
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One state, reached by one path."""
+    """One state, reached by one path (by several, where states are merged)."""
 
     id: int
     parent: Node | None = None
@@ -60,18 +80,28 @@ class Node:
     observation: str = ""
     """Blob id; for a terminated or held node that of its parent's state is what may be seen."""
     screenshot: str = ""
+    beyond: str = ""
+    """What tells it from states that look alike: see Stepped."""
     terminated: bool = False
     held: bool = False
     """Whether what lies behind the action is unknown, because a write was held back."""
     evaluation: Evaluation | None = None
-    """V: the first judgement of this state."""
+    """The first judgement of this state: V."""
+    judgements: int = 0
+    """How many there were, rollouts included."""
+    judged: float = 0.0
+    """Sum of their values."""
+    seen: int = 0
+    """How often the edge led here rather than to another outcome."""
     visits: int = 0
-    """Own evaluations plus the visits of its edges."""
+    """N: own back-ups plus the visits of its edges."""
     backups: int = 0
-    """How often its own evaluation was backed up."""
+    """How often its own value was backed up."""
     edges: list[Edge] = field(default_factory=list)
     expansions: int = 0
     """How often proposals came."""
+    refused: bool = False
+    """Whether the environment refused one of its actions."""
     in_flight: int = 0
     pending: bool = False
     """Whether its own value or proposals are being asked for."""
@@ -81,17 +111,17 @@ class Node:
 
     @property
     def value(self) -> float | None:
-        """V, or None before it was judged."""
-        return self.evaluation.value if self.evaluation else None
+        """V: the mean of its judgements, or None before the first."""
+        return self.judged / self.judgements if self.judgements else None
 
     @property
     def mean(self) -> float | None:
         """What the state turned out to be worth: the mean of its own value and all backed up from below; None before it was judged."""
-        if self.evaluation is None:
+        if self.value is None:
             return None
         below = [edge for edge in self.edges if edge.visits]
         own = max(self.backups, 1)
-        total = self.evaluation.value * own + sum(edge.total for edge in below)
+        total = self.value * own + sum(edge.total for edge in below)
         return total / (own + sum(edge.visits for edge in below))
 
     @property
@@ -119,6 +149,22 @@ class Node:
         return edges[::-1]
 
 
+Path = list[tuple[Node, Edge]]
+"""A walk down the tree: each state with the edge that was followed there."""
+
+
+@dataclass(slots=True, eq=False)
+class Open:
+    """A selection that is not told in full, and what was reserved for it."""
+
+    selection: Selection
+    path: Path
+    """From the root of its time to the node that is worked on; for a step, the edge to be taken included."""
+    target: Node | None
+    """The state that what is needed is about; None before the step."""
+    left: list[Need]
+
+
 class Tree:
     """All nodes of one task's search. `root` moves down as actions are committed; what lies above is history."""
 
@@ -132,19 +178,59 @@ class Tree:
         """Iterations granted so far."""
         self.selections = 0
         """Selections made so far; the next one's id."""
+        self.open: dict[int, Open] = {}
+        """Selections under way, by id, in the order in which they were made."""
+        self.resting: tuple[tuple[int, int, Node], Path, Node] | None = None
+        """Where a walk stopped to ask for proposals with nothing else under way, and what tells whether anything was counted since."""
+        self.states: dict[tuple[str, str, int], Node] = {}
+        """Where states are merged: the node of each state."""
+        self.low, self.high = 1.0, 0.0
+        """The range of the values backed up."""
+        self.began = 0
+        """Iterations when the last were granted."""
+        self.ends: list[Node] = []
+        """Terminated states that were judged, in order of their first judgement."""
+        self.confirmed: dict[int, float] = {}
+        """Values that an independent judgement gave to ends, by node id."""
+        self.squares, self.repeats = 0.0, 0
+        """Sum of squared deviations of judgements of one state, and how many of them could deviate."""
+        self.phase: Phase | None = None
+        """Where a sequential halving stands."""
+        self.affordable: int | None = None
+        """How many iterations there can be in all by what the rest of the budget pays for; None: no limit but `allowed`."""
+        self.drawn: list[tuple[Node, int]] = []
+        """Actions that were drawn one by one and not followed yet: the state and the index of the edge, in order of arrival."""
+
+    @property
+    def share(self) -> float:
+        """How far the present search is: 0 at its first iteration, 1 at its last."""
+        last = self.allowed - self.began - 1
+        return min(1.0, max(0.0, (self.iterations - self.began) / last)) if last > 0 else 0.0
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of one judgement of a state about their mean, as measured so far; 0 before any state was judged twice."""
+        return math.sqrt(self.squares / self.repeats) if self.repeats else 0.0
 
     def add(self, parent: Node | None, via: int) -> Node:
-        """A new node below an edge; it becomes the edge's child."""
+        """A new node below an edge: its child, or a further outcome of it."""
         node = Node(len(self.nodes), parent, via, parent.depth + 1 if parent else 0)
         self.nodes.append(node)
         if parent:
-            parent.edges[via].child = node
+            edge = parent.edges[via]
+            if edge.child is None:
+                edge.child = node
+            else:
+                edge.others += (node,)
         return node
 
     def walk(self, node: Node | None = None) -> Iterator[Node]:
-        """A node (default: the root) and all below it, depth first, in order of edges."""
-        stack = [node or self.root]
+        """A node (default: the root) and all below it, depth first, in order of edges; each state once."""
+        stack, known = [node or self.root], set[int]()
         while stack:
             current = stack.pop()
+            if current.id in known:
+                continue
+            known.add(current.id)
             yield current
-            stack.extend(edge.child for edge in reversed(current.edges) if edge.child)
+            stack.extend(child for edge in reversed(current.edges) for child in reversed(edge.outcomes))

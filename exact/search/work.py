@@ -2,19 +2,63 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import partial
 
-from exact.search.backup import back_up, reserve
-from exact.search.base import Alternative, Decision, Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued, Wait
-from exact.search.tree import Edge, Node, SearchError, Tree
+import msgspec
+
+from exact.context import Evaluation, Proposal
+from exact.search.answers import pooled
+from exact.search.backup import Backup, back_up, mean, reserve
+from exact.search.base import (
+    Alternative,
+    Compared,
+    Decision,
+    Diverged,
+    Done,
+    Failure,
+    Need,
+    Proposed,
+    Result,
+    Rolled,
+    Selection,
+    Stepped,
+    Valued,
+    Wait,
+)
+from exact.search.candidates import Candidates, best, tempered
+from exact.search.draw import generator
+from exact.search.merge import Merging, lands_on
+from exact.search.noise import measure
+from exact.search.schedule import Branching, constant
+from exact.search.tree import Edge, Node, Open, Path, SearchError, Tree
+from exact.search.validate import validate
 
 
 class Work:
-    """Base of the algorithms: reservations, results, failures, the move of the root. Holds no state: all of it is in the tree."""
+    """Base of the algorithms: reservations, results, failures, the move of the root. Holds no state: all of it is in the tree.
 
-    def __init__(self, *, k: int, retries: int = 2, iterations: int = 1) -> None:
-        self.k, self.retries, self.iterations = k, retries, iterations
+    k: distinct proposals at an expansion (`branching` says how many at which depth). retries: how often failed work is asked for
+    again. iterations: granted for each committed action. judgements: how often one state may be judged.
+    """
+
+    def __init__(
+        self,
+        *,
+        k: int,
+        retries: int = 2,
+        iterations: int = 1,
+        judgements: int = 1,
+        backup: Backup = mean,
+        discount: float = 1.0,
+        merging: Merging = "siblings",
+        branching: Branching = constant,
+        candidates: Candidates = best,
+        temperature: float = 1.0,
+    ) -> None:
+        self.k, self.retries, self.iterations, self.judgements = k, retries, iterations, judgements
+        self.backup, self.discount, self.merging = backup, discount, merging
+        self.branching, self.candidates, self.temperature = branching, candidates, temperature
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
         raise NotImplementedError
@@ -24,139 +68,240 @@ class Work:
 
     # --- making selections
 
-    def select_step(self, tree: Tree, node: Node, index: int) -> Selection:
-        """Reserve: act at `node`, then judge what comes."""
-        node.edges[index].in_flight += 1
-        return self._selection(tree, node, ("step", "value"), index)
+    def select_step(self, tree: Tree, path: Path, index: int, *, needs: tuple[Need, ...] = ("step", "value"), **more: object) -> Selection:
+        """Reserve: take the last edge of the path, edge `index` of its node; then what else is needed of the state it leads to."""
+        return self._select(tree, path, path[-1][0], None, needs, edge=index, **more)  # type: ignore[arg-type]
 
-    def select_state(self, tree: Tree, node: Node, need: Need) -> Selection:
-        """Reserve: judge a state, or propose in it."""
+    def select_state(self, tree: Tree, path: Path, node: Node, *needs: Need, **more: object) -> Selection:
+        """Reserve: judge a state, propose in it, compare what lies below, or roll out from it."""
         node.pending = True
-        return self._selection(tree, node, (need,), None)
+        return self._select(tree, path, node, node, needs, **more)  # type: ignore[arg-type]
 
-    def _selection(self, tree: Tree, node: Node, needs: tuple[Need, ...], edge: int | None) -> Selection:
-        reserve(node, +1)
+    def _select(
+        self, tree: Tree, path: Path, at: Node, target: Node | None, needs: tuple[Need, ...], k: int | None = None, **more: object
+    ) -> Selection:
+        if k is None:
+            k = self.k if self.branching is constant else self.branching(self.k, at.depth - tree.root.depth + (target is None))
+        selection = Selection(id=tree.selections, node=at.id, needs=needs, k=k, **more)  # type: ignore[arg-type]
         tree.selections += 1
-        return Selection(id=tree.selections - 1, node=node.id, edge=edge, needs=needs, k=self.k)
+        reserve(path, target, +1)
+        tree.open[selection.id] = Open(selection, path, target, list(needs))
+        return selection
 
     # --- results
 
     def tell(self, tree: Tree, selection: Selection, result: Result) -> None:
-        node, edge = self._place(tree, selection)
-        state = node if edge is None else edge.child  # None: the step is still to come
+        work = tree.open.get(selection.id)
+        if work is None:
+            raise _not_open(selection)
+        left, kind = work.left, type(result)
+        if kind is Stepped and left[0] == "step":
+            self._stepped(tree, work, result)  # type: ignore[arg-type]
+        elif kind is Failure:
+            self._failed(tree, work, result)  # type: ignore[arg-type]
+            left.clear()
+        elif kind is Diverged:
+            self._diverged(tree, work, result)  # type: ignore[arg-type]
+            left.clear()
+        else:
+            met, target = _meets(result, work), work.target
+            if met is None or target is None:
+                raise SearchError(f"node {selection.node}: a {kind.__name__} result does not fit {selection}")
+            validate(selection, result, target.id)
+            left.remove(met)
+            self._about(tree, work, target, result)
+        if not work.left:
+            self._end(tree, work)
+
+    def _about(self, tree: Tree, work: Open, node: Node, result: Result) -> None:
+        """Take in what was found out about a state."""
         match result:
-            case Stepped() if edge is not None and state is None:
-                if self._stepped(tree, node, edge, selection, result):
-                    return  # its value is still to come
-            case Valued() if state is not None and "value" in selection.needs:
-                self._valued(tree, state, result)
-            case Proposed() if "proposals" in selection.needs:
-                self._proposed(node, result)
-            case Failure():
-                self._failed(tree, state or edge, result)
-            case _:
-                raise SearchError(f"node {node.id}: a {type(result).__name__} result does not fit {selection}")
-        _give_back(node, edge)
+            case Valued():
+                self.judge(tree, work.path, node, result.evaluation)
+                if work.selection.confirms:
+                    tree.confirmed[node.id] = result.evaluation.value
+            case Proposed():
+                self.expand(tree, node, self._candidates(tree, work.selection, result), drawn="sample" in work.selection.needs)
+            case Rolled():
+                self.judge(tree, work.path, node, result.evaluation)
+            case Compared():
+                self.compared(tree, node, work.selection.rivals, result)
 
     def release(self, tree: Tree, selection: Selection) -> None:
-        _give_back(*self._place(tree, selection))
+        self._end(tree, self._open(tree, selection))
 
-    def _place(self, tree: Tree, selection: Selection) -> tuple[Node, Edge | None]:
+    def _open(self, tree: Tree, selection: Selection) -> Open:
         """Where an open selection works. Raises SearchError if it is not open."""
-        node = tree.nodes[selection.node]
-        edge = node.edges[selection.edge] if selection.edge is not None else None
-        if not (node.pending if edge is None else _stepping(edge)):
-            raise SearchError(f"node {node.id}: selection {selection.id} is not open: it was told in full or released")
-        return node, edge
+        if selection.id not in tree.open:
+            raise _not_open(selection)
+        return tree.open[selection.id]
 
-    def _stepped(self, tree: Tree, node: Node, edge: Edge, selection: Selection, result: Stepped) -> bool:
-        """True if the new state wants its value; False if it is closed at once: it looks like one that was passed on the way here.
+    def _end(self, tree: Tree, work: Open) -> None:
+        """Give the reservation back."""
+        del tree.open[work.selection.id]
+        stepping = work.selection.edge is not None
+        reserve(work.path, None if stepping else work.target, -1)
+        if work.target is not None:
+            work.target.pending = False
 
-        Such a state is not judged again: the value it had counts once more. It is not searched either. But it may be committed: the
-        step may have changed what cannot be seen, and going back may be the only way out.
-        """
+    def _stepped(self, tree: Tree, work: Open, result: Stepped) -> None:
+        """Place the new state. It wants its value, unless it is one that is known."""
+        selection, (node, edge) = work.selection, work.path[-1]
         assert selection.edge is not None
         child = tree.add(node, selection.edge)
-        _place_result(child, result)
-        passed = next((above for above in _above(child) if above.fingerprint == result.fingerprint), None)
-        if child.leaf or passed is None:
-            return True
-        child.closed = edge.closed = "no-op: leads back to a state on its own path"
-        edge.unsearched = True
-        if passed.evaluation is None:
-            tree.iterations += 1
-        else:
-            child.evaluation = passed.evaluation
-            back_up(tree, child, passed.evaluation.value)
-        return False
+        place(child, result)
+        work.left.remove("step")
+        if self.merging != "none" and not child.leaf and lands_on(self, tree, work.path, child, edge):
+            work.left.clear()
+            return
+        work.target, child.pending = child, True
+        if child.leaf:
+            work.left = [need for need in work.left if need in ("value", "rollout")]
+            work.left = ["value" if need == "rollout" else need for need in work.left]
 
-    def _valued(self, tree: Tree, node: Node, result: Valued) -> None:
-        validate(node.id, result)
-        value = result.evaluation.value
-        node.evaluation = result.evaluation
-        back_up(tree, node, value)
+    def judge(self, tree: Tree, path: Path, node: Node, evaluation: Evaluation) -> None:
+        """One judgement of a state: count it, and back it up. Ends with one answer back up the mean of all its judgements."""
+        if node.judgements or evaluation.samples:
+            measure(tree, node, evaluation)
+        if node.evaluation is None:
+            node.evaluation = evaluation
+            if node.terminated:
+                tree.ends.append(node)
+        node.judgements += 1
+        node.judged += evaluation.value
+        value = evaluation.value if not node.terminated else pooled(tree, node)
+        back_up(tree, path, node, value, rule=self.backup, discount=self.discount)
 
-    def _proposed(self, node: Node, result: Proposed) -> None:
-        validate(node.id, result)
+    def expand(self, tree: Tree, node: Node, proposals: Sequence[Proposal], *, drawn: bool = False) -> None:
+        """Proposals for a state: what is new becomes an edge, what is known gains prior. Of what was drawn, it is the share of the draws."""
+        if drawn:
+            for drawn_before in node.edges:
+                drawn_before.prior *= max(1, node.expansions)
         node.expansions += 1
         known = {edge.action.key: edge for edge in node.edges}
-        for proposal in result.proposals:
-            if proposal.action.key not in known:
-                known[proposal.action.key] = Edge(proposal.action, 0.0, proposal.rationale)
-                node.edges.append(known[proposal.action.key])
-            known[proposal.action.key].prior += proposal.prior
-        total = math.fsum(edge.prior for edge in node.edges)
-        for edge in node.edges:
-            edge.prior /= total
+        for proposal in proposals:
+            edge = known.get(proposal.action.key)
+            if edge is not None:
+                edge.prior += proposal.prior
+                continue
+            known[proposal.action.key] = edge = Edge(proposal.action, proposal.prior, proposal.rationale, proposal.writes)
+            node.edges.append(edge)
+        normalise_priors(node.edges)
 
-    def _failed(self, tree: Tree, target: Node | Edge | None, failure: Failure) -> None:
+    def _candidates(self, tree: Tree, selection: Selection, result: Proposed) -> tuple[Proposal, ...]:
+        """Which of the proposals become children. What was drawn one by one was chosen already."""
+        if "sample" in selection.needs:
+            return result.proposals
+        warm = tempered(result.proposals, self.temperature)
+        return self.candidates(warm, selection.k, partial(generator, tree.seed, "candidates", selection.node, selection.draw))
+
+    def compared(self, tree: Tree, node: Node, rivals: Sequence[int], result: Compared) -> None:
+        """Scores of siblings against each other: each counts as a judgement of its child."""
+        for index, score in zip(rivals, result.scores, strict=True):
+            edge = node.edges[index]
+            assert edge.child is not None
+            self.judge(tree, [(node, edge)], edge.child, Evaluation(value=score, rationale=result.rationale))
+
+    # --- what went otherwise
+
+    def _failed(self, tree: Tree, work: Open, failure: Failure) -> None:
         """Close what is refused for good or has failed too often: an edge whose step failed, or a state and the edge to it."""
-        assert target is not None
-        if isinstance(target, Node) and failure.kind == "action" and target.edges:
-            target.expansions += 1  # the policy has nothing to add: what it proposed before still stands
-            return
+        node = work.target
+        if node is None:
+            edge = work.path[-1][1]
+            if self._gives_up(edge, failure):
+                edge.closed = f"{failure.kind}: {failure.reason}"
+                edge.futile, edge.unsearched = failure.kind == "action", failure.kind != "action"
+                work.path[-1][0].refused |= edge.futile
+                tree.iterations += 1
+        elif failure.kind == "action" and node.edges and work.left[0] in ("proposals", "sample"):
+            node.expansions += 1  # the policy has nothing to add: what it proposed before still stands
+        elif self._gives_up(node, failure):
+            node.closed = f"{failure.kind}: {failure.reason}"
+            tree.iterations += "value" in work.left or "value" not in work.selection.needs  # else it was counted when it was judged
+            if work.path:
+                work.path[-1][1].closed = node.closed
+
+    def _gives_up(self, target: Node | Edge, failure: Failure) -> bool:
         target.failures += 1
-        if failure.kind not in ("action", "drifted") and target.failures <= self.retries:
-            return
-        target.closed = f"{failure.kind}: {failure.reason}"
+        return failure.kind in ("action", "drifted") or target.failures > self.retries
+
+    def _diverged(self, tree: Tree, work: Open, result: Diverged) -> None:
+        """The world is well, but elsewhere: the edge has one more outcome, or one that was seen before has come again."""
+        node = tree.nodes[result.node]
+        edge = node.edges[result.edge]
+        known = next((child for child in edge.outcomes if _is(child, result.stepped)), None)
+        if known is None:
+            known = tree.add(node, result.edge)
+            place(known, result.stepped)
+        else:
+            known.seen += 1
+        target = work.target if work.target is not None else work.path[-1][1]
+        target.failures += 1
+        if target.failures > self.retries:
+            reason = f"drifted: the way here leads elsewhere too often (node {node.id}, {edge.action})"
+            self._close(work, reason)
         tree.iterations += 1
-        if isinstance(target, Edge):
-            target.futile, target.unsearched = failure.kind == "action", failure.kind != "action"
-        elif target.edge is not None:
-            target.edge.closed = target.closed
+
+    def _close(self, work: Open, reason: str) -> None:
+        if work.target is not None:
+            work.target.closed = reason
+        if work.path:
+            work.path[-1][1].closed = reason
+            work.path[-1][1].unsearched = not work.path[-1][1].visits
 
     # --- moving on
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
         taken = tree.root.edges[edge]
         foreseen = taken.child
-        kept = foreseen is not None and not foreseen.leaf and foreseen.fingerprint == observed.fingerprint != ""
-        if kept and foreseen is not None:
-            foreseen.closed = ""
+        known = next((node for node in taken.outcomes if not node.leaf and _is(node, observed)), None)
+        if known is None:
+            taken.child, taken.others = None, ()
+            tree.root = tree.add(tree.root, edge)
+            place(tree.root, observed)
+            if foreseen is not None:
+                _warm_start(tree.root, foreseen, observed)
         else:
-            _place_result(tree.add(tree.root, edge), observed)
-            if foreseen is not None and foreseen.leaf and observed.terminated and taken.child is not None:
-                taken.child.evaluation = foreseen.evaluation  # judged from what lies before the step: still true
-        assert taken.child is not None
-        tree.root = taken.child
+            taken.others = tuple(node for node in taken.outcomes if node is not known)
+            taken.child = tree.root = known
+            known.closed = ""
+        self.grant(tree)
+        self._drop(tree)
+        return known is not None
+
+    def grant(self, tree: Tree) -> None:
+        """Allow the iterations of the next commit; what was left over stays."""
+        tree.began = tree.iterations
         tree.allowed += self.iterations
-        return kept
+
+    def _drop(self, tree: Tree) -> None:
+        """Release what is open outside the new root's subtree, and let what is open inside begin at the root."""
+        for work in list(tree.open.values()):
+            below = next((i for i, (node, _) in enumerate(work.path) if node is tree.root), None)
+            if below is None and work.target is not tree.root:
+                self._end(tree, work)
+            else:
+                cut = len(work.path) if below is None else below
+                reserve(work.path[:cut], None, -1)
+                work.path = work.path[cut:]
 
     def refuse(self, tree: Tree, edge: int, reason: str) -> None:
         """The real world refused a committed action: the root stays, the action is not tried again."""
         refused = tree.root.edges[edge]
         refused.closed, refused.futile = f"action: {reason}", True
+        tree.root.refused, tree.resting = True, None
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
-        """Open leaves by prior along the most visited path: where a step is likely next."""
+        """States along the most visited path, the deepest first: where a step is likely next."""
         node, found = tree.root, list[Node]()
-        while node.edges and len(found) < k:
+        while node.edges and not node.leaf:
             found.append(node)
             below = [edge.child for edge in node.edges if edge.child and not edge.closed]
             if not below:
                 break
             node = max(below, key=lambda child: child.visits)
-        return found[::-1]
+        return found[::-1][:k]
 
     def alternatives(self, node: Node) -> tuple[Alternative, ...]:
         """How a node's actions stand."""
@@ -165,45 +310,62 @@ class Work:
             for i, edge in enumerate(node.edges)
         )
 
-    def commit(self, tree: Tree, order: list[int], reason: str) -> Decision:
-        """The decision for the first edge of an order. Raises SearchError if it is empty."""
-        if not order:
+    def commit(self, tree: Tree, order: Sequence[int], reason: str, *, plan: Sequence[int] = ()) -> Decision:
+        """The decision for the first edge of an order, or for a whole plan. Raises SearchError if there is none."""
+        edges = tuple(plan) or tuple(order[:1])
+        if not edges:
             raise SearchError("no action is left to commit: every proposal was refused, led nowhere or failed")
-        edge = tree.root.edges[order[0]]
-        return Decision(edges=(order[0],), reason=reason, value=edge.value, alternatives=self.alternatives(tree.root))
+        return Decision(edges=edges, reason=reason, value=tree.root.edges[edges[0]].value, alternatives=self.alternatives(tree.root))
 
 
-def _stepping(edge: Edge) -> bool:
-    """Whether a step and the judgement of what it leads to are under way."""
-    child = edge.child
-    return edge.in_flight > 0 and (child is None or (child.evaluation is None and not child.pending))
+def place(node: Node, result: Stepped) -> None:
+    """Write what a step showed into the state it led to."""
+    node.fingerprint, node.observation, node.screenshot = result.fingerprint, result.observation, result.screenshot
+    node.terminated, node.held, node.beyond = result.terminated, result.held, result.beyond
+    node.seen += 1
 
 
-def _give_back(node: Node, edge: Edge | None) -> None:
-    reserve(node, -1)
-    if edge is not None:
-        edge.in_flight -= 1
-    else:
-        node.pending = False
+def normalise_priors(edges: Sequence[Edge]) -> None:
+    """Scale the priors of a node's edges to sum to 1."""
+    total = sum([edge.prior for edge in edges])
+    if total != 1.0:
+        for edge in edges:
+            edge.prior /= total
 
 
-def _place_result(child: Node, result: Stepped) -> None:
-    child.fingerprint, child.observation, child.screenshot = result.fingerprint, result.observation, result.screenshot
-    child.terminated, child.held = result.terminated, result.held
+def _is(node: Node, result: Stepped) -> bool:
+    """Whether a state is the one that a step showed."""
+    return node.fingerprint == result.fingerprint and node.terminated == result.terminated and node.beyond == result.beyond
 
 
-def _above(node: Node) -> Iterator[Node]:
-    """The states on the way to a node, the nearest first."""
-    while node.parent is not None:
-        node = node.parent
-        yield node
+def _warm_start(child: Node, foreseen: Node, observed: Stepped) -> None:
+    """Another state came than was foreseen: keep of the dropped one what still holds."""
+    if foreseen.leaf and observed.terminated:
+        child.evaluation, child.judgements, child.judged = foreseen.evaluation, foreseen.judgements, foreseen.judged
+    if not child.leaf:
+        child.edges = [Edge(edge.action, edge.prior, edge.rationale, edge.writes) for edge in foreseen.edges if not edge.futile]
 
 
-def validate(node: int, result: Result) -> None:
-    """Raise SearchError for a value outside [0, 1] or priors that are no distribution: before it gets into a journal or a tree."""
-    if isinstance(result, Valued) and not 0.0 <= result.evaluation.value <= 1.0:  # NaN fails too
-        raise SearchError(f"node {node}: value {result.evaluation.value} is outside [0, 1]: mend the value function")
-    if isinstance(result, Proposed):
-        priors = [proposal.prior for proposal in result.proposals]
-        if not priors or not math.isclose(math.fsum(priors), 1.0, abs_tol=1e-6) or min(priors) < 0:
-            raise SearchError(f"node {node}: priors {priors} are not a distribution: mend the policy")
+def _not_open(selection: Selection) -> SearchError:
+    return SearchError(f"node {selection.node}: selection {selection.id} is not open: it was told in full or released")
+
+
+_ANSWER: dict[Need, type[msgspec.Struct]] = {
+    "step": Stepped,
+    "value": Valued,
+    "proposals": Proposed,
+    "sample": Proposed,
+    "comparison": Compared,
+    "rollout": Rolled,
+}
+
+
+def _meets(result: Result, work: Open) -> Need | None:
+    """The open need that a result meets; None where it meets none, or comes before the step."""
+    kind = type(result)
+    for need in work.left:
+        if _ANSWER[need] is kind:
+            return need
+        if need == "step":
+            break
+    return None

@@ -32,3 +32,9 @@ def test_an_unknown_key_is_wrong_usage_that_names_the_nearest(capsys: pytest.Cap
 def test_a_missing_file_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "show", "nowhere.yaml"]) == 2
     assert "cannot read configuration nowhere.yaml" in capsys.readouterr().err
+
+
+def test_the_algorithms_that_can_be_named_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "algorithms"]) == 0
+    listed = capsys.readouterr().out.split()
+    assert {"mcts", "gumbel", "abmcts", "best_of_n", "flat_halving"} <= set(listed) and listed[0] == "react"

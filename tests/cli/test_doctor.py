@@ -142,3 +142,15 @@ def test_an_unreachable_model_gives_1(browser: Path, capsys: pytest.CaptureFixtu
 
 def test_a_base_url_without_a_model_is_wrong_usage() -> None:
     assert main(["doctor", "--base-url", "http://127.0.0.1:9/v1"]) == 2
+
+
+def test_an_old_runsc_is_named_with_the_way_to_a_new_one_and_nothing_is_missing(
+    browser: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "runsc"
+    program.write_text("#!/bin/sh\necho runsc version 0.0~20221219.0\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("EXACT_RUNSC", str(program))
+    assert main(["doctor"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("optional runsc")]
+    assert "0.0~20221219.0" in line and "shells/setup.sh --sandbox" in line

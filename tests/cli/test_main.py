@@ -74,6 +74,7 @@ def test_a_full_disk_is_one_line_with_the_way_out(run: Run, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("args", "said"),
     [
+        (["run", "miniwob/click-test", "--set", "search.algorithm=mtcs"], "unknown search algorithm 'mtcs': did you mean 'mcts'?"),
         (["taks"], "unknown command 'taks': did you mean 'tasks'?"),
         (["tasks", "list", "--jsn"], "--json"),
         (["tasks", "show"], "Missing argument 'ID'"),

@@ -19,9 +19,9 @@ MARK = "EXACT_TEST_RUN"
 SETTINGS = ("search.iterations=6", "search.k=4", "limits.transitions=40", "browser.screenshots=false")
 
 
-def start(folder: Path, tasks: tuple[str, ...], config: Path) -> subprocess.Popen[bytes]:
-    """`exact run`, or `exact resume` where the folder holds a run already."""
-    settings = [part for setting in SETTINGS for part in ("--set", setting)]
+def start(folder: Path, tasks: tuple[str, ...], config: Path, *more: str) -> subprocess.Popen[bytes]:
+    """`exact run`, with more settings, or `exact resume` where the folder holds a run already."""
+    settings = [part for setting in (*SETTINGS, *more) for part in ("--set", setting)]
     command = ("run", *tasks, "--config", str(config), "--out", str(folder), *settings)
     if (folder / "run.json").exists():
         command = ("resume", str(folder))
@@ -62,11 +62,20 @@ def faults(folder: Path) -> list[str]:
         events = list(read(path))
         facts = Counter[object]()
         facts.update(("step", event.node, event.edge) for event in events if isinstance(event, ev.Acted))
+        facts.update(("rolled", event.node, event.policy, event.draw, event.index) for event in events if isinstance(event, ev.RolledStep))
         facts.update(("call", event.key) for event in events if isinstance(event, ev.Called))
         facts.update(("commit", event.step) for event in events if isinstance(event, ev.Committed))
         facts.update("score" for event in events if isinstance(event, ev.Scored))
         found += [f"{path.parent.name}: {fact} {n} times" for fact, n in facts.items() if n > 1]
     return found
+
+
+def commits(folder: Path) -> dict[str, list[str]]:
+    """The committed actions of each task, by the folder's name."""
+    return {
+        path.parent.name: [event.action for event in read(path) if isinstance(event, ev.Committed)]
+        for path in folder.glob("tasks/*/journal.jsonl")
+    }
 
 
 def left_behind(folder: Path) -> list[str]:

@@ -6,10 +6,14 @@ import random
 import signal
 from pathlib import Path
 
+import pytest
+
 from exact.runs.store import RunFolder
-from tests.e2e.kills import faults, gone, kill_after, start
+from tests.e2e.kills import commits, faults, gone, kill_after, start
 
 TASKS = ("miniwob/click-tab-2?seed=1", "miniwob/click-collapsible?seed=1")
+CLEAR = ("miniwob/click-checkboxes?seed=1", "miniwob/click-option?seed=1")
+"""Where what is committed does not hang on the order in which several workers bring their results."""
 CONFIG = Path(__file__).parents[2] / "shells" / "configs" / "rmcts_builtin.yaml"
 
 
@@ -25,6 +29,19 @@ def test_a_run_killed_again_and_again_ends_whole(tmp_path: Path) -> None:
     assert kills >= 3
     assert faults(folder) == []
     assert gone(folder) == []
+
+
+@pytest.mark.parametrize("enact", ["enact", "promote"])
+def test_a_search_of_four_workers_that_is_killed_goes_on_to_the_same_actions(enact: str, tmp_path: Path) -> None:
+    settings = ("search.workers=4", f"search.enact={enact}", "search.iterations=16", "limits.transitions=150")
+    whole, folder, rng = tmp_path / "whole", tmp_path / "run", random.Random(11)
+    start(whole, CLEAR, CONFIG, *settings).communicate(timeout=120)
+    killed = kill_after(start(folder, CLEAR, CONFIG, *settings), folder, rng.randint(15, 40), 60)
+    assert gone(folder) == [], "a killed run left processes"
+    last = start(folder, CLEAR, CONFIG, *settings)
+    output, _ = last.communicate(timeout=120)
+    assert killed and last.returncode == 0, output.decode()
+    assert faults(folder) == [] and commits(folder) == commits(whole)
 
 
 def test_ctrl_c_ends_cleanly_names_the_way_on_and_exits_130(tmp_path: Path) -> None:

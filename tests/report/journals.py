@@ -136,7 +136,7 @@ class Recorder:
         self.state.apply(self.journal.write(event))
 
     def begin(self) -> None:
-        self.write(ev.Opened(schema=1, task=self.task, seed=0, config="c0ffee", versions={"exact": "0.1.0", "python": "3.11"}))
+        self.write(ev.Opened(schema=ev.SCHEMA, task=self.task, seed=0, config="c0ffee", versions={"exact": "0.1.0", "python": "3.11"}))
         page = self.world["start"]
         blob, shot = self.run.blobs.put_observation(page.observe(screenshot=self.screenshots))
         self.write(ev.Reset(instruction=self.task.instruction, fingerprint=page.observe().fingerprint, observation=blob, screenshot=shot))
@@ -279,7 +279,7 @@ class Recorder:
 
 
 def new_run(folder: Path, *ids: str, instruction: str = "Buy two packs of green tea.", **search: Any) -> tuple[RunFolder, Config]:
-    config = Config(search=SearchConfig(**({"iterations": 24, "k": 5, "c": 1.5} | search)))
+    config = Config(search=SearchConfig(**({"iterations": 24, "k": 5, "c": 1.5, "revisit": "repeat", "final": "visits"} | search)))
     tasks = tuple(Task(id=id, instruction=instruction, start="http://shop.test/") for id in ids)
     return RunFolder.create(folder, Manifest(tasks=tasks, agent="rmcts_builtin"), dump(config)), config
 

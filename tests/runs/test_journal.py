@@ -42,6 +42,7 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
     ev.Arrived(node=1, route="replay", verdict="drifted", transitions=2, resets=1, effects=EFFECTS, reason=NASTY),
     ev.Acted(node=0, edge=2, action='fill [1] "x"', fingerprint="f", effects=EFFECTS, seconds=0.25),
     ev.Acted(node=0, edge=3, action="wait", terminated=True, refused=NASTY),
+    ev.RolledStep(node=1, draw=2, policy=1, index=0, action="go", rationale=NASTY, fingerprint="f", effects=EFFECTS, selection=4),
     ev.Called(
         key="k", role="value", node=1, attempt=2, prompt="value@1:ab", model="m", sampling=Sampling(n=2, seed=7),
         request="r", answer="a", usage=Usage(input_tokens=3, output_tokens=4, cost=None),
@@ -52,6 +53,7 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
     ev.Told(selection=0, result=Valued(evaluation=Evaluation(value=0.1 + 0.2, samples=(0.0, 1.0), rationale=NASTY))),
     ev.Told(selection=0, result=Proposed(proposals=(Proposal(action=Action("go", ("x", 1.5), "go x", ("4",)), prior=1 / 3),))),
     ev.Told(selection=0, result=Failure(kind="drifted", reason=NASTY)),
+    ev.Late(selection=3, result=Valued(evaluation=Evaluation(value=0.5, rationale=NASTY)), key="q"),
     ev.Released(selection=4),
     ev.Decided(step=0, action="go", decision=DECISION, stopped="done"),
     ev.Committed(step=0, edge=1, action="go", fingerprint="f", effects=EFFECTS, agrees=False),
@@ -63,6 +65,10 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
     ev.Resumed(versions={"exact": "2"}),
     ev.Finished(status="scored"),
 )  # fmt: skip
+
+
+def sample(kind: type[ev.AnyEvent]) -> ev.AnyEvent:
+    return next(each for each in SAMPLES if isinstance(each, kind))
 
 
 def ticking() -> Any:
@@ -159,6 +165,13 @@ def test_a_newer_schema_is_refused_with_the_way_out(tmp_path: Path) -> None:
         list(read(path))
 
 
+def test_an_older_schema_is_refused_with_the_version_that_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    written(path, ev.Opened(schema=ev.SCHEMA - 1, task=TASK, seed=0, config="", versions={"exact": "0.1.0"}))
+    with pytest.raises(JournalError, match=r"older exact .* read it with exact 0\.1\.0"):
+        list(read(path))
+
+
 def test_a_missing_journal_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="cannot read"):
         list(read(tmp_path / "none.jsonl"))
@@ -197,7 +210,7 @@ def test_a_fact_is_on_the_disk_before_it_is_used(tmp_path: Path, monkeypatch: py
     journal = Journal(tmp_path / "journal.jsonl")
     journal.listen(lambda event: order.append(f"used {type(event).__name__}"))
     monkeypatch.setattr(os, "fsync", lambda fd: order.append(f"synced {len(journal.path.read_bytes().splitlines())}"))
-    for event in (SAMPLES[0], ev.Asked(answer=Wait()), SAMPLES[9], SAMPLES[18]):
+    for event in (SAMPLES[0], ev.Asked(answer=Wait()), sample(ev.Called), sample(ev.Committed)):
         journal.write(event)
     journal.close()
     assert order == ["synced 1", "used Opened", "used Asked", "synced 3", "used Called", "synced 4", "used Committed"]
@@ -208,8 +221,10 @@ FACTS = (
     ev.Reset,
     ev.Arrived,
     ev.Acted,
+    ev.RolledStep,
     ev.Called,
     ev.Recalled,
+    ev.Late,
     ev.Decided,
     ev.Committed,
     ev.Ended,

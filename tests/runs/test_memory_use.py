@@ -19,7 +19,7 @@ async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEv
     """One toy task with a shared memory; its journal. Too few iterations to see through the deception."""
     world = deceptive_chain(3)
     settings = config(
-        search={"algorithm": "mcts", "iterations": 5, "k": 2},
+        search={"algorithm": "mcts", "iterations": 2, "k": 2},
         reflection={"kind": "builtin", "memory": str(memory), "threshold": 0.2, "similarity": 0.1, **reflection},
     )
     agent = toy_agent(world)(settings, {}.__getitem__)
@@ -37,13 +37,18 @@ def journal(folder: Path) -> list[ev.AnyEvent]:
     return list(read(path))
 
 
+def recalled(events: list[ev.AnyEvent]) -> list[ev.Recalled]:
+    """Where memory had something to say."""
+    return [event for event in events if isinstance(event, ev.Recalled) and event.reflections]
+
+
 async def test_a_surprise_becomes_one_lesson_that_the_next_task_is_shown(tmp_path: Path) -> None:
     first = await run(tmp_path / "first", tmp_path / "memory.sqlite")
     (written,) = [event.reflection for event in first if isinstance(event, ev.Reflected)]
     assert written.surprise < -0.2 and written.run == "first"
-    assert not [event for event in first if isinstance(event, ev.Recalled)], "there was nothing to recall yet"
+    assert not recalled(first), "there was nothing to recall yet"
     second = await run(tmp_path / "second", tmp_path / "memory.sqlite")
-    shown = [event for event in second if isinstance(event, ev.Recalled)]
+    shown = recalled(second)
     assert shown and all(event.kind == "policy" and written in event.reflections for event in shown)
     assert shown[0].memory != "0:0", "the version of the memory is journalled"
 
@@ -51,7 +56,7 @@ async def test_a_surprise_becomes_one_lesson_that_the_next_task_is_shown(tmp_pat
 async def test_in_benchmark_mode_nothing_learned_on_the_same_task_is_shown(tmp_path: Path) -> None:
     await run(tmp_path / "first", tmp_path / "memory.sqlite")
     second = await run(tmp_path / "second", tmp_path / "memory.sqlite", exclude_same_task=True)
-    assert not [event for event in second if isinstance(event, ev.Recalled)]
+    assert not recalled(second)
 
 
 async def test_without_reflection_there_is_no_memory(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections import Counter
 from pathlib import Path
 
@@ -19,13 +21,13 @@ class Killed(BaseException):
 
 
 def kill_at(monkeypatch: pytest.MonkeyPatch, nth: int, *, written: bool) -> None:
-    """End the process's doings at the n-th journal write: after the line is on disk, or just before."""
+    """End the process's doings at the n-th journal write: after the line is on disk, or just before. Nothing is written after it."""
     count, real = 0, Journal.write
 
     def write(self: Journal, event: ev.AnyEvent) -> ev.AnyEvent:
         nonlocal count
         count += 1
-        if count == nth and not written:
+        if count > nth or (count == nth and not written):
             raise Killed
         stamped = real(self, event)
         if count == nth:
@@ -44,35 +46,82 @@ def committed(events: list[ev.AnyEvent]) -> list[str]:
     return [event.action for event in events if isinstance(event, ev.Committed)]
 
 
-async def run(folder: Path, world: ToyWorld, *, sealed: bool = True) -> list[ev.AnyEvent]:
-    settings = config(search={"algorithm": "mcts", "iterations": 10, "k": 4})
-    await toy_runner(folder, ToyWorlds(world, sealed=sealed), settings, noise=0.1).run()
+def moves(events: list[ev.AnyEvent]) -> list[object]:
+    """What the search did, without times."""
+    kinds = ev.Asked | ev.Told | ev.Released | ev.Decided | ev.Committed
+    found = [event for event in events if isinstance(event, kinds)]
+    return [{key: value for key, value in each.__rich_repr__() if key not in ("t", "seconds")} for each in found]
+
+
+async def run(folder: Path, world: ToyWorld, *, sealed: bool = True, **search: object) -> list[ev.AnyEvent]:
+    settings = config(search={"algorithm": "mcts", "iterations": 10, "k": 4, **search})
+    latency = None if search.get("workers", 1) == 1 else lambda: asyncio.sleep(0)
+    await toy_runner(folder, ToyWorlds(world, sealed=sealed, latency=latency), settings, noise=0.1).run()
     return journal(folder)
 
 
-@pytest.mark.parametrize("world", [chain(3), deceptive_chain(3), maze(), form(2)], ids=lambda world: world.name)
+async def killed(folder: Path, nth: int, world: ToyWorld, *, written: bool = True, **search: object) -> list[ev.AnyEvent]:
+    """A run that is killed at a write and gone on with."""
+    with pytest.MonkeyPatch.context() as patch:
+        kill_at(patch, nth, written=written)
+        with pytest.raises(Killed):
+            await run(folder, world, **search)
+    return await run(folder, world, **search)
+
+
+WORLDS = [chain(3), deceptive_chain(3), maze(), form(2)]
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 @pytest.mark.parametrize("written", [True, False], ids=["after the line", "before the line"])
 async def test_a_kill_between_any_two_writes_leads_to_the_same_commits(world: ToyWorld, written: bool, tmp_path: Path) -> None:
     whole = await run(tmp_path / "whole", world)
     for nth in range(1, len(whole) + 1, 2 if written else 3):
-        folder = tmp_path / str(nth)
-        with pytest.MonkeyPatch.context() as patch:
-            kill_at(patch, nth, written=written)
-            with pytest.raises(Killed):
-                await run(folder, world)
-        resumed = await run(folder, world)
-        assert committed(resumed) == committed(whole), f"killed at write {nth}"
+        resumed = await killed(tmp_path / str(nth), nth, world, written=written)
+        assert moves(resumed) == moves(whole), f"killed at write {nth}"
         assert isinstance(resumed[-1], ev.Finished)
         assert repeated_facts(resumed) == [], f"killed at write {nth}"
+        assert tree(tmp_path / str(nth)) == tree(tmp_path / "whole"), "with one worker the tree is the same to the bit"
+
+
+def tree(folder: Path) -> bytes:
+    (path,) = folder.glob("tasks/*/tree.json")
+    return path.read_bytes()
 
 
 def repeated_facts(events: list[ev.AnyEvent]) -> list[object]:
     """Steps and calls that stand in the journal more than once."""
     steps = Counter((event.node, event.edge) for event in events if isinstance(event, ev.Acted))
+    rolled = Counter((event.node, event.policy, event.draw, event.index) for event in events if isinstance(event, ev.RolledStep))
     calls = Counter(event.key for event in events if isinstance(event, ev.Called))
     commits = Counter(event.step for event in events if isinstance(event, ev.Committed))
     scores = Counter("score" for event in events if isinstance(event, ev.Scored))
-    return [key for counter in (steps, calls, commits, scores) for key, n in counter.items() if n > 1]
+    return [key for counter in (steps, rolled, calls, commits, scores) for key, n in counter.items() if n > 1]
+
+
+WAYS: dict[str, dict[str, object]] = {
+    "serial": {},
+    "plan": {"commit": "plan"},
+    "promote": {"enact": "promote"},
+    "speculative": {"expansion": "speculative"},
+    "four workers": {"workers": 4, "parallel": "loss"},
+    "four workers that plan and promote": {"workers": 4, "commit": "plan", "enact": "promote", "expansion": "speculative"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_kills_at_random_moments_of_every_way_to_search_are_gone_on_from(way: str, tmp_path: Path) -> None:
+    """Forty kills of each way. With several workers the order of events may be another, but the best action is clear here."""
+    search, dice = {"iterations": 24, **WAYS[way]}, random.Random(way)
+    whole = {world.name: await run(tmp_path / world.name, world, **search) for world in WORLDS}
+    for i in range(40):
+        world = dice.choice(WORLDS)
+        events = whole[world.name]
+        nth = dice.randint(1, len(events) * 2 // 3 if search.get("workers") else len(events))
+        resumed = await killed(tmp_path / str(i), nth, world, written=dice.random() < 0.5, **search)
+        assert isinstance(resumed[-1], ev.Finished) and resumed[-1].status == "scored"
+        assert repeated_facts(resumed) == [], f"{world.name} killed at write {nth}"
+        assert committed(resumed) == committed(events), f"{world.name} killed at write {nth}"
 
 
 async def test_killed_again_and_again_it_still_ends(tmp_path: Path) -> None:
@@ -86,6 +135,22 @@ async def test_killed_again_and_again_it_still_ends(tmp_path: Path) -> None:
     resumed = await run(tmp_path / "run", world)
     assert committed(resumed) == committed(whole)
     assert repeated_facts(resumed) == []
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+async def test_a_torn_last_line_is_as_if_it_had_not_been_written(workers: int, tmp_path: Path) -> None:
+    whole = await run(tmp_path, maze(), workers=workers)
+    tear(tmp_path)
+    resumed = await run(tmp_path, maze(), workers=workers)
+    assert committed(resumed) == committed(whole)
+
+
+def tear(folder: Path) -> None:
+    """Leave half a journal, which ends in the middle of a line."""
+    (path,) = folder.glob("tasks/*/journal.jsonl")
+    data = path.read_bytes()
+    (folder / "results.jsonl").unlink()
+    path.write_bytes(data[: data.index(b"\n", len(data) // 2) - 5])
 
 
 async def test_a_finished_run_is_not_touched_by_resuming_it(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ def golden() -> bytes:
     for _ in range(2):
         run.search()
         committed.append(run.commit())
-    made = {"world": "form(3, seed=0)", "search": SEARCH, "committed": committed, "tree": msgspec.json.decode(to_json(run.tree))}
+    search = {name: value for name, value in msgspec.structs.asdict(SEARCH).items() if value != getattr(SearchConfig(), name)}
+    made = {"world": "form(3, seed=0)", "search": search, "committed": committed, "tree": msgspec.json.decode(to_json(run.tree))}
     return msgspec.json.format(msgspec.json.encode(made)) + b"\n"
 
 

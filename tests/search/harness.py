@@ -9,7 +9,8 @@ from exact.action import Action
 from exact.context import Evaluation, Proposal
 from exact.environments.toy import TOY_ACTIONS
 from exact.environments.toy_worlds import ToyState, ToyWorld, bandit
-from exact.search.base import Algorithm, Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued, Wait
+from exact.search.base import Algorithm, Compared, Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued, Wait
+from exact.search.draw import generator
 from exact.search.tree import Edge, Node, Tree
 
 Fault = Callable[[Selection, Need], Failure | None]
@@ -81,8 +82,8 @@ class Harness:
                 return
 
     def is_noop(self, selection: Selection) -> bool:
-        edge = self.edge(selection)
-        return edge is not None and edge.child is not None and bool(edge.child.closed)
+        """Whether a step led to a state that is known, so that nothing else is needed."""
+        return selection.id not in self.tree.open
 
     def edge(self, selection: Selection) -> Edge | None:
         return None if selection.edge is None else self.tree.nodes[selection.node].edges[selection.edge]
@@ -96,12 +97,28 @@ class Harness:
         if need == "value":
             about = edge.child if edge is not None else node
             assert about is not None
-            state = self.world.states[self.state(about)]
-            return valued(state.looks if state.looks is not None else state.reward or 0.0)
+            return valued(self.looks(about))
+        if need == "comparison":
+            return self.comparison(node, selection.rivals)
+        if edge is not None and edge.child is not None:
+            node = edge.child
         edges = self.world.states[self.state(node)].edges
         chosen = sorted(edges.items(), key=lambda item: -item[1].prior)[: selection.k]
+        if need == "sample":
+            dice = generator(self.tree.seed, "sample", node.id, selection.draw)
+            chosen = dice.choices(list(edges.items()), [edge.prior for edge in edges.values()])
         total = sum(edge.prior for _, edge in chosen)
         return Proposed(proposals=tuple(Proposal(action=go(link), prior=edge.prior / total) for link, edge in chosen))
+
+    def looks(self, node: Node) -> float:
+        state = self.world.states[self.state(node)]
+        return state.looks if state.looks is not None else state.reward or 0.0
+
+    def comparison(self, node: Node, rivals: tuple[int, ...]) -> Compared:
+        """Votes in proportion to how the children look."""
+        children = [node.edges[i].child for i in rivals]
+        looks = [self.looks(child) + 1e-6 for child in children if child is not None]
+        return Compared(scores=tuple(look / sum(looks) for look in looks))
 
     def step(self, node: Node, edge: Edge) -> Stepped:
         to = self.world.states[self.state(node)].edges[str(edge.action.args[0])].to
@@ -142,7 +159,7 @@ def check(tree: Tree, values: list[float] | None = None) -> None:
         assert node.in_flight >= 0
         for edge in node.edges:
             assert edge.in_flight >= 0
-            assert edge.child is None or edge.child.parent is node
+            assert edge.child is None or edge.child.parent is node or edge.child in tree.states.values()
             if edge.value is not None and values is not None:
                 assert min(values) - 1e-9 <= edge.value <= max(values) + 1e-9, f"Q of {edge.action} at node {node.id}"
 

@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exact.config import SearchConfig
 from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld
-from exact.search.base import Done, Need, Selection, Stepped, Valued
+from exact.search.base import Compared, Done, Need, Selection, Stepped, Valued
 from exact.search.greedy import Greedy
 from exact.search.mcts import MCTS
 from exact.search.react import React
+from exact.search.registry import algorithm
 from exact.search.tree import SearchError
+from exact.search.work import Work
 from tests.search.harness import Harness, check, check_idle, failed
 from tests.search.harness import world as made_of
 
@@ -71,6 +74,8 @@ class Crowd:
             result = self.run.result(selection, needs.pop(0))
             if isinstance(result, Valued):
                 self.values.append(result.evaluation.value)
+            if isinstance(result, Compared):
+                self.values.extend(result.scores)
             self.run.tell(selection, result)
             if needs and not self.run.is_noop(selection):
                 self.open.append((selection, needs))
@@ -94,34 +99,86 @@ class Crowd:
         return True
 
 
-@pytest.mark.parametrize("name", ["mcts", "greedy", "react"])
+LOOKAHEADS = ("best_first", "best_of_n", "beam", "tot_bfs", "tot_bfs vote", "tot_dfs")
+SAMPLING = ("gumbel", "gumbel visits", "flat_halving", "abmcts")
+"""Those that draw, or halve."""
+
+
+def any_of(name: str, dice: random.Random, c: float) -> Work:
+    """An algorithm with settings at random."""
+    iterations, depth = dice.randint(1, 25), dice.randint(1, 5)
+    if name in LOOKAHEADS:
+        options = {"rating": "vote"} if "vote" in name else {}
+        config = SearchConfig(
+            algorithm=name.split()[0],
+            iterations=iterations,
+            depth=depth,
+            k=3,
+            breadth=dice.randint(1, 4),
+            enough=dice.choice([None, 0.5]),
+            merging=dice.choice(["none", "noop", "siblings", "full"]),
+            options=options,
+        )
+        made = algorithm(config)
+        assert isinstance(made, Work)
+        return made
+    if name in SAMPLING:
+        config = SearchConfig(
+            algorithm=name.split()[0],
+            iterations=iterations,
+            depth=depth,
+            k=3,
+            judgements=dice.randint(1, 3),
+            revisit=dice.choice(["exhaust", "repeat"]),
+            expansion=dice.choice(["lazy", "eager"]),
+            collision=dice.choice(["mask", "resample"]),
+            merging=dice.choice(["none", "noop", "siblings", "full"]),
+            options={"halving": "visits", "scale": 1.0} if "visits" in name else {},
+        )
+        made = algorithm(config)
+        assert isinstance(made, Work)
+        return made
+    return {"mcts": MCTS(iterations=iterations, k=3, c=c, depth=depth), "greedy": Greedy(k=3), "react": React()}[name]
+
+
+@pytest.mark.parametrize("name", ["mcts", "greedy", "react", *LOOKAHEADS, *SAMPLING])
 @settings(max_examples=150, deadline=None)
 @given(seed=st.integers(0, 2**32), workers=st.integers(1, 6), trouble=st.sampled_from([0.0, 0.1, 0.5]), c=st.sampled_from([0.0, 0.5, 5.0]))
 def test_the_counts_hold_and_the_search_ends(name: str, seed: int, workers: int, trouble: float, c: float) -> None:
     dice = random.Random(seed)
-    algorithms = {"mcts": MCTS(iterations=dice.randint(1, 25), k=3, c=c, depth=dice.randint(1, 5)), "greedy": Greedy(k=3), "react": React()}
-    run = Harness(any_world(dice), algorithms[name])
+    run = Harness(any_world(dice), any_of(name, dice, c))
     crowd = Crowd(run, dice, workers=workers, trouble=trouble)
     for _ in range(5):
         crowd.search()
         check_idle(run.tree)
-        if name == "mcts":
+        if name not in ("greedy", "react"):
             assert run.tree.iterations <= run.tree.allowed
         if not crowd.commit() or run.tree.root.terminated:
             break
     check_idle(run.tree)
 
 
+@pytest.mark.parametrize("name", ["mcts", *SAMPLING])
 @given(seed=st.integers(0, 2**32), workers=st.integers(1, 4))
 @settings(max_examples=40, deadline=None)
-def test_the_same_results_in_the_same_order_lead_to_the_same_selections(seed: int, workers: int) -> None:
+def test_the_same_results_in_the_same_order_lead_to_the_same_selections(name: str, seed: int, workers: int) -> None:
     asked = []
     for _ in range(2):
         dice = random.Random(seed)
-        run = Harness(any_world(dice), MCTS(iterations=15, k=3))
+        run = Harness(any_world(dice), any_of(name, dice, 0.5))
         crowd = Crowd(run, dice, workers=workers, trouble=0.2)
         crowd.search()
         while crowd.commit() and not run.tree.root.terminated and len(run.tree.root.path()) < 4:
             crowd.search()
         asked.append(run.asked)
     assert asked[0] == asked[1] != []
+
+
+def test_an_expansion_that_fails_after_the_judgement_is_one_iteration() -> None:
+    """The counter-example that was found: eager, the value is told and backed up, then the policy fails for good."""
+    run = Harness(any_world(random.Random(6603)), MCTS(iterations=4, k=3, expansion="eager", retries=0))
+    selection = run.select()
+    run.tell(selection, run.result(selection, "value"))
+    before = run.tree.iterations
+    run.tell(selection, failed("model"))
+    assert run.tree.iterations == before == 1

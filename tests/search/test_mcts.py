@@ -11,7 +11,7 @@ from exact.search.tree import SearchError
 from tests.search.harness import Harness, check, check_idle, failed, proposed, two_arms, valued, world
 
 
-def mcts(iterations: int = 16, k: int = 4, **more: int | float) -> MCTS:
+def mcts(iterations: int = 16, k: int = 4, **more: int | float | str) -> MCTS:
     return MCTS(iterations=iterations, k=k, **more)  # type: ignore[arg-type]
 
 
@@ -38,7 +38,7 @@ def test_a_leaf_is_judged_on_its_first_visit_and_expanded_on_its_second() -> Non
 def test_two_arms_are_pulled_in_the_order_worked_out_by_hand() -> None:
     """c = 0.5, P = 0.5, V(root) = 0.5: the first arm (Q = 1) leads until 0.5 + 0.25 sqrt(N) passes 1 + 0.25 sqrt(N) / (1 + n), at n = 5."""
     for iterations, visits in [(2, [1, 0]), (6, [5, 0]), (7, [5, 1]), (8, [6, 1]), (20, [18, 1])]:
-        run = Harness(two_arms(), mcts(iterations=iterations, c=0.5))
+        run = Harness(two_arms(), mcts(iterations=iterations, c=0.5, revisit="repeat"))
         run.search()
         assert [edge.visits for edge in run.tree.root.edges] == visits
         assert run.tree.root.visits == iterations == run.tree.root.backups + sum(visits)
@@ -47,8 +47,7 @@ def test_two_arms_are_pulled_in_the_order_worked_out_by_hand() -> None:
 def test_a_first_play_is_worth_what_its_own_state_is_worth() -> None:
     """Without exploration the second arm is tried only where the first has fallen below the root's own value."""
     for first, visits in [(0.4, [1, 4]), (0.6, [5, 0])]:
-        run = Harness(bandit(2, rewards=(first, 0.6)), mcts(iterations=6, c=0.0))
-        run.tree.root.evaluation = None
+        run = Harness(bandit(2, rewards=(first, 0.6)), mcts(iterations=6, c=0.0, revisit="repeat"))
         run.tell(run.select(), valued(0.5))
         run.search()
         assert [edge.visits for edge in run.tree.root.edges] == visits
@@ -60,19 +59,36 @@ def test_the_mean_of_an_action_is_that_of_all_values_below_it() -> None:
     for edge in run.tree.root.edges[:1]:
         assert edge.child is not None and len(edge.child.edges) == 2
         below = [n for n in run.tree.walk(edge.child) if n.evaluation]
-        assert edge.total == pytest.approx(sum(n.backups * n.evaluation.value for n in below if n.evaluation))
+        assert edge.total == pytest.approx(sum(n.backups * n.value for n in below if n.value is not None))
         assert edge.visits == sum(n.backups for n in below)
 
 
-def test_visiting_a_terminal_again_costs_nothing_and_counts() -> None:
-    run = Harness(two_arms(), mcts(iterations=50))
+def test_visiting_a_terminal_again_costs_nothing_and_counts_where_that_is_the_choice() -> None:
+    run = Harness(two_arms(), mcts(iterations=50, revisit="repeat"))
     run.search()
     assert len(run.asked) == 4  # the root's value and proposals, each arm once
     assert run.tree.iterations == 50
 
 
+def test_an_end_is_judged_as_often_as_it_may_be_and_then_there_is_nothing_more_to_learn() -> None:
+    run = Harness(two_arms(), mcts(iterations=50, judgements=3))
+    assert run.search() == Done("every action was tried")
+    assert [selection.draw for selection in run.asked if "value" in selection.needs and selection.node in (1, 2)] == [1, 2, 1, 2]
+    assert [(edge.visits, edge.settled) for edge in run.tree.root.edges] == [(3, True), (3, True)]
+    assert run.algorithm.decide(run.tree).edges == (0,)
+
+
+def test_an_end_with_few_visits_wins_against_a_much_visited_edge_of_lower_value() -> None:
+    states = {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=0.6) for name, after in zip("bcdefgh", "cdefghi", strict=True)}
+    states["a"] = ToyState(edges={"long": ToyEdge(to="b", prior=2.0), "win": ToyEdge(to="won")}, looks=0.5)
+    run = Harness(world({**states, "i": ToyState(reward=0.6), "won": ToyState(reward=0.9)}), mcts(iterations=9))
+    run.search()
+    assert run.tree.root.edges[0].visits > run.tree.root.edges[1].visits == 1
+    assert run.commit() == "win"
+
+
 def test_below_the_depth_limit_nothing_is_expanded() -> None:
-    run = Harness(chain(9), mcts(iterations=60, depth=2))
+    run = Harness(chain(9), mcts(iterations=60, depth=2, revisit="repeat"))
     run.search()
     deepest = max(run.tree.nodes, key=lambda node: node.depth)
     assert deepest.depth == 2 and not deepest.edges and deepest.backups > 1
@@ -181,7 +197,7 @@ def test_a_policy_that_has_nothing_to_add_leaves_the_state_as_it_is() -> None:
     run = Harness(two_arms(), mcts(iterations=8), fault)
     run.search()
     root = run.tree.root
-    assert not root.closed and root.edges[0].futile and root.edges[1].visits > 1
+    assert not root.closed and root.edges[0].futile and root.edges[1].visits == 1
 
 
 def test_equal_searches_ask_for_the_same_in_the_same_order() -> None:
@@ -197,7 +213,7 @@ def test_selections_are_numbered_from_zero_without_a_gap() -> None:
 
 
 def test_iterations_that_a_step_leaves_over_serve_the_next() -> None:
-    run = Harness(form(2), mcts(iterations=10))
+    run = Harness(form(2), mcts(iterations=10, revisit="repeat"))
     while run.tree.iterations < 4:
         run.meet(run.select())
     run.commit()
@@ -258,7 +274,7 @@ def test_a_released_selection_is_asked_for_again_from_where_it_was() -> None:
 
 
 def test_a_held_state_is_judged_and_not_searched_below() -> None:
-    run = Harness(chain(3), mcts(iterations=9, c=0.0))
+    run = Harness(chain(3), mcts(iterations=9, c=0.0, revisit="repeat"))
     run.meet(run.select())
     run.meet(run.select())
     step = run.select()

@@ -18,7 +18,7 @@ def test_a_name_gives_its_algorithm(name: str, kind: type) -> None:
     assert type(algorithm(SearchConfig(algorithm=name))) is kind  # type: ignore[arg-type]
 
 
-def searched(**settings: float) -> Harness:
+def searched(**settings: float | str) -> Harness:
     run = Harness(chain(6), algorithm(SearchConfig(**settings)))  # type: ignore[arg-type]
     run.search()
     return run
@@ -28,7 +28,8 @@ def test_each_setting_of_mcts_has_an_effect() -> None:
     assert searched(iterations=9).tree.iterations == 9
     assert max(node.depth for node in searched(iterations=40, depth=3).tree.nodes) == 3
     assert {selection.k for selection in searched(k=5).asked} == {5}
-    assert searched(c=0.0, iterations=30).tree.root.edges[1].visits < searched(c=9.0, iterations=30).tree.root.edges[1].visits
+    narrow, wide = (searched(c=c, iterations=30, revisit="repeat") for c in (0.0, 9.0))
+    assert narrow.tree.root.edges[1].visits < wide.tree.root.edges[1].visits
 
 
 @pytest.mark.parametrize("name", ["react", "greedy", "mcts"])

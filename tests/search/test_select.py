@@ -4,50 +4,63 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from exact.context import Evaluation
-from exact.search.select import first_play, most_likely, most_valued, most_visited, puct
-from exact.search.tree import Edge, Node
+from exact.search.final import first_value, most_likely, most_valued, most_visited
+from exact.search.select import SelectionRule, puct
+from exact.search.tree import Edge, Node, Tree
 from tests.search.harness import go
 
 
 def node(value: float | None = 0.5, visits: int = 1, **edges: Edge) -> Node:
-    return Node(0, evaluation=None if value is None else Evaluation(value=value), visits=visits, edges=list(edges.values()))
+    judged = {} if value is None else {"evaluation": Evaluation(value=value), "judgements": 1, "judged": value}
+    return Node(0, **judged, visits=visits, edges=list(edges.values()))  # type: ignore[arg-type]
 
 
 def edge(prior: float = 0.5, visits: int = 0, total: float = 0.0, **more: object) -> Edge:
-    return Edge(go("on"), prior, visits=visits, total=total, **more)  # type: ignore[arg-type]
+    return Edge(go("on"), prior, visits=visits, total=total, q=total / visits if visits else 0.0, **more)  # type: ignore[arg-type]
+
+
+def scores(rule: SelectionRule, state: Node, about: Edge, score: float) -> bool:
+    """Whether an edge scores this: it is followed beside one without a prior that scores a little less, not beside a little more."""
+    state.edges = [edge(0.0, 10**9, (score - 1e-6) * 10**9), about]
+    above = rule(Tree(), state) == 1
+    state.edges = [edge(0.0, 10**9, (score + 1e-6) * 10**9), about]
+    return above and rule(Tree(), state) == 0
 
 
 def test_puct_of_an_unvisited_action_starts_at_the_value_of_its_state() -> None:
-    assert puct(0.5)(node(0.3, visits=1), edge(0.4)) == pytest.approx(0.3 + 0.5 * 0.4 * 1 / 1)
-    assert puct(0.5)(node(0.3, visits=9), edge(0.4)) == pytest.approx(0.3 + 0.5 * 0.4 * 3 / 1)
+    assert scores(puct(0.5), node(0.3, visits=1), edge(0.4), 0.3 + 0.5 * 0.4 * 1 / 1)
+    assert scores(puct(0.5), node(0.3, visits=9), edge(0.4), 0.3 + 0.5 * 0.4 * 3 / 1)
 
 
 def test_puct_of_a_visited_action_starts_at_its_own_mean() -> None:
-    assert puct(2.0)(node(0.3, visits=16), edge(0.25, visits=3, total=2.4)) == pytest.approx(0.8 + 2.0 * 0.25 * 4 / 4)
+    assert scores(puct(2.0), node(0.3, visits=16), edge(0.25, visits=3, total=2.4), 0.8 + 2.0 * 0.25 * 4 / 4)
 
 
 def test_selections_in_flight_count_as_visits_and_leave_the_mean_alone() -> None:
     state = node(0.3, visits=7)
     state.in_flight = 2
-    assert puct(0.5)(state, edge(0.5, visits=1, total=0.9, in_flight=2)) == pytest.approx(0.9 + 0.5 * 0.5 * 3 / 4)
+    assert scores(puct(0.5), state, edge(0.5, visits=1, total=0.9, in_flight=2, child=node()), 0.9 + 0.5 * 0.5 * 3 / 4)
 
 
 def test_without_exploration_puct_is_the_mean() -> None:
-    assert puct(0.0)(node(visits=100), edge(1.0, visits=2, total=0.5)) == 0.25
+    assert scores(puct(0.0), node(visits=100), edge(1.0, visits=2, total=0.5), 0.25)
 
 
 def test_a_mean_of_zero_is_not_an_unvisited_action() -> None:
-    assert first_play(node(0.7), edge(visits=3, total=0.0)) == 0.0
-    assert first_play(node(0.0), edge()) == 0.0
-    assert first_play(node(None), edge()) == 0.5
+    assert first_value(node(0.7), edge(visits=3, total=0.0)) == 0.0
+    assert first_value(node(0.0), edge()) == 0.0
+    assert first_value(node(None), edge()) == 0.5
 
 
 def test_the_first_of_equals_is_followed_so_ties_are_broken_by_order() -> None:
-    rule, state = puct(0.5), node(0.5, a=edge(0.5), b=edge(0.5))
-    assert max(range(2), key=lambda i: rule(state, state.edges[i])) == 0
+    assert puct(0.5)(Tree(), node(0.5, a=edge(0.5), b=edge(0.5))) == 0
+
+
+def test_where_nothing_is_open_nothing_is_followed() -> None:
+    state = node(a=edge(closed="refused"), b=edge(in_flight=1))
+    state.in_flight = 1
+    assert puct(0.5)(Tree(), state) == -1
 
 
 def test_the_robust_child_is_ordered_by_visits_then_value_then_prior_then_place() -> None:

@@ -176,8 +176,20 @@ def test_another_state_than_foreseen_is_searched_anew() -> None:
     old = run.tree.root.edges[0].child
     assert not run.algorithm.advance(run.tree, 0, Stepped(fingerprint="elsewhere"))
     root = run.tree.root
-    assert root is not old and (root.fingerprint, root.visits, root.edges, root.evaluation) == ("elsewhere", 0, [], None)
+    assert root is not old and (root.fingerprint, root.visits, root.evaluation) == ("elsewhere", 0, None)
     assert root.depth == 1 and run.select().needs == ("value",)
+
+
+def test_of_a_dropped_state_the_proposals_are_kept_without_their_statistics() -> None:
+    run = Harness(chain(4), MCTS(iterations=20, k=2))
+    run.search()
+    old = run.tree.root.edges[0].child
+    assert old is not None and old.edges[0].visits
+    run.algorithm.advance(run.tree, 0, Stepped(fingerprint="elsewhere"))
+    kept = run.tree.root.edges
+    assert [edge.action for edge in kept] == [edge.action for edge in old.edges] and not any(e.visits or e.child for e in kept)
+    run.meet(run.select())
+    assert run.select().needs == ("proposals",), "the policy is heard all the same"
 
 
 def test_a_state_that_was_never_explored_is_searched_anew() -> None:
@@ -224,10 +236,10 @@ def test_a_refused_commit_leaves_the_root_and_is_not_chosen_again() -> None:
 
 
 def test_a_decision_tells_how_every_action_stood() -> None:
-    run = Harness(two_arms(), MCTS(iterations=7, k=2))
+    run = Harness(two_arms(), MCTS(iterations=7, k=2, revisit="repeat"))
     run.search()
     decision = run.algorithm.decide(run.tree)
-    assert (decision.edges, decision.value, decision.reason) == ((0,), 1.0, "most visits")
+    assert (decision.edges, decision.value, decision.reason) == ((0,), 1.0, "the highest lower bound")
     assert [(a.edge, a.action, a.prior, a.visits, a.value) for a in decision.alternatives] == [
         (0, 'go "arm 0"', 0.5, 5, 1.0),
         (1, 'go "arm 1"', 0.5, 1, 0.0),

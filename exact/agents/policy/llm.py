@@ -39,7 +39,14 @@ class LLMPolicy:
         prompt = render("policy", context=context, actions=actions.describe(), label=action_label, history=self._config.history)
         screenshot = context.observation.screenshot
         images = (screenshot,) if self._config.images and screenshot is not None else ()
-        return ChatRequest(messages=prompt.messages(*images), sampling=self._sampling, role="policy", node=context.node, prompt=prompt.id)
+        return ChatRequest(
+            messages=prompt.messages(*images),
+            sampling=self._sampling,
+            role="policy",
+            node=context.node,
+            prompt=prompt.id,
+            draw=context.draw,
+        )
 
 
 def proposals(chosen: Sequence[Chosen], k: int, floor: float) -> tuple[Proposal, ...]:

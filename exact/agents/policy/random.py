@@ -11,12 +11,14 @@ from exact.context import Context, Proposal
 
 
 class RandomPolicy:
-    """Draws uniformly among the embedded agent's candidates; the draw is keyed by (seed, node), so a run can be repeated."""
+    """Draws uniformly among the embedded agent's candidates; the draw is keyed by (seed, node, draw), so a run can be repeated."""
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k distinct actions with equal priors, in the order drawn. Empty where nothing can be done."""
         refused = {step.action.key for step in context.tried}
         at = situation(context.instruction, context.observation, context.history)
         some = [action for action in candidates(at, actions) if action.key not in refused]
-        drawn = random.Random(f"{context.seed}/{context.node}").sample(some, min(k, len(some)))
+        drawn = random.Random(f"{context.seed}/{context.node}" + (f"/{context.draw}" if context.draw else "")).sample(
+            some, min(k, len(some))
+        )
         return tuple(Proposal(action=action, prior=1 / len(drawn), rationale="drawn at random") for action in drawn)

@@ -35,7 +35,10 @@ class LLMValue:
         prompt = render("value", context=context, label=action_label, history=self._config.history)
         screenshot = context.observation.screenshot
         images = (screenshot,) if self._config.images and screenshot is not None else ()
-        return ChatRequest(messages=prompt.messages(*images), sampling=self._sampling, role="value", node=context.node, prompt=prompt.id)
+        draw = -1 - context.draw if context.confirms else context.draw
+        return ChatRequest(
+            messages=prompt.messages(*images), sampling=self._sampling, role="value", node=context.node, prompt=prompt.id, draw=draw
+        )
 
 
 def evaluation(judged: Sequence[Judged]) -> Evaluation:

@@ -25,6 +25,8 @@ from exact.task import Outcome, Score, Task
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
+    from exact.environments.browser.forking import ForkingWorlds
+
 HOST = "miniwob.test"
 """Where the pages are, for the browser; the port behind it is nobody's business."""
 
@@ -100,6 +102,15 @@ class MiniWob:
             setup = page_setup(address)
             async with launch(config, setup.hosts) as browser:
                 yield BrowserWorlds(browser, setup, config, sealed=True, evaluator=verdict)
+
+    @asynccontextmanager
+    async def forking_worlds(self, config: BrowserConfig) -> AsyncIterator[ForkingWorlds]:
+        """As `worlds`, with snapshots of whole worlds. Raises EnvironmentError_ where worlds cannot fork."""
+        from exact.benchmarks.miniwob.forking import forking_worlds
+
+        config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
+        async with forking_worlds(config, self._pages or installed(), self._rewrite) as worlds:
+            yield worlds
 
 
 def page_setup(address: str) -> PageSetup:

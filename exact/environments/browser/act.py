@@ -45,6 +45,8 @@ class Body(NamedTuple):
 
 async def act(body: Body, action: Action) -> None:
     """Carry out one action. Returns when the input was handed over, not when the page is quiet. Raises ActionError."""
+    if action.name not in _DEEDS:
+        raise ActionError(f"unknown action {action}: valid: {', '.join(_DEEDS)}")
     await _DEEDS[action.name](body, action)
 
 

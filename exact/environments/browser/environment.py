@@ -54,8 +54,11 @@ class BrowserEnvironment:
         self._tabs: list[Tab] = []
         self._opening: set[asyncio.Task[None]] = set()
         self._opened = 0
+        self._task: Task | None = None
         self._ids = Ids()
         self._instruction = ""
+        self._seen: Observation | None = None
+        """The last observation."""
         self._terminated = True
         self._broken = ""
 
@@ -81,12 +84,8 @@ class BrowserEnvironment:
             if not await self._renew():
                 await self._leave()
                 await self._enter()
-            self._ids, self._instruction = Ids(), ""
-            self._ward = Ward(
-                origins(task.start, *task.origins, *self._config.allow_origins),
-                writes=self._sealed or not self._speculative,
-                frames=self._frames,
-            )
+            self._task, self._ids, self._instruction = task, Ids(), ""
+            self._ward = self._ward_of(task)
             self._browser.guard.admit(self._context_id, self._ward)
             await self._start(task.start)
             if self._setup.begin:
@@ -153,6 +152,10 @@ class BrowserEnvironment:
             found |= await tab.frame_ids()
         return found
 
+    def _ward_of(self, task: Task) -> Ward:
+        allowed = origins(task.start, *task.origins, *self._config.allow_origins)
+        return Ward(allowed, writes=self._sealed or not self._speculative, frames=self._frames)
+
     async def _renew(self) -> bool:
         """Empty the context instead of opening another one, three times as fast. False where it is not certain that nothing stays.
 
@@ -170,22 +173,18 @@ class BrowserEnvironment:
     async def _enter(self) -> None:
         """Open a context and its first tab."""
         self._broken, self._opened = "", 0
-        self._context = await self._browser.playwright.new_context(
-            viewport={"width": self._config.width, "height": self._config.height},
-            locale="en-US",
-            timezone_id="UTC",
-            reduced_motion="reduce",
-            service_workers="block",
-            accept_downloads=False,
-        )
-        self._context.set_default_timeout(_PATIENCE * 1000)
-        for script in (TIMERS, *self._setup.init_scripts):
-            await self._context.add_init_script(script)
-        page = await self._context.new_page()
+        page = await self._connect()
         self._context_id = await self._adopt(page)
+
+    async def _connect(self) -> Page:
+        """Enter the browser; popups are looked at from now on. Gives the first page."""
+        self._context, page = await self._browser.enter(self._config, (TIMERS, *self._setup.init_scripts))
+        self._context.set_default_timeout(_PATIENCE * 1000)
         self._context.on("page", self._popup)
+        return page
 
     async def _adopt(self, page: Page) -> str:
+        """Look at a page from now on. Gives the CDP id of its browser context."""
         page.on("dialog", self._dialog)
         page.on("download", self._download)
         page.on("crash", lambda _: self._break("the page crashed"))
@@ -266,6 +265,7 @@ class BrowserEnvironment:
                 if not tab.left(error):
                     raise
             else:
+                self._seen = observation
                 return settled, observation, over
 
     async def _observe(self) -> tuple[Observation, bool]:
@@ -313,7 +313,7 @@ class BrowserEnvironment:
             task.cancel()
         if context is not None:
             with suppress(Error):
-                await context.close()
+                await self._browser.leave(context)
 
     @asynccontextmanager
     async def _world(self, what: str) -> AsyncIterator[None]:

@@ -94,6 +94,11 @@ class Guard:
         self._cdp.on("Fetch.requestPaused", self._paused)
         await asyncio.gather(self._cdp.send("Target.setDiscoverTargets", {"discover": True}), self._cdp.send("Fetch.enable", {}))
 
+    @property
+    def busy(self) -> bool:
+        """Whether a request is held back at the moment."""
+        return bool(self._tasks)
+
     def admit(self, context: str, ward: Ward) -> None:
         """Answer for a browser context, by its CDP id."""
         self._wards[context] = ward

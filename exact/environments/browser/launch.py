@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
+    from playwright.async_api import BrowserContext, Page
 
 _DISABLED = (
     # Frames of other sites stay in the page's process, where the page's session sees them; origins are the guard's affair.
@@ -50,6 +51,24 @@ class Browser:
     def __init__(self, playwright: PlaywrightBrowser, guard: Guard) -> None:
         self.playwright, self.guard = playwright, guard
 
+    async def enter(self, config: BrowserConfig, scripts: Iterable[str]) -> tuple[BrowserContext, Page]:
+        """A context of its own that runs `scripts` first in every document, and its first page."""
+        context = await self.playwright.new_context(
+            viewport={"width": config.width, "height": config.height},
+            locale="en-US",
+            timezone_id="UTC",
+            reduced_motion="reduce",
+            service_workers="block",
+            accept_downloads=False,
+        )
+        for script in scripts:
+            await context.add_init_script(script)
+        return context, await context.new_page()
+
+    async def leave(self, context: BrowserContext) -> None:
+        """Close a context and all that it kept."""
+        await context.close()
+
     @property
     def version(self) -> str:
         """As the browser tells it: `156.0.7000.0`."""
@@ -72,7 +91,7 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None) 
             browser = await playwright.chromium.launch(
                 executable_path=executable,
                 headless=not config.headed,
-                args=_arguments(hosts),
+                args=arguments(hosts),
                 env=_environment(hosts),
                 handle_sigint=False,
             )
@@ -87,13 +106,14 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None) 
                 await browser.close()
 
 
-def _arguments(hosts: Mapping[str, str]) -> list[str]:
-    arguments = list(_FLAGS)
+def arguments(hosts: Mapping[str, str]) -> list[str]:
+    """What Chromium is started with, besides Playwright's own."""
+    found = list(_FLAGS)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        arguments.append("--no-sandbox")
+        found.append("--no-sandbox")
     if hosts:
-        arguments.append("--host-resolver-rules=" + ",".join(f"MAP {name} {address}" for name, address in hosts.items()))
-    return arguments
+        found.append("--host-resolver-rules=" + ",".join(f"MAP {name} {address}" for name, address in hosts.items()))
+    return found
 
 
 def _environment(hosts: Mapping[str, str]) -> dict[str, str | float | bool]:

@@ -53,6 +53,11 @@ class Traffic:
     def is_idle(self) -> bool:
         return self._idle.is_set()
 
+    @property
+    def navigating(self) -> bool:
+        """Whether a frame is loading a document."""
+        return bool(self._frames)
+
     def _weigh(self) -> None:
         if self._frames or self._requests.keys() - self._stale:
             self._idle.clear()

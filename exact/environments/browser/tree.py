@@ -81,6 +81,12 @@ class Ids:
             self._places[self._ids[key]] = place
         return self._ids[key]
 
+    def copy(self) -> Ids:
+        """Another one that has given the same ids so far."""
+        made = Ids()
+        made._ids, made._places = dict(self._ids), dict(self._places)
+        return made
+
     def place(self, id: str) -> Place | None:
         """Where the element of an id lives, or lived; None if there never was one."""
         return self._places.get(id)

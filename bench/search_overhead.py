@@ -1,0 +1,241 @@
+"""What a search costs beside its models: ask and tell of `mcts` with instant answers, against OpenSpiel's Python MCTS.
+
+Both search the same synthetic game (`_synthetic.py`) with the same priors, values, exploration constant and conventions, and must
+visit each root action as often as the other, or the bench fails. Every state has 20 actions and an end lies 4 actions deep: so every
+walk is nearly as long after 100,000 iterations as after 10,000, and nearly every iteration makes a new state.
+
+What is compared is the search alone, in seconds of the processor, which others on the machine disturb less than those of the clock.
+What the game costs is taken off on both sides, measured by doing it again without a search: OpenSpiel's copies of states, moves and
+evaluations; here the results that are told (a Stepped, a Valued; the list of proposals is the same for every state, so it is made
+once). A second game with 6 actions a state and no end in reach, where walks are longer and choices cheaper, is shown for information
+(`vs_openspiel_narrow`), and so is TreeQuest's standard MCTS (its steps make one child each).
+
+Bytes of a node are those of tracemalloc: all that the tree holds after 10,000 iterations of the second game (6 proposals are the
+default of exact), with new action texts in every state, over the number of states; edges not followed yet are counted in. With 20
+actions there are more of them: shown for information. Journal: writing what was asked and told, without waiting for the disk.
+Driver: a whole run over a toy world: search, journal with fsync, blobs and budgets.
+
+OpenSpiel and TreeQuest live in virtual environments of their own, which the first run makes (it needs the package index then).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from _common import ROOT, Figure, Noise, finish, interval, parser, table, versions
+from _peers import Peer, make_venv, peer
+from _synthetic import Game
+
+sys.path.insert(0, str(ROOT))
+
+from exact.action import Action
+from exact.context import Evaluation, Proposal
+from exact.environments.toy import TOY_ACTIONS, ToyWorlds
+from exact.environments.toy_worlds import chain
+from exact.runs import events
+from exact.runs.journal import Journal
+from exact.search import first_play, select
+from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued
+from exact.search.mcts import MCTS
+from exact.search.tree import Tree
+from tests.runs.toys import config, toy_runner
+
+OPENSPIEL, TREEQUEST = "open-spiel==2.0.2", "treequest==0.3.3"
+SHORT, LONG = 10_000, 100_000
+WIDE, NARROW = (20, 4, 10.0), (6, 12, 4.0)
+"""Actions a state, depth of the ends, exploration constant."""
+
+Told = Callable[[Selection, Result], None]
+
+
+class Instant:
+    """Policy, value and world of the game, at once."""
+
+    def __init__(self, game: Game, *, new_texts: bool = False) -> None:
+        self.game, self.new_texts = game, new_texts
+        self.states, self.depths = [1], [0]
+        self.proposed = self.propose()
+
+    def propose(self) -> Proposed:
+        place = f"{len(self.states)}:" if self.new_texts else ""
+        actions: list[Action] = [TOY_ACTIONS.action("go", f"{place}{i}") for i, _ in self.game.priors]
+        return Proposed(proposals=tuple(Proposal(action=actions[i], prior=prior) for i, prior in self.game.priors))
+
+    def result(self, asked: Selection, need: Need) -> Result:
+        if need == "step":
+            assert asked.edge is not None
+            state, depth = self.game.child(self.states[asked.node], asked.edge), self.depths[asked.node] + 1
+            self.states.append(state)
+            self.depths.append(depth)
+            return Stepped(fingerprint=f"s{state}", terminated=depth == self.game.depth)
+        if need == "value":
+            return Valued(evaluation=Evaluation(value=self.game.value(self.states[asked.node if asked.edge is None else -1])))
+        return self.propose() if self.new_texts else self.proposed
+
+
+@dataclass
+class Times:
+    """Microseconds an iteration, one for each round."""
+
+    ours: list[float] = field(default_factory=list)
+    theirs: list[float] = field(default_factory=list)
+    our_game: list[float] = field(default_factory=list)
+    their_game: list[float] = field(default_factory=list)
+
+    def ratio(self) -> tuple[float, float, float]:
+        """Ours over theirs, the game taken off: median, smallest, largest round."""
+        rounds = zip(self.ours, self.our_game, self.theirs, self.their_game, strict=True)
+        return interval([(a - b) / (c - d) for a, b, c, d in rounds])
+
+    def net(self) -> float:
+        """The fastest of our rounds, the game taken off."""
+        return min(a - b for a, b in zip(self.ours, self.our_game, strict=True))
+
+
+def search(world: Instant, c: float, iterations: int, told: Told | None = None) -> Tree:
+    """`mcts` with OpenSpiel's conventions, asked and told until done."""
+    rule = select.rule(c=c, first_play=first_play.zero, ends="value")
+    algorithm = MCTS(iterations=iterations, k=99, depth=99, rule=rule, revisit="repeat", merging="none")
+    tree = Tree()
+    while not isinstance(asked := algorithm.ask(tree), Done):
+        assert isinstance(asked, Selection)
+        for need in asked.needs:
+            result = world.result(asked, need)
+            algorithm.tell(tree, asked, result)
+            if told:
+                told(asked, result)
+    return tree
+
+
+def again(game: Game, tree: Tree) -> float:
+    """Seconds to make the results of a search once more."""
+    world, expanded = Instant(game), [node.id for node in tree.nodes if node.expansions]
+    steps = [(node.parent.id, node.via) for node in tree.nodes if node.parent]
+    start = time.process_time()
+    for number, (node, edge) in enumerate(steps):
+        asked = Selection(id=number, node=node, edge=edge, needs=("step", "value"))
+        world.result(asked, "step")
+        world.result(asked, "value")
+    for node in expanded:
+        world.result(Selection(id=0, node=node, needs=("proposals",)), "proposals")
+    return time.process_time() - start
+
+
+def race(game: Game, c: float, openspiel: Peer, iterations: int, rounds: int, noise: Noise) -> Times:
+    """Rounds in turn."""
+    times, us = Times(), 1e6 / iterations
+    for _ in range(rounds):
+        noise.probe()
+        world = Instant(game)
+        gc.collect()
+        start = time.process_time()
+        tree = search(world, c, iterations)
+        times.ours.append((time.process_time() - start) * us)
+        times.our_game.append(again(game, tree) * us)
+        visits = [edge.visits for edge in tree.root.edges]
+        del tree, world
+        answer = openspiel.ask(iterations)
+        if answer["visits"] != visits:
+            raise SystemExit(f"not the same search: {visits} and OpenSpiel's {answer['visits']}")
+        times.theirs.append(answer["seconds"] * us)
+        times.their_game.append(answer["game"] * us)
+    return times
+
+
+def bytes_of_a_node(game: Game, c: float) -> float:
+    gc.collect()
+    tracemalloc.start()
+    world = Instant(game, new_texts=True)
+    before = tracemalloc.get_traced_memory()[0]
+    tree = search(world, c, SHORT)
+    world.states.clear()
+    world.depths.clear()
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    return held / len(tree.nodes)
+
+
+def journal_cost(game: Game, c: float, iterations: int) -> float:
+    """Microseconds an iteration to write what was asked and told."""
+    moves: list[tuple[Selection, Result]] = []
+    search(Instant(game), c, iterations, lambda asked, result: moves.append((asked, result)))
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Journal(Path(folder) / "journal.jsonl")
+        start = time.perf_counter()
+        for asked, result in moves:
+            journal.write(events.Asked(answer=asked))
+            journal.write(events.Told(selection=asked.id, result=result))
+        seconds = time.perf_counter() - start
+        journal.close()
+    return seconds / iterations * 1e6
+
+
+def driver_cost(iterations: int) -> float:
+    """Microseconds an iteration of a run over a toy world with everything but models and browser."""
+    logging.disable(logging.INFO)
+    settings = config(search={"algorithm": "mcts", "iterations": iterations, "k": 2, "depth": 99}, limits={"actions": 1})
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        asyncio.run(toy_runner(Path(folder), ToyWorlds(chain(80)), settings).run())
+        return (time.perf_counter() - start) / iterations * 1e6
+
+
+def main() -> None:
+    options = parser(__doc__ or "").parse_args()
+    rounds = {SHORT: 3, LONG: 1} if options.quick else {SHORT: 12, LONG: 4}
+    noise, times = Noise(), dict[str, Times]()
+    python, quest = make_venv(OPENSPIEL), make_venv(TREEQUEST)
+    for name, (branching, depth, c) in {"wide": WIDE, "narrow": NARROW}.items():
+        game = Game(branching=branching, depth=depth)
+        with peer(python, "_openspiel.py", branching, depth, c) as openspiel:
+            openspiel.ask(1000)  # warms up
+            for iterations in (SHORT, LONG) if name == "wide" else (SHORT,):
+                times[f"{name} {iterations}"] = race(game, c, openspiel, iterations, rounds[iterations], noise)
+    with peer(quest, "_treequest.py", WIDE[0]) as treequest:
+        treequest_us = treequest.ask(500)["seconds"] / 500 * 1e6
+    wide = Game(branching=WIDE[0], depth=WIDE[1])
+    wide_size, size = bytes_of_a_node(wide, WIDE[2]), bytes_of_a_node(Game(branching=NARROW[0], depth=NARROW[1]), NARROW[2])
+    ours_500 = time.perf_counter()
+    search(Instant(wide), WIDE[2], 500)
+    ours_500 = (time.perf_counter() - ours_500) / 500 * 1e6
+    journal, driver = journal_cost(wide, WIDE[2], 2000), driver_cost(100 if options.quick else 300)
+    noise.probe()
+
+    rows = []
+    for name, t in times.items():
+        middle, low, high = t.ratio()
+        cells = [f"{min(values):.1f}" for values in (t.ours, t.our_game, t.theirs, t.their_game)]
+        rows.append([name, *cells, f"{middle:.2f}", f"{low:.2f} to {high:.2f}"])
+    table(["us an iteration (fastest round)", "ours", "of it game", "OpenSpiel", "of it game", "ratio without", "rounds"], rows)
+    print(f"\nTreeQuest's standard MCTS at 500: {treequest_us:.1f} us a step (ours at 500: {ours_500:.1f} us an iteration)")
+    print(f"journal: {journal:.1f} us an iteration; driver with journal, blobs and fsync: {driver:.0f} us an iteration")
+    print(f"bytes a node with {WIDE[0]} actions a state: {wide_size:.0f}")
+    growth = times[f"wide {LONG}"].net() / times[f"wide {SHORT}"].net()
+    figures = [
+        Figure("vs_openspiel", max(times[f"wide {n}"].ratio()[0] for n in (SHORT, LONG)), 1.5, at_least=False),
+        Figure("vs_openspiel_narrow", times[f"narrow {SHORT}"].ratio()[0]),
+        Figure("bytes_per_node", size, 2048, at_least=False),
+        Figure("growth_100k", growth, 1.2, at_least=False),
+    ]
+    details = {
+        "microseconds": {n: {k: [round(v, 2) for v in values] for k, values in vars(t).items()} for n, t in times.items()},
+        "treequest_us": round(treequest_us, 1),
+        "journal_us": round(journal, 1),
+        "driver_us": round(driver, 1),
+        "bytes_per_node_wide": round(wide_size),
+    }
+    finish(options, figures, noise, {**versions("exact-agent"), "open-spiel": OPENSPIEL, "treequest": TREEQUEST}, details)
+
+
+if __name__ == "__main__":
+    main()

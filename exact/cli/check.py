@@ -1,0 +1,79 @@
+"""`exact check`: does an environment keep the contract that searches rely on?"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+import click
+
+from exact.errors import UsageError
+
+if TYPE_CHECKING:
+    from exact.environments.base import Worlds
+    from exact.environments.check import Finding
+    from exact.task import Task
+
+
+@click.command()
+@click.argument("environment", metavar="ENV")
+@click.option("--task", "task_id", metavar="ID", help="The task to reset to, where ENV is a module:factory.")
+@click.option("--goal", default="", metavar="TEXT", help="Its instruction.")
+@click.option("--quick", is_flag=True, help="Fewer depths and cycles: under a minute.")
+@click.option("--limit", default=30.0, show_default=True, metavar="SECONDS", help="How long one call may take before it counts as hung.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array instead of a table.")
+def check(environment: str, task_id: str | None, goal: str, quick: bool, limit: float, as_json: bool) -> int:
+    """Tries the promises of the environment contract on ENV; exit code 1 if one is not kept.
+
+    ENV is a task id (miniwob/click-button?seed=1), or module:factory: a callable without arguments that gives Worlds.
+    """
+    findings = asyncio.run(_check(environment, task_id, goal, quick, limit))
+    if as_json:
+        import msgspec
+
+        click.echo(json.dumps(msgspec.to_builtins(findings)))
+    else:
+        click.echo(_table(findings))
+    return 0 if all(finding.passed for finding in findings) else 1
+
+
+async def _check(environment: str, task_id: str | None, goal: str, quick: bool, limit: float) -> list[Finding]:
+    from exact.environments.check import check as run
+
+    opened, task = _opened(environment, task_id, goal)
+    async with opened as worlds:
+        return await run(worlds, task, quick=quick, limit=limit)
+
+
+def _opened(environment: str, task_id: str | None, goal: str) -> tuple[AbstractAsyncContextManager[Worlds], Task]:
+    from exact.task import Task
+
+    if "/" in environment:
+        from exact.benchmarks import registry
+        from exact.config import BrowserConfig
+
+        return registry.suite(environment).worlds(BrowserConfig(screenshots=False)), registry.task(environment)
+    module, colon, name = environment.partition(":")
+    if not colon:
+        raise UsageError(f"{environment!r} names no environment: write a task id (miniwob/click-button) or module:factory")
+    try:
+        factory = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"{environment}: {error}") from error
+    return nullcontext(factory()), Task(id=task_id or name, instruction=goal)
+
+
+def _table(findings: list[Finding]) -> str:
+    width = max(len(finding.name) for finding in findings)
+    rows = [f"{_mark(finding)}  {finding.name:{width}}  {finding.seconds:7.1f} s  {finding.detail}" for finding in findings]
+    broken = sum(not finding.passed for finding in findings)
+    return "\n".join([*rows, f"{broken} of {len(findings)} promises are not kept" if broken else "all promises are kept"])
+
+
+def _mark(finding: Finding) -> str:
+    if finding.skipped:
+        return click.style("skip", fg="yellow")
+    return click.style("ok  ", fg="green") if finding.passed else click.style("FAIL", fg="red")

@@ -1,0 +1,128 @@
+"""`exact show`: what a search found, in text: figures, health, the principal variation, one state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from exact.report.reading import Reading
+    from exact.search.health import Symptom
+    from exact.search.tree import Edge, Node
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--node", metavar="N", type=int, help="One state and its actions, and the principal variation from there.")
+@click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed: 'miniwob/click-*'.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text.")
+def show(run: Path, node: int | None, pattern: str | None, as_json: bool) -> None:
+    """Prints the figures, the warnings and the principal variation of each search of RUN.
+
+    A running, interrupted or torn journal is shown as far as it reads.
+    """
+    from exact.cli.report import chosen
+    from exact.config import load
+    from exact.report.reading import Reading
+    from exact.runs.store import RunFolder
+
+    folder = RunFolder.open(run)
+    config = load(folder.path / "config.yaml")
+    for task in chosen(folder, pattern):
+        reading = Reading(folder.task_folder(task) / "journal.jsonl", config, folder.blobs)
+        at = _node(reading, node)
+        click.echo(_as_json(task.id, reading, at) if as_json else "\n".join(_lines(task.id, reading, at, whole=node is None)))
+
+
+def _node(reading: Reading, id: int | None) -> Node:
+    """The state to show, the first where none is named. Raises UsageError if there is none of that id."""
+    from exact.errors import UsageError
+
+    nodes = reading.state.tree.nodes
+    if id is not None and not 0 <= id < len(nodes):
+        raise UsageError(f"there is no node {id}: this tree has 0 to {len(nodes) - 1}; choose one task with --task")
+    return nodes[id or 0]
+
+
+def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[str]:
+    from exact.report.text import one_line
+    from exact.search.stats import stats
+
+    figures = stats(reading.state.tree, node)
+    yield one_line(task)
+    if not whole:
+        yield from _state(node)
+    below = "" if whole else "below it: "
+    yield f"  {below}{figures.states} states, {figures.judgements} judgements, {figures.depth} deep (mean {figures.mean_depth:.1f})"
+    yield f"  {figures.proposals} proposals, {_figure(figures.branching)} a state, {_percent(figures.unused)} never followed"
+    yield f"  visit entropy {_figure(figures.entropy)}, agreement of Q and V {_figure(figures.agreement)}"
+    if whole:
+        yield from (f"  warning: {symptom.text}" for symptom in _health(reading))
+    yield "  principal variation:"
+    yield from (f"    {_edge(edge)}" for edge in _principal(reading, node))
+    yield from (f"  {one_line(warning)}" for warning in reading.warnings)
+
+
+def _state(node: Node) -> Iterator[str]:
+    from exact.report.text import one_line
+
+    kind = " end" if node.terminated else " held back" if node.held else ""
+    yield f"  node {node.id}{kind}, depth {node.depth}, N {node.visits}, V {_figure(node.value)} of {node.judgements} judgements"
+    yield f"  fingerprint {one_line(node.fingerprint) or '-'}, observation {node.observation[:12] or '-'}"
+    if node.closed:
+        yield f"  closed: {one_line(node.closed)}"
+    yield from (f"    {index:2} {_edge(edge)}" for index, edge in enumerate(node.edges))
+
+
+def _edge(edge: Edge) -> str:
+    from exact.report.text import LABEL, one_line
+
+    leads = f" -> node {edge.child.id}" if edge.child is not None else ""
+    closed = f" ({one_line(edge.closed, LABEL)})" if edge.closed else ""
+    return f"P {edge.prior:.2f}  N {edge.visits:3}  Q {_figure(edge.value)}  {one_line(edge.action.key, LABEL)}{leads}{closed}"
+
+
+def _principal(reading: Reading, node: Node) -> Iterator[Edge]:
+    from exact.search.registry import final_choice
+    from exact.search.variation import principal
+
+    for index in principal(reading.state.tree, final_choice(reading.config.search), node):
+        yield node.edges[index]
+        node = node.edges[index].child or node
+
+
+def _health(reading: Reading) -> tuple[Symptom, ...]:
+    from exact.search.health import health
+
+    replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
+    return health(reading.state.tree, steps=len(reading.state.acted), replayed=replayed)
+
+
+def _as_json(task: str, reading: Reading, node: Node) -> str:
+    import msgspec
+
+    from exact.search.stats import stats
+
+    variation = [{"action": e.action.key, "prior": e.prior, "visits": e.visits, "value": e.value} for e in _principal(reading, node)]
+    return json.dumps(
+        {
+            "task": task,
+            "node": node.id,
+            "stats": msgspec.to_builtins(stats(reading.state.tree, node)),
+            "health": msgspec.to_builtins(_health(reading)),
+            "principal_variation": variation,
+            "warnings": reading.warnings,
+        }
+    )
+
+
+def _figure(value: float | None) -> str:
+    return "  - " if value is None else f"{value:.2f}"
+
+
+def _percent(value: float | None) -> str:
+    return "none" if value is None else f"{value:.0%}"

@@ -1,0 +1,156 @@
+"""A browser environment whose whole world, server and client, can be kept and returned to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from exact.environments.base import Capabilities, Snapshot
+from exact.environments.browser.environment import BrowserEnvironment
+from exact.environments.browser.forked import ForkedBrowser
+from exact.environments.browser.memo import Memo, OpenTab
+from exact.errors import EnvironmentError_
+from exact.observation import Observation
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession
+
+    from exact.environments.browser.forking import ForkingWorlds
+
+
+class ForkingEnvironment(BrowserEnvironment):
+    """One branch. Made by ForkingWorlds."""
+
+    _browser: ForkedBrowser
+
+    def __init__(self, worlds: ForkingWorlds, browser: ForkedBrowser, *, speculative: bool) -> None:
+        super().__init__(browser, worlds.setup, worlds.config, sealed=True, speculative=speculative, evaluator=worlds.evaluator)
+        self._worlds = worlds
+        self._entered = False
+        """Whether an episode was begun in this branch's browser, or before it branched off."""
+        self._branched = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(fidelity="world", sealed=True, screenshots=self._config.screenshots, evaluates=self._evaluator is not None)
+
+    @property
+    def observation(self) -> Observation:
+        """The last one: of a branch that was just made, how it arrived. Raises EnvironmentError_ before the first."""
+        if self._seen is None:
+            raise EnvironmentError_("nothing was observed yet: reset first")
+        return self._seen
+
+    @property
+    def pid(self) -> int:
+        """Of the sandbox's process."""
+        return self._browser.relay.sandbox.pid
+
+    @property
+    def paused(self) -> bool:
+        """Whether its processes are stopped."""
+        return self._browser.relay.sandbox.paused
+
+    @property
+    def address(self) -> str:
+        """The WebSocket at which the browser is driven; secret."""
+        return self._browser.relay.address
+
+    @property
+    def obstacle(self) -> str:
+        """What stands in the way of a snapshot now: it is taken only of a world in which nothing is under way. Empty if nothing does."""
+        if self._terminated or self._task is None:
+            return "no episode is under way"
+        if self._opening:
+            return "a page is opening"
+        if any(tab.traffic.navigating for tab in self._tabs):
+            return "a page is loading"
+        if self._browser.guard.busy:
+            return "a request is held back"
+        return ""
+
+    async def snapshot(self) -> Snapshot:
+        """The present state; the world goes on. Raises EnvironmentError_ where there is an obstacle, and then nothing is lost."""
+        if self.obstacle:
+            raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
+        async with self._world("snapshot"):
+            return await self._worlds.keep(self._browser, await self._memo())
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        """Leave this branch for a new one of a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_."""
+        memo = self._worlds.memo(snapshot)
+        await self._exchange(lambda: self._worlds.branch(snapshot.id))
+        return await self.take_up(memo)
+
+    async def take_up(self, memo: Memo) -> Observation:
+        """Go on in a browser that was just restored: all that lived in the old connection is put back before the first command."""
+        async with self._world("restore"):
+            self._entered = self._branched = True
+            self._broken, self._task, self._ids, self._instruction = "", memo.task, memo.ids.copy(), memo.instruction
+            self._context_id, self._ward = self._browser.context_id, self._ward_of(memo.task)
+            self._browser.guard.admit(self._context_id, self._ward)
+            await self._connect()
+            await self._adopt_all(memo)
+            _, observation, self._terminated = await self._look()
+        self._ward.take()
+        if self._terminated:
+            raise EnvironmentError_(f"{memo.task.id} is over after the restore: return by another route")
+        return observation
+
+    async def close(self) -> None:
+        await super().close()
+        await self._worlds.end(self._browser)
+
+    @asynccontextmanager
+    async def _world(self, what: str) -> AsyncIterator[None]:
+        """Awake while something is asked of it, paused when nothing was for a while."""
+        await self._browser.rouse()
+        try:
+            async with super()._world(what):
+                yield
+        except EnvironmentError_ as error:
+            if lost := self._browser.relay.lost:
+                raise EnvironmentError_(f"{what}: {lost}") from error
+            raise
+        finally:
+            self._browser.rest(self._worlds.idle)
+
+    async def _enter(self) -> None:
+        """In a world that has seen nothing."""
+        if self._entered:
+            await self._exchange(self._worlds.fresh)
+        self._entered, self._branched = True, False
+        await super()._enter()
+
+    async def _renew(self) -> bool:
+        """Emptying the context does for servers that keep nothing, and pages whose past is known."""
+        return self._worlds.stateless and not self._branched and await super()._renew()
+
+    async def _exchange(self, make: Callable[[], Awaitable[ForkedBrowser]]) -> None:
+        """Let the present world go, then get another."""
+        await self._leave()
+        await self._worlds.end(self._browser)
+        self._browser = await make()
+
+    async def _memo(self) -> Memo:
+        assert self._task is not None and self._seen is not None
+        tabs = [OpenTab(await _target(tab.cdp), tab.index, tab.traffic.documents) for tab in self._tabs]
+        return Memo(self._task, self._seen.fingerprint, self._instruction, self._ids.copy(), self._opened, tuple(tabs))
+
+    async def _adopt_all(self, memo: Memo) -> None:
+        """The pages that were open, in their order, with their numbers."""
+        assert self._context is not None
+        pages = {await _target(await self._context.new_cdp_session(page)): page for page in self._context.pages}
+        for tab in memo.tabs:
+            if tab.target not in pages:
+                raise EnvironmentError_("restore: a page is missing: return by another route")
+            self._opened = tab.index
+            await self._adopt(pages[tab.target])
+            self._tabs[-1].traffic.documents = tab.documents
+            self._ward.forget(tab.target)
+        self._opened = memo.opened
+
+
+async def _target(cdp: CDPSession) -> str:
+    return str((await cdp.send("Target.getTargetInfo"))["targetInfo"]["targetId"])

@@ -1,0 +1,131 @@
+"""A browser inside a sandbox, driven by Playwright outside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from exact.config import BrowserConfig
+from exact.environments.browser.guard import Guard
+from exact.environments.browser.launch import Browser, arguments
+from exact.environments.browser.relay import Relay
+from exact.environments.sandbox import Sandbox
+from exact.errors import EnvironmentError_
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser as PlaywrightBrowser
+    from playwright.async_api import BrowserContext, Page, Playwright
+
+_FLAGS = (
+    # What Playwright gives a browser that it starts itself.
+    *("--headless", "--hide-scrollbars", "--mute-audio", "--force-color-profile=srgb", "--disable-back-forward-cache"),
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
+    *("--disable-field-trial-config", "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows"),
+    *("--disable-renderer-backgrounding", "--disable-breakpad", "--disable-extensions", "--disable-default-apps"),
+    *("--disable-hang-monitor", "--disable-ipc-flooding-protection", "--disable-popup-blocking", "--disable-prompt-on-repost"),
+    *("--allow-pre-commit-input", "--metrics-recording-only", "--no-default-browser-check", "--password-store=basic"),
+    *("--use-mock-keychain", "--no-service-autorun", "--unsafely-disable-devtools-self-xss-warnings", "--enable-unsafe-swiftshader"),
+    # What it gives a context: ours is the browser's own one, which outlives the connection that a snapshot was taken over.
+    *("--lang=en-US", "--accept-lang=en-US", "--force-prefers-reduced-motion"),
+    # What a sandbox wants.
+    *("--no-sandbox", "--no-zygote", "--no-proxy-server", "--remote-debugging-port=0", "--user-data-dir=/tmp/profile"),
+)
+_NO_SERVICE_WORKERS = "if (navigator.serviceWorker) navigator.serviceWorker.register = async () => {};"
+
+
+def command(executable: str, config: BrowserConfig, hosts: Mapping[str, str]) -> list[str]:
+    """How Chromium is started inside."""
+    flags = dict.fromkeys([*_FLAGS, *arguments(hosts), f"--window-size={config.width},{config.height}"])
+    return [executable, *flags, "about:blank"]
+
+
+class ForkedBrowser(Browser):
+    """One Chromium, its sandbox and the way to it. Made by `connect`."""
+
+    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, relay: Relay, context_id: str) -> None:
+        super().__init__(playwright, guard)
+        self.relay, self.context_id = relay, context_id
+        self._stilling: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._dozing: asyncio.Task[None] | None = None
+
+    async def enter(self, config: BrowserConfig, scripts: Iterable[str]) -> tuple[BrowserContext, Page]:
+        """The browser's own context, with the first of the pages it has. Its requests are judged from now on."""
+        await self.guard.start()
+        context = self.playwright.contexts[0]
+        context.on("page", self._opened)
+        await asyncio.gather(*(_still(page) for page in context.pages))
+        for script in (_NO_SERVICE_WORKERS, *scripts):
+            await context.add_init_script(script)
+        return context, context.pages[0]
+
+    def _opened(self, page: Page) -> None:
+        task = asyncio.ensure_future(_still(page))
+        self._stilling.add(task)
+        task.add_done_callback(self._stilling.discard)
+
+    async def leave(self, context: BrowserContext) -> None:
+        """Nothing: it goes with its sandbox."""
+
+    async def rouse(self) -> None:
+        """Let the world go on if it was paused. One that cannot is killed, and whatever is asked of it fails."""
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            await self.relay.sandbox.resume()
+        except EnvironmentError_:
+            self.relay.sandbox.kill()
+
+    def rest(self, seconds: float) -> None:
+        """Pause the world if it is not roused before `seconds` have passed: one that runs costs processor time though nothing happens."""
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._doze)
+
+    def _doze(self) -> None:
+        self._dozing = asyncio.ensure_future(self._pause())
+
+    async def _pause(self) -> None:
+        with suppress(EnvironmentError_):  # it is gone, as the next call will find
+            await self.relay.sandbox.pause()
+
+    async def close(self) -> None:
+        """Let go of the connection; the sandbox is its owner's. Never raises."""
+        from playwright.async_api import Error
+
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._dozing is not None:
+            await self._dozing
+        await self.relay.close()  # first: a paused browser would not answer to being closed
+        with suppress(Error):
+            await self.playwright.close()
+
+
+async def _still(page: Page) -> None:
+    """Reduced motion, which the flag says but Playwright overrides."""
+    from playwright.async_api import Error
+
+    with suppress(Error):  # closed already
+        await page.emulate_media(reduced_motion="reduce")
+
+
+async def connect(playwright: Playwright, sandbox: Sandbox, *, restored: bool, seconds: float = 120.0) -> ForkedBrowser:
+    """Connect to the Chromium in a sandbox once it is ready. Raises EnvironmentError_ that says why it is not."""
+    from playwright.async_api import Error
+
+    relay = Relay(sandbox)
+    try:
+        address = await relay.connect(restored=restored, seconds=seconds)
+        browser = await playwright.chromium.connect_over_cdp(address)
+        cdp = await browser.new_browser_cdp_session()
+        await cdp.send("Browser.setDownloadBehavior", {"behavior": "deny", "eventsEnabled": True})
+        targets = await cdp.send("Target.getTargets")
+    except Error as error:
+        await relay.close()
+        raise EnvironmentError_(f"the world does not answer: {relay.lost or str(error).splitlines()[0]}") from error
+    except BaseException:
+        await relay.close()
+        raise
+    context = next(info["browserContextId"] for info in targets["targetInfos"] if info["type"] == "page")
+    return ForkedBrowser(browser, Guard(cdp), relay, context)

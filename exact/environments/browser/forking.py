@@ -1,0 +1,176 @@
+"""Browser worlds that fork: Chromium and the services it needs in one sandbox, checkpointed and restored together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from exact.config import BrowserConfig
+from exact.environments.base import Snapshot
+from exact.environments.browser import inside
+from exact.environments.browser.branch import ForkingEnvironment
+from exact.environments.browser.environment import Evaluator
+from exact.environments.browser.find import find_browser
+from exact.environments.browser.forked import ForkedBrowser, command, connect
+from exact.environments.browser.memo import Memo
+from exact.environments.browser.setup import PageSetup
+from exact.environments.sandbox import Guest, Sandboxes, Service, interpreter, open_sandboxes
+from exact.environments.sandbox.sandboxes import LIMIT
+from exact.errors import EnvironmentError_
+
+if TYPE_CHECKING:
+    from playwright.async_api import Playwright
+
+
+class ForkingWorlds:
+    """Opens worlds of one kind, and branches of their snapshots. Made by `forking`."""
+
+    def __init__(
+        self,
+        sandboxes: Sandboxes,
+        playwright: Playwright,
+        setup: PageSetup,
+        config: BrowserConfig,
+        *,
+        services: Sequence[Service],
+        evaluator: Evaluator | None,
+        idle: float,
+    ) -> None:
+        self._sandboxes, self._playwright = sandboxes, playwright
+        self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
+        self.idle = idle
+        self._memos: dict[str, Memo] = {}
+        self._origin = ""
+        """Image of a world that is ready and has seen nothing."""
+        self._first = asyncio.Lock()
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
+        """A fresh environment, ended on leaving."""
+        async with self._around(await self.fresh(), speculative) as environment:
+            yield environment
+
+    @asynccontextmanager
+    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
+        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentError_ if it is gone."""
+        memo = self.memo(snapshot)
+        async with self._around(await self.branch(snapshot.id), speculative) as environment:
+            await environment.take_up(memo)
+            yield environment
+
+    @property
+    def stateless(self) -> bool:
+        """Whether no server of these worlds keeps anything."""
+        return all(service.stateless for service in self.services)
+
+    @property
+    def bytes(self) -> int:
+        """Of all images kept, that of the world which has seen nothing included."""
+        return self._sandboxes.images.bytes
+
+    def has(self, snapshot: Snapshot) -> bool:
+        """Whether it can still be restored: images are bounded by bytes."""
+        return snapshot.id in self._sandboxes.images
+
+    def drop(self, snapshot: Snapshot) -> None:
+        """Nobody will come back to it."""
+        self._memos.pop(snapshot.id, None)
+        self._sandboxes.images.drop(snapshot.id)
+
+    async def fresh(self) -> ForkedBrowser:
+        """A browser that has seen nothing, in a world of its own. Raises EnvironmentError_."""
+        async with self._first:
+            if not self._origin:
+                return await self._begin()
+        return await self.branch(self._origin)
+
+    async def branch(self, id: str) -> ForkedBrowser:
+        """A browser in a new branch of an image. Raises EnvironmentError_."""
+        async with self._sandboxes.branch(id) as sandbox:
+            try:
+                return await connect(self._playwright, sandbox, restored=True)
+            except BaseException:
+                await self._sandboxes.end(sandbox)
+                raise
+
+    async def keep(self, browser: ForkedBrowser, memo: Memo) -> Snapshot:
+        """Take a snapshot of a browser's world; it goes on. Raises EnvironmentError_."""
+        await browser.relay.hold()
+        try:
+            image = await self._sandboxes.checkpoint(browser.relay.sandbox)
+        finally:
+            await browser.relay.release()
+        images = self._sandboxes.images
+        self._memos = {id: kept for id, kept in self._memos.items() if id in images} | {image.id: memo}
+        return Snapshot(id=image.id, fidelity="world", fingerprint=memo.fingerprint)
+
+    def memo(self, snapshot: Snapshot) -> Memo:
+        """What is to be known about a snapshot besides its image. Raises EnvironmentError_ if it is not one of these worlds."""
+        if snapshot.id not in self._memos:
+            raise EnvironmentError_(f"snapshot {snapshot.id} is not of these worlds, or was dropped: return by another route")
+        return self._memos[snapshot.id]
+
+    async def end(self, browser: ForkedBrowser) -> None:
+        """Let a browser go with its world. Never raises."""
+        await browser.close()
+        await self._sandboxes.end(browser.relay.sandbox)
+
+    @asynccontextmanager
+    async def _around(self, browser: ForkedBrowser, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
+        environment = ForkingEnvironment(self, browser, speculative=speculative)
+        try:
+            yield environment
+        finally:
+            await environment.close()
+
+    async def _begin(self) -> ForkedBrowser:
+        """The first world, of which an image is kept before anything is done in it."""
+        sandbox = await self._sandboxes.start(self._guest())
+        try:
+            browser = await connect(self._playwright, sandbox, restored=False)
+            await browser.relay.hold()
+            self._origin = (await self._sandboxes.checkpoint(sandbox, pinned=True)).id
+            await browser.relay.release()
+        except BaseException:
+            await self._sandboxes.end(sandbox)
+            raise
+        return browser
+
+    def _guest(self) -> Guest:
+        executable, python = find_browser().resolve(), interpreter()
+        spec = {"services": msgspec.to_builtins(self.services), "browser": command(str(executable), self.config, self.setup.hosts)}
+        reads = (Path(inside.__file__), executable.parent, python.parents[1], Path(sys.prefix), Path(sys.base_prefix))
+        return Guest(
+            args=(str(python), "-I", "-S", inside.__file__, json.dumps(spec)),
+            env={"TZ": "UTC", "LANG": "C.UTF-8"},
+            reads=(*reads, *(Path(path) for service in self.services for path in service.reads)),
+            programs=(executable,),
+        )
+
+
+@asynccontextmanager
+async def forking(
+    config: BrowserConfig,
+    setup: PageSetup,
+    *,
+    services: Sequence[Service] = (),
+    evaluator: Evaluator | None = None,
+    limit: int = LIMIT,
+    idle: float = 5.0,
+) -> AsyncIterator[ForkingWorlds]:
+    """Worlds that fork, while the block runs.
+
+    `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
+    Raises EnvironmentError_ where there is no usable runsc or no browser.
+    """
+    from playwright.async_api import async_playwright
+
+    async with open_sandboxes(limit=limit) as sandboxes, async_playwright() as playwright:
+        yield ForkingWorlds(sandboxes, playwright, setup, config, services=services, evaluator=evaluator, idle=idle)

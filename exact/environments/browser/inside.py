@@ -1,0 +1,213 @@
+"""The first process of a browser world, inside the sandbox: starts its services, then Chromium, then relays bytes.
+
+Run as a script by an interpreter that need not have `exact`: standard library only, Python 3.9 and later. Its one argument is a JSON
+object, `{"services": [...], "browser": [program, arguments...]}`.
+
+On stdin and stdout go frames: connection (4 bytes), length (4 bytes), little-endian, then that many bytes, at most 64 KiB. A connection
+begins with its first frame and ends with an empty one. Connection 0 is control, in JSON. From the host: `hold` (say nothing until `go`, so
+that a checkpoint cuts no frame), `anew` (after a restore: the connections of before are dropped; what was held back with them). To the
+host: `ready` with the address of Chromium's WebSocket, `held`, `failed`, `died`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from typing import IO, Any
+
+FRAME = 65536
+_POLL = 0.02
+"""Seconds between questions whether a service is ready."""
+
+
+class Out:
+    """Frames to the host; whole ones only, and none while held."""
+
+    def __init__(self) -> None:
+        self._lock, self._descriptor = threading.Lock(), os.dup(1)
+        os.dup2(2, 1)  # what anybody prints is log
+
+    def send(self, ident: int, data: bytes) -> None:
+        with self._lock:
+            self._write(ident, data)
+
+    def control(self, **message: object) -> None:
+        self.send(0, json.dumps(message).encode())
+
+    def hold(self) -> None:
+        self._lock.acquire()
+        self._write(0, b'{"held": true}')
+
+    def go(self) -> None:
+        self._lock.release()
+
+    def _write(self, ident: int, data: bytes) -> None:
+        view = memoryview(struct.pack("<II", ident, len(data)) + data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+
+class World:
+    """The processes of the world, and the connections to its browser."""
+
+    def __init__(self, out: Out) -> None:
+        self.out = out
+        self.connections: dict[int, socket.socket] = {}
+        self.names: dict[int, str] = {}
+        self.place, self.path = ("", 0), ""
+
+    def begin(self, spec: dict[str, Any]) -> None:
+        for service in spec["services"]:
+            self.serve(service)
+        self.browse(spec["browser"])
+        threading.Thread(target=self.reap, daemon=True).start()
+        self.ready()
+
+    def ready(self) -> None:
+        self.out.control(ready=self.path)
+
+    def serve(self, service: dict[str, Any]) -> None:
+        name = " ".join(service["command"])
+        env = {**os.environ, **service["env"]}
+        process = subprocess.Popen(service["command"], env=env, cwd=service["folder"], stdin=subprocess.DEVNULL, stdout=2)
+        self.names[process.pid] = name
+        end = time.monotonic() + service["seconds"]
+        while not answers(service["ready_url"]):
+            if process.poll() is not None:
+                raise RuntimeError(f"the service `{name}` ended with status {process.returncode} before it was ready")
+            if time.monotonic() > end:
+                raise RuntimeError(f"the service `{name}` did not answer at {service['ready_url']} within {service['seconds']:g} s")
+            time.sleep(_POLL)
+
+    def browse(self, command: list[str]) -> None:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.names[process.pid] = "the browser"
+        said: list[str] = []
+        assert process.stderr is not None
+        for line in process.stderr:
+            said.append(line.decode("utf-8", "replace").strip())
+            found = re.search(r"DevTools listening on ws://([\d.]+):(\d+)(\S+)", said[-1])
+            if found:
+                self.place, self.path = (found.group(1), int(found.group(2))), found.group(3)
+                threading.Thread(target=drain, args=(process.stderr,), daemon=True).start()
+                return
+        raise RuntimeError(f"{command[0]} does not start: {said[-1] if said else 'it says nothing'}")
+
+    def reap(self) -> None:
+        """As the first process: wait for all that ends."""
+        while True:
+            try:
+                pid, status = os.wait()
+            except ChildProcessError:
+                return
+            if pid in self.names:
+                self.out.control(died=self.names[pid], status=status)
+
+    def relay(self) -> None:
+        while True:
+            ident, size = struct.unpack("<II", read(8))
+            data = read(size)
+            if ident == 0:
+                self.obey(json.loads(data)["do"])
+            else:
+                self.forward(ident, data)
+
+    def obey(self, order: str) -> None:
+        if order == "hold":
+            self.out.hold()
+            return
+        if order == "anew":
+            self.drop()
+        self.out.go()
+        if order == "anew":
+            self.ready()
+
+    def drop(self) -> None:
+        for sock in list(self.connections.values()):
+            close(sock)
+        self.connections.clear()
+
+    def forward(self, ident: int, data: bytes) -> None:
+        sock = self.connections.get(ident)
+        if not data:
+            if sock is not None:
+                del self.connections[ident]
+                close(sock)
+            return
+        try:
+            if sock is None:
+                sock = self.connections[ident] = socket.create_connection(self.place)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                threading.Thread(target=self.pump, args=(ident, sock), daemon=True).start()
+            sock.sendall(data)
+        except OSError:
+            self.connections.pop(ident, None)
+            self.out.send(ident, b"")
+
+    def pump(self, ident: int, sock: socket.socket) -> None:
+        while True:
+            try:
+                data = sock.recv(FRAME)
+            except OSError:
+                data = b""
+            if self.connections.get(ident) is not sock:
+                return
+            self.out.send(ident, data)
+            if not data:
+                return
+
+
+def answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except urllib.error.HTTPError as error:
+        return error.code < 500
+    except OSError:
+        return False
+
+
+def drain(stream: IO[bytes]) -> None:
+    for _ in stream:
+        pass
+
+
+def close(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+    sock.close()
+
+
+def read(size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = os.read(0, size - len(data))
+        if not more:
+            os._exit(0)  # the host let go of this world
+        data += more
+    return data
+
+
+def main() -> None:
+    out = Out()
+    world = World(out)
+    try:
+        world.begin(json.loads(sys.argv[1]))
+    except (OSError, RuntimeError) as error:
+        out.control(failed=str(error))
+        os._exit(1)
+    world.relay()
+
+
+if __name__ == "__main__":
+    main()

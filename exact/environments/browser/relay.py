@@ -1,0 +1,173 @@
+"""Playwright's way to the Chromium of a sandbox: a port of this machine's loopback, and frames over the sandbox's pipes.
+
+The other end is `inside.py`, which describes the frames. The port is open to every program here, so the path behind it cannot be guessed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+import struct
+from itertools import count
+from typing import Any
+
+from exact.environments.browser.inside import FRAME
+from exact.environments.sandbox import Sandbox
+from exact.errors import EnvironmentError_
+
+_NUMBERS = count(1)
+"""Of connections; none is used twice, for the frames of old ones may still arrive from a restored guest."""
+_HEAD = 16384
+"""Bytes of a request's head at most."""
+
+
+class Relay:
+    """One for each sandbox. It says what became of the world in `lost`."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self.lost = ""
+        """Why the world is gone or unfit; empty while it is well."""
+        self.address = ""
+        """Of the browser's WebSocket, once it is ready."""
+        self._token = secrets.token_urlsafe(24)
+        self._path: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._held = asyncio.Event()
+        self._writers: dict[int, asyncio.StreamWriter] = {}
+        self._conversations: set[asyncio.Task[None]] = set()
+        self._open = asyncio.Event()
+        self._open.set()
+        self._sending = asyncio.Lock()
+        self._server: asyncio.Server | None = None
+        self._reading = asyncio.ensure_future(self._read())
+
+    async def connect(self, *, restored: bool, seconds: float) -> str:
+        """The WebSocket address of the browser, once the world is ready. Raises EnvironmentError_ that says why it is not."""
+        if restored:
+            await self._order("anew")
+        try:
+            async with asyncio.timeout(seconds):
+                path = await asyncio.shield(self._path)
+        except TimeoutError as error:
+            raise EnvironmentError_(f"the world was not ready within {seconds:g} s") from error
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=_HEAD)
+        port = self._server.sockets[0].getsockname()[1]
+        self.address = f"ws://127.0.0.1:{port}/{self._token}{path}"
+        return self.address
+
+    async def hold(self, seconds: float = 10.0) -> None:
+        """Come to a point where no frame is under way in either direction, and stay there. Raises EnvironmentError_."""
+        self._open.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._order("hold")
+                await self._held.wait()
+        except TimeoutError as error:
+            raise EnvironmentError_(f"the world did not come to rest within {seconds:g} s") from error
+
+    async def release(self) -> None:
+        """Go on."""
+        self._held.clear()
+        await self._order("go")
+        self._open.set()
+
+    async def close(self) -> None:
+        """Close the port and the connections. Never raises; may be called twice."""
+        if self._server is not None:
+            self._server.close()
+        for writer in list(self._writers.values()):
+            writer.transport.abort()
+        tasks = [*self._conversations, self._reading]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if not self._path.done():
+            self._path.cancel()
+
+    async def _order(self, do: str) -> None:
+        await self._send(0, json.dumps({"do": do}).encode())
+
+    async def _send(self, ident: int, data: bytes) -> None:
+        async with self._sending:
+            try:
+                self.sandbox.stdin.write(struct.pack("<II", ident, len(data)) + data)
+                await self.sandbox.stdin.drain()
+            except ConnectionError as error:
+                raise EnvironmentError_(f"the world is gone: {self.lost or 'its pipe is closed'}") from error
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                ident, size = struct.unpack("<II", await self.sandbox.stdout.readexactly(8))
+                if size > FRAME:
+                    break
+                data = await self.sandbox.stdout.readexactly(size)
+                if ident == 0:
+                    self._hear(json.loads(data))
+                elif writer := self._writers.get(ident):
+                    await self._hand(writer, data)
+            self._fail("it does not keep to the protocol")
+        except (ValueError, AttributeError, TypeError):  # no JSON, or no object
+            self._fail("it does not keep to the protocol")
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self._fail(await self.sandbox.why())
+
+    async def _hand(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        with contextlib.suppress(ConnectionError):
+            if data:
+                writer.write(data)
+                await writer.drain()
+            else:
+                writer.close()
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        if "ready" in message and not self._path.done():
+            self._path.set_result(message["ready"])
+        elif "held" in message:
+            self._held.set()
+        elif "failed" in message:
+            self._fail(message["failed"])
+        elif "died" in message:
+            self._fail(f"{message['died']} ended with status {message['status']}")
+
+    def _fail(self, why: str) -> None:
+        self.lost = self.lost or why
+        if not self._path.done():
+            self._path.set_exception(EnvironmentError_(f"the world did not start: {self.lost}"))
+            self._path.exception()
+        for writer in self._writers.values():
+            writer.transport.abort()
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(self._serve(reader, writer))
+        self._conversations.add(task)
+        task.add_done_callback(self._conversations.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ident = next(_NUMBERS)
+        self._writers[ident] = writer
+        try:
+            head = await self._admit(reader)
+            if head and not self.lost:
+                await self._converse(ident, head, reader)
+        except (ConnectionError, EnvironmentError_, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # whoever was there is gone, or does not speak HTTP
+        finally:
+            del self._writers[ident]
+            writer.transport.abort()
+
+    async def _admit(self, reader: asyncio.StreamReader) -> bytes:
+        """The head of the request with the path that the browser knows; empty for strangers."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        known = f"GET /{self._token}/".encode()
+        return head.replace(known, b"GET /", 1) if secrets.compare_digest(head[: len(known)], known) else b""
+
+    async def _converse(self, ident: int, head: bytes, reader: asyncio.StreamReader) -> None:
+        data = head
+        while data:
+            await self._open.wait()
+            await self._send(ident, data)
+            data = await reader.read(FRAME)
+        await self._send(ident, b"")

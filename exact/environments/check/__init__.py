@@ -1,0 +1,6 @@
+"""Conformance of an environment: does it keep the contract that searches rely on?"""
+
+from exact.environments.check.base import Check, Finding, Subject
+from exact.environments.check.suite import CHECKS, check
+
+__all__ = ["CHECKS", "Check", "Finding", "Subject", "check"]

@@ -1,0 +1,153 @@
+"""What a check is: one promise of the environment contract, tried on a real environment."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+
+from exact.action import Action, ActionSpace
+from exact.environments.base import Environment, Transition, Worlds
+from exact.errors import ActionError, ExactError
+from exact.observation import Observation
+from exact.task import Task
+
+Propose = Callable[[Observation, ActionSpace], Sequence[Action]]
+"""Actions that may be tried in a state, likely ones first."""
+
+Taken = tuple[Action, Observation]
+"""An action, and the state it led to."""
+
+T = TypeVar("T")
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check came to."""
+
+    name: str
+    passed: bool
+    detail: str
+    seconds: float = 0.0
+    skipped: bool = False
+
+
+class Broken(ExactError):
+    """A promise that was not kept: the text says what was seen."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The environment under test and how hard to try."""
+
+    worlds: Worlds
+    task: Task
+    propose: Propose
+    limit: float
+    """Seconds that one call may take."""
+    depth: int
+    """Deepest state that is returned to."""
+    cycles: int
+    """Worlds opened and closed in the search for leaks."""
+    seed: int = 0
+    ends: set[tuple[str, str]] = field(default_factory=set)
+    """(fingerprint, action) that ended an episode: walks go elsewhere the next time."""
+
+    @asynccontextmanager
+    async def world(self) -> AsyncIterator[Environment]:
+        """A speculative world, at the task's start; opening and closing are limited too."""
+        opened = self.worlds.open(speculative=True)
+        world = await self.call("open", opened.__aenter__())
+        try:
+            yield world
+        finally:
+            await self.call("close", opened.__aexit__(None, None, None))
+
+    async def call(self, what: str, call: Awaitable[T]) -> T:
+        """One call to the environment. Raises Broken when it hangs."""
+        try:
+            async with asyncio.timeout(self.limit):
+                return await call
+        except TimeoutError:
+            raise Broken(
+                f"{what} did not return within {self.limit:g} s: give it a time-out of its own that raises EnvironmentError_"
+            ) from None
+
+    async def reset(self, world: Environment) -> Observation:
+        return await self.call("reset", world.reset(self.task))
+
+    async def step(self, world: Environment, action: Action) -> Transition:
+        return await self.call(f"step {action}", world.step(action))
+
+    async def walk(self, world: Environment, seen: Observation, steps: int, key: object = "", *, keys: bool = False) -> list[Taken]:
+        """Up to `steps` actions from where the world stands, drawn by key; each with what it led to. Stops before an end.
+
+        keys: begin with two actions that name no element, if there are such: what is typed goes where the focus is.
+        """
+        dice, path = random.Random(f"{self.seed}/{key}"), list[Taken]()
+        for step in range(steps):
+            taken = await self._one(world, seen, dice, nameless=keys and step < 2)
+            if taken is None:
+                break
+            action, seen = taken
+            path.append((action, seen))
+        return path
+
+    async def _one(self, world: Environment, seen: Observation, dice: random.Random, *, nameless: bool) -> Taken | None:
+        """One action that is accepted and ends nothing; None where none is found."""
+        known = [action for action in self.propose(seen, world.actions) if not world.actions.is_final(action)]
+        possible = [action for action in known if (seen.fingerprint, action.key) not in self.ends]
+        drawn = dice.sample(possible, min(len(possible), 6))
+        first = [action for action in possible if nameless and not action.elements]
+        for action in [*dice.sample(first, min(len(first), 3)), *drawn]:
+            try:
+                transition = await self.step(world, action)
+            except ActionError:
+                continue
+            if transition.observation is not None and not transition.terminated:
+                return action, transition.observation
+            self.ends.add((seen.fingerprint, action.key))
+            return None
+        return None
+
+    async def retrace(self, world: Environment, path: Sequence[Taken]) -> str:
+        """Take a path again from the start; where it first differs, or empty."""
+        await self.reset(world)
+        return await self.follow(world, path)
+
+    async def follow(self, world: Environment, path: Sequence[Taken]) -> str:
+        """Take a path again from where the world stands; where it first differs, or empty."""
+        for i, (action, seen) in enumerate(path, 1):
+            try:
+                transition = await self.step(world, action)
+            except ActionError as error:
+                return f"action {i}, {action}, was refused the second time: {error}"
+            if transition.observation is None or transition.observation.fingerprint != seen.fingerprint:
+                return f"action {i}, {action}, led to another state the second time"
+        return ""
+
+
+Check = Callable[[Subject], Awaitable[str]]
+"""Tries one promise: what was seen, in a few words. Raises Broken, or Skip."""
+
+
+class Skip(ExactError):
+    """The check does not apply to this environment: the text says why."""
+
+
+async def run(name: str, check: Check, subject: Subject, now: Callable[[], float]) -> Finding:
+    """One check; what is raised becomes a finding."""
+    began = now()
+    try:
+        detail, passed, skipped = await check(subject), True, False
+    except Skip as reason:
+        detail, passed, skipped = str(reason), True, True
+    except Broken as broken:
+        detail, passed, skipped = str(broken), False, False
+    except Exception as error:  # noqa: BLE001 - whatever foreign code raises is what was found
+        detail, passed, skipped = f"{type(error).__name__.rstrip('_')}: {error}", False, False
+    return Finding(name=name, passed=passed, detail=detail, seconds=round(now() - began, 3), skipped=skipped)

@@ -1,0 +1,75 @@
+"""What is left behind by worlds that were closed: processes, memory, descriptors."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+
+from exact.environments.check.base import Broken, Subject
+
+SLACK, MEMORY = 16 * 2**20, 64 * 1024
+"""Bytes that may be held more at the end, once and for each cycle: allocators and caches settle."""
+
+
+class Held(dict[str, float]):
+    """What this process and its descendants hold: `processes`, `descriptors`, `bytes`."""
+
+
+async def nothing_is_left(subject: Subject) -> str:
+    """Worlds that are opened, used and closed leave no process, memory or descriptor behind."""
+    marks: list[Held] = []
+    quarter = max(1, subject.cycles // 4)
+    for cycle in range(subject.cycles):
+        async with subject.world() as world:
+            await subject.walk(world, await subject.reset(world), 2, "leak")
+        if cycle + 1 in (quarter, subject.cycles):
+            marks.append(held())
+    first, last = marks[0], marks[-1]
+    rest = max(1, subject.cycles - quarter)
+    for what, most in (("processes", 0.0), ("descriptors", 0.0), ("bytes", SLACK + MEMORY * rest)):
+        if last[what] - first[what] > most:
+            raise Broken(f"{last[what] - first[what]:.0f} {what} more after {rest} cycles: something is not closed")
+    return f"{subject.cycles} cycles"
+
+
+def held() -> Held:
+    """Of this process and all below it, now."""
+    gc.collect()
+    family = _family()
+    return Held(
+        processes=len(family),
+        descriptors=sum(_count(Path(f"/proc/{id}/fd")) for id in family),
+        bytes=sum(_resident(id) for id in family),
+    )
+
+
+def _family() -> list[int]:
+    """This process and all its living descendants."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            if state != "Z":
+                parents[int(entry.name)] = int(parent)
+    found = {os.getpid()}
+    while more := {id for id, parent in parents.items() if parent in found and id not in found}:
+        found |= more
+    return sorted(found)
+
+
+def _count(folder: Path) -> int:
+    try:
+        return sum(1 for _ in folder.iterdir())
+    except OSError:
+        return 0
+
+
+def _resident(id: int) -> int:
+    try:
+        return int(Path(f"/proc/{id}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0

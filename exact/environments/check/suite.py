@@ -1,0 +1,78 @@
+"""All checks, and how they are run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+from exact.action import Action, ActionSpace, Parameter, Verb
+from exact.environments.base import Worlds
+from exact.environments.check import promises
+from exact.environments.check.base import Check, Finding, Propose, Subject, run
+from exact.environments.check.leaks import nothing_is_left
+from exact.errors import ActionError
+from exact.observation import Observation
+from exact.task import Task
+
+CHECKS: Mapping[str, Check] = {
+    "resets alike": promises.resets_alike,
+    "actions round trip": promises.actions_round_trip,
+    "repeats": promises.repeats,
+    "elements can be acted on": promises.elements_can_be_acted_on,
+    "snapshots are states": promises.snapshots_are_states,
+    "branches are independent": promises.branches_are_independent,
+    "errors are typed": promises.errors_are_typed,
+    "nothing is left": nothing_is_left,
+}
+"""Every check by name, in the order in which they are run."""
+
+DEPTH, QUICK_DEPTH = 8, 5
+CYCLES, QUICK_CYCLES = 200, 8
+KEYS = ("Tab", "x", "ArrowDown")
+
+
+async def check(
+    worlds: Worlds, task: Task, *, quick: bool = False, limit: float = 30.0, propose: Propose | None = None, names: Iterable[str] = CHECKS
+) -> list[Finding]:
+    """Run the checks one after the other. `limit`: seconds that one call may take; a call that takes longer hangs."""
+    subject = Subject(
+        worlds=worlds,
+        task=task,
+        propose=propose or possible,
+        limit=limit,
+        depth=QUICK_DEPTH if quick else DEPTH,
+        cycles=QUICK_CYCLES if quick else CYCLES,
+    )
+    return [await run(name, CHECKS[name], subject, time.monotonic) for name in names]
+
+
+def possible(seen: Observation, actions: ActionSpace) -> list[Action]:
+    """Actions that the grammar and the elements of a state allow: each verb with each visible element, texts from their names."""
+    return [action for verb in actions.verbs.values() for action in _of(verb, seen, actions)]
+
+
+def _of(verb: Verb, seen: Observation, actions: ActionSpace) -> list[Action]:
+    kinds = [part for part in verb.form if isinstance(part, Parameter)]
+    shown = [element for element in seen.elements if element.visible and element.role != "StaticText"]
+    if len(kinds) != len([part for part in verb.form if isinstance(part, Parameter) or "|" in part]):
+        return []
+    match kinds:
+        case []:
+            return [actions.action(verb.name)]
+        case [Parameter.ELEMENT]:
+            given: list[tuple[str, ...]] = [(element.id,) for element in shown]
+        case [Parameter.TEXT]:
+            given = [(key,) for key in KEYS] if verb.name == "press" else [(element.name,) for element in shown if element.name]
+        case [Parameter.ELEMENT, Parameter.TEXT]:
+            given = [(element.id, "ab") for element in shown if element.role in ("textbox", "searchbox")]
+        case _:
+            return []
+    return [action for args in given if (action := _made(verb, args, actions)) is not None]
+
+
+def _made(verb: Verb, args: tuple[str, ...], actions: ActionSpace) -> Action | None:
+    """The action, or None where the verb does not take what was made up for it."""
+    try:
+        return actions.action(verb.name, *args)
+    except ActionError:
+        return None

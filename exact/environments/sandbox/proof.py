@@ -1,0 +1,82 @@
+"""Whether worlds fork on this machine: shown by doing it, and what to change where they do not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from exact.environments.sandbox.bundle import Guest, interpreter
+from exact.environments.sandbox.runsc import Runsc
+from exact.environments.sandbox.sandbox import Sandbox
+from exact.environments.sandbox.sandboxes import open_sandboxes
+from exact.errors import EnvironmentError_
+
+_COUNTER = "import sys\nfor number, _ in enumerate(sys.stdin, 1): print(number, flush=True)"
+_PATIENCE = 60.0
+_CONTAINER = "in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined, or --privileged"
+_SETTINGS = (
+    (
+        "sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "AppArmor keeps user namespaces from programs without a profile: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0,"
+        " or write `profile unshare /usr/bin/unshare flags=(unconfined) { userns, }` to /etc/apparmor.d/unshare and load it with"
+        " sudo apparmor_parser -r",
+    ),
+    (
+        "sys/kernel/unprivileged_userns_clone",
+        "0",
+        "user namespaces are for root only: sudo sysctl -w kernel.unprivileged_userns_clone=1",
+    ),
+    ("sys/user/max_user_namespaces", "0", "user namespaces are switched off: sudo sysctl -w user.max_user_namespaces=15000"),
+)
+
+
+class Proof(NamedTuple):
+    """Seconds it took, of a sandbox that does nothing."""
+
+    start: float
+    checkpoint: float
+    restore: float
+
+
+async def prove() -> Proof:
+    """Start a guest, checkpoint it, restore it, and see that both count on by themselves.
+
+    Raises EnvironmentError_ with what was refused.
+    """
+    python, clock = interpreter(), time.perf_counter
+    async with open_sandboxes() as sandboxes, asyncio.timeout(_PATIENCE):
+        begun = clock()
+        original = await sandboxes.start(Guest(args=(str(python), "-I", "-S", "-c", _COUNTER), reads=(python.parents[1],)))
+        await _counts(original, 1)
+        started = clock()
+        image = await sandboxes.checkpoint(original)
+        kept = clock()
+        async with sandboxes.branch(image.id) as branch:
+            await _counts(branch, 2)
+            restored = clock()
+            await _counts(branch, 3)
+            await _counts(original, 2)
+    return Proof(started - begun, kept - started, restored - kept)
+
+
+def advice(runsc: Runsc, proc: Path = Path("/proc")) -> str:
+    """What to change where `prove` failed: the setting of this machine that stands in the way, or the flags of a container."""
+    if not runsc.privileged:
+        for name, refusing, fix in _SETTINGS:
+            if (proc / name).is_file() and (proc / name).read_text().strip() == refusing:
+                return fix
+    return _CONTAINER
+
+
+async def _counts(sandbox: Sandbox, number: int) -> None:
+    try:
+        sandbox.stdin.write(b"\n")
+        await sandbox.stdin.drain()
+        said = await sandbox.stdout.readline()
+    except ConnectionError:
+        said = b""
+    if said != f"{number}\n".encode():
+        raise EnvironmentError_(await sandbox.why() if not said else f"the sandbox counts {said!r} where {number} was to come")

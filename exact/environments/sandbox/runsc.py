@@ -1,0 +1,94 @@
+"""Find a gVisor that can checkpoint, and say how it is run by this user."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from exact.errors import EnvironmentError_
+
+OLDEST = 20240729
+"""Day of the first build that restores what it checkpoints while the original goes on."""
+WAY_OUT = "run shells/setup.sh --sandbox, or name a newer one in EXACT_RUNSC"
+_CAP_SYS_ADMIN = 21
+_FLAGS = ("--platform", "systrap", "--network", "none", "--ignore-cgroups", "--overlay2=all:memory")
+"""Loopback only; every write stays in the sandbox's memory, and so in its image."""
+
+
+@dataclass(frozen=True)
+class Runsc:
+    """A usable `runsc`."""
+
+    path: Path
+    version: str
+    """As it tells it: `0.0~20240729.0`."""
+    privileged: bool
+    """Whether it runs as a root that may mount. Otherwise it gets a user namespace in which this user is root."""
+
+    def command(self, state: Path, *arguments: str) -> list[str]:
+        """The command line of one call, for the sandboxes whose state is in a folder. The process dies with the thread that starts it."""
+        namespace = [] if self.privileged else ["unshare", "-Ur"]
+        return [
+            *namespace,
+            *("setpriv", "--pdeathsig", "KILL", "--"),
+            *(str(self.path), "--root", str(state), "--log", str(state / "log")),
+            *_FLAGS,
+            *arguments,
+        ]
+
+
+def find_runsc() -> Runsc:
+    """$EXACT_RUNSC, else the one in the user's cache, else one on PATH: the first that is new enough.
+
+    Raises EnvironmentError_ that says what is missing and how to get it.
+    """
+    if sys.platform != "linux":
+        raise EnvironmentError_("worlds fork on Linux only: return by reset and replay here")
+    for tool in ("unshare", "setpriv"):
+        if not shutil.which(tool):
+            raise EnvironmentError_(f"{tool} is not on PATH: install util-linux")
+    refused = ""
+    for path in _places():
+        version = _version(path)
+        if _day(version) >= OLDEST:
+            return Runsc(path, version, privileged=_may_mount())
+        refused = refused or f"{path} is runsc {version or '(none that runs)'}, and {OLDEST} or newer is needed to fork worlds: {WAY_OUT}"
+    raise EnvironmentError_(refused or f"no runsc found: {WAY_OUT}")
+
+
+def cache() -> Path:
+    """Where `shells/sandbox.sh` puts the runsc it fetched."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exact" / "runsc"
+
+
+def _may_mount(status: Path = Path("/proc/self/status")) -> bool:
+    """Whether this process has CAP_SYS_ADMIN: root in most containers has not."""
+    found = re.search(r"^CapEff:\s*([0-9a-f]+)", status.read_text(), re.MULTILINE)
+    return os.geteuid() == 0 and found is not None and bool(int(found[1], 16) >> _CAP_SYS_ADMIN & 1)
+
+
+def _places() -> list[Path]:
+    if named := os.environ.get("EXACT_RUNSC"):
+        return [Path(named)]
+    on_path = shutil.which("runsc")
+    return [path for path in (cache(), Path(on_path) if on_path else None) if path and path.exists()]
+
+
+def _version(path: Path) -> str:
+    """Empty where it does not run."""
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return next(iter(done.stdout.splitlines()), "").removeprefix("runsc version ").strip()
+
+
+def _day(version: str) -> int:
+    """The day in a version (`release-20240729.0`, `0.0~20240729.0`) as a number; 0 where there is none."""
+    found = re.search(r"20\d{6}", version)
+    return int(found.group()) if found else 0

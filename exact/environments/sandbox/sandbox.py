@@ -1,0 +1,141 @@
+"""One running sandbox: a process whose pipes are the guest's stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import deque
+from pathlib import Path
+
+from exact.environments.sandbox.runsc import Runsc
+from exact.errors import EnvironmentError_
+
+_NAME = "world"
+_LIMIT = 1 << 20
+"""Bytes read ahead of what the guest says."""
+_PATIENCE = 60.0
+"""Seconds for one command of runsc."""
+_GRACE = 1.0
+"""Seconds in which a guest whose stdin is closed may end by itself."""
+_LINES = 200
+
+
+class Sandbox:
+    """A guest that runs, was restored, or is paused. Made by Sandboxes; it dies with this process."""
+
+    def __init__(self, runsc: Runsc, state: Path, bundle: Path, process: Process) -> None:
+        self._runsc, self._state, self.bundle, self._process = runsc, state, bundle, process
+        self._log: deque[str] = deque(maxlen=_LINES)
+        self._listening = asyncio.ensure_future(self._listen())
+        self._paused = False
+        self._turn = asyncio.Lock()
+        assert process.stdin is not None and process.stdout is not None
+        self.stdin, self.stdout = process.stdin, process.stdout
+
+    @classmethod
+    async def run(cls, runsc: Runsc, state: Path, bundle: Path, image: Path | None = None) -> Sandbox:
+        """Start the guest of a bundle, or bring it back from an image."""
+        verb = ("run",) if image is None else ("restore", f"--image-path={image}")
+        process = await asyncio.create_subprocess_exec(
+            *runsc.command(state, *verb, f"--bundle={bundle}", _NAME),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            limit=_LIMIT,
+            start_new_session=True,
+        )
+        return cls(runsc, state, bundle, process)
+
+    @property
+    def pid(self) -> int:
+        """Of the process outside."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.returncode is None
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    async def checkpoint(self, image: Path) -> None:
+        """Write the guest's memory to a folder; the guest goes on. Raises EnvironmentError_; the folder is empty then."""
+        try:
+            await self._control("checkpoint", "--compression=none", f"--image-path={image}", "--leave-running", _NAME)
+        except BaseException:
+            shutil.rmtree(image, ignore_errors=True)
+            raise
+
+    async def pause(self) -> None:
+        """Stop its processes, which then cost memory only. Does nothing where they are stopped."""
+        async with self._turn:
+            if not self._paused:
+                await self._control("pause", _NAME)
+                self._paused = True
+
+    async def resume(self) -> None:
+        """Let its processes go on. Does nothing where they run."""
+        async with self._turn:
+            if self._paused:
+                await self._control("resume", _NAME)
+                self._paused = False
+
+    async def end(self) -> None:
+        """Let it go, and all that it started. Never raises; may be called twice."""
+        self.stdin.close()
+        if not self._paused:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_GRACE):
+                    await self._process.wait()
+        if self.alive:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+        self._listening.cancel()
+        shutil.rmtree(self._state, ignore_errors=True)
+
+    def kill(self) -> None:
+        """End it at once, from where nothing can be awaited."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def why(self) -> str:
+        """The last thing it said before it ended, for messages."""
+        await self._process.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE):
+                await asyncio.shield(self._listening)
+        said = (line for line in reversed(self._log) if ": " in line and not line[0].isspace())  # not the lines of a Go stack
+        return next(said, f"it ended with status {self._process.returncode}")
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """The last lines of its stderr."""
+        return tuple(self._log)
+
+    async def _listen(self) -> None:
+        assert self._process.stderr is not None
+        with contextlib.suppress(ValueError):  # a line longer than the limit: nobody reads on
+            async for line in self._process.stderr:
+                self._log.append(line.decode(errors="replace").rstrip())
+
+    async def _control(self, *arguments: str) -> None:
+        if not self.alive:
+            raise EnvironmentError_(f"{arguments[0]}: the world is gone: {await self.why()}")
+        process = await asyncio.create_subprocess_exec(
+            *self._runsc.command(self._state, *arguments), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+        )
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                _, said = await process.communicate()
+        except TimeoutError as error:
+            raise EnvironmentError_(f"runsc {arguments[0]} did not end within {_PATIENCE:g} s") from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+        if process.returncode:
+            lines = said.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
+            raise EnvironmentError_(f"runsc {arguments[0]} failed: {lines[-1]}")

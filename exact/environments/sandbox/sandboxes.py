@@ -1,0 +1,121 @@
+"""Starts, copies and ends sandboxes; owns their folders and images."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+
+import msgspec
+
+import exact
+from exact.environments.sandbox.bundle import Guest, configuration
+from exact.environments.sandbox.images import Image, Images, size
+from exact.environments.sandbox.room import Room
+from exact.environments.sandbox.runsc import Runsc, find_runsc
+from exact.environments.sandbox.sandbox import Sandbox
+from exact.errors import EnvironmentError_
+
+LIMIT = 4 << 30
+"""Bytes of images kept; never more than half of what is free where they lie."""
+
+
+class Sandboxes:
+    """All sandboxes of one owner. Made by `open_sandboxes`."""
+
+    def __init__(self, runsc: Runsc, room: Room, limit: int) -> None:
+        self.runsc, self._room = runsc, room
+        self.images = Images(min(limit, shutil.disk_usage(room.path).free // 2))
+        self._numbers = count(1)
+        self._running: set[Sandbox] = set()
+        self._guests: dict[Path, Guest] = {}
+
+    async def start(self, guest: Guest) -> Sandbox:
+        """Start a guest. It may not answer yet."""
+        bundle = self._room.folder("bundles", str(next(self._numbers)))
+        (bundle / "config.json").write_text(json.dumps(configuration(guest, dict(os.environ))))
+        self._guests[bundle] = guest
+        return await self._run(bundle)
+
+    async def checkpoint(self, sandbox: Sandbox, *, pinned: bool = False) -> Image:
+        """Keep a sandbox as it is now; it goes on. Raises EnvironmentError_."""
+        id = f"world-{next(self._numbers)}"
+        folder = self._room.folder("images", id)
+        await sandbox.checkpoint(folder)
+        versions = self._versions(sandbox.bundle)
+        (folder / "manifest.json").write_bytes(msgspec.json.encode(versions))
+        image = Image(id=id, folder=folder, bundle=sandbox.bundle, bytes=size(folder), versions=versions)
+        self.images.keep(image, pinned=pinned)
+        return image
+
+    @asynccontextmanager
+    async def branch(self, id: str) -> AsyncIterator[Sandbox]:
+        """Another sandbox that goes on from an image, which stays while the block runs: until the guest answers. The sandbox is not ended.
+
+        Raises EnvironmentError_ if the image is gone, or if what it was made with has changed.
+        """
+        image = self.images.find(id)
+        with self.images.hold(image):
+            if changed := [name for name, version in self._versions(image.bundle).items() if image.versions.get(name) != version]:
+                raise EnvironmentError_(f"snapshot {id} was taken with another {changed[0]}: it cannot be restored")
+            if not image.folder.is_dir() or size(image.folder) != image.bytes:
+                raise EnvironmentError_(f"snapshot {id} is damaged: {image.folder} does not hold the {image.bytes} bytes that were written")
+            yield await self._run(image.bundle, image.folder)
+
+    async def end(self, sandbox: Sandbox) -> None:
+        """Let a sandbox go. Never raises; may be called twice."""
+        await sandbox.end()
+        self._running.discard(sandbox)
+
+    async def close(self) -> None:
+        """End all sandboxes, delete all images."""
+        await asyncio.gather(*(self.end(sandbox) for sandbox in list(self._running)))
+        self._room.close()
+
+    async def _run(self, bundle: Path, image: Path | None = None) -> Sandbox:
+        state = self._room.folder("state", str(next(self._numbers)))
+        sandbox = await Sandbox.run(self.runsc, state, bundle, image)
+        self._running = {each for each in self._running if each.alive} | {sandbox}
+        return sandbox
+
+    def _versions(self, bundle: Path) -> dict[str, str]:
+        """Of all that a restored guest must meet again."""
+        guest = self._guests[bundle]
+        programs = {str(path): _stamp(path) for path in (Path(guest.args[0]), *guest.programs)}
+        return {"exact": exact.__version__, "runsc": self.runsc.version, **programs}
+
+    def abandon(self) -> None:
+        """At the interpreter's exit, where nothing can be awaited."""
+        for sandbox in self._running:
+            sandbox.kill()
+        self._room.close()
+
+
+@asynccontextmanager
+async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None) -> AsyncIterator[Sandboxes]:
+    """Sandboxes while the block runs; none remains after it, nor after a crash. `limit`: bytes of images.
+
+    Raises EnvironmentError_ where there is no usable runsc, or no room for images.
+    """
+    sandboxes = Sandboxes(find_runsc(), Room(parent), limit)
+    atexit.register(sandboxes.abandon)
+    try:
+        yield sandboxes
+    finally:
+        await sandboxes.close()
+        atexit.unregister(sandboxes.abandon)
+
+
+def _stamp(path: Path) -> str:
+    """Changes when a program is replaced."""
+    try:
+        found = path.stat()
+    except OSError:
+        return "missing"
+    return f"{found.st_size}:{found.st_mtime_ns}"

@@ -1,0 +1,98 @@
+"""A decision tree as a toy world with agents: thin layers over `toy_decision` and `toy_noise`, made state by state as they are visited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from exact.action import ActionSpace
+from exact.context import Context, Evaluation, Proposal
+from exact.environments.toy_decision import DecisionTree
+from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld, state_of
+from exact.environments.toy_noise import NoisyJudge, NoisyPolicy
+from exact.errors import UsageError
+
+
+class DecisionStates(Mapping[str, ToyState]):
+    """The states of a decision tree by name. The action i is the link `i`; a state looks like its value."""
+
+    def __init__(self, tree: DecisionTree) -> None:
+        self._tree = tree
+
+    def __getitem__(self, state: str) -> ToyState:
+        if state not in self:
+            raise KeyError(state)
+        tree = self._tree
+        if tree.is_end(state):
+            return ToyState(reward=tree.outcome(state))
+        edges = {str(action): ToyEdge(to=child) for action, child in enumerate(tree.children(state))}
+        return ToyState(text=f"At {state or 'the start'}", edges=edges, looks=tree.value(state))
+
+    def __contains__(self, state: object) -> bool:
+        if not isinstance(state, str) or self._tree.level(state) > self._tree.depth:
+            return False
+        valid = {str(action) for action in range(self._tree.branching)}
+        return not state or all(step in valid for step in state.split("."))
+
+    def __iter__(self) -> Iterator[str]:
+        stack = [""]
+        while stack:
+            state = stack.pop()
+            yield state
+            stack.extend(reversed(self._tree.children(state)))
+
+    def __len__(self) -> int:
+        return sum(self._tree.branching**level for level in range(self._tree.depth + 1))
+
+
+class DecisionWorld(ToyWorld, frozen=True, kw_only=True):
+    """A world whose states are a tree's: nothing to check, nothing slips."""
+
+    def __post_init__(self) -> None:
+        """Its states are made from the tree, so that they need no check."""
+
+    @property
+    def deterministic(self) -> bool:
+        return True
+
+
+def decision_world(tree: DecisionTree) -> ToyWorld:
+    """The tree as a world. Known answer: the links of `tree.sure`, one after another, win: 1.0."""
+    return DecisionWorld(name="tree", instruction="Reach an end that succeeds.", start="", states=DecisionStates(tree))
+
+
+class DecisionPolicy:
+    """A noisy policy as an agent's."""
+
+    def __init__(self, policy: NoisyPolicy) -> None:
+        self._policy, self._world = policy, decision_world(policy.tree)
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        """At most k links, likeliest first; those that were refused are left out. Priors sum to 1."""
+        refused = {taken.action.key for taken in context.tried}
+        priors = self._policy.priors(state_of(self._world, context.observation))
+        left = [(action, prior) for i, prior in priors if (action := actions.action("go", str(i))).key not in refused]
+        best = sorted(left, key=lambda pair: -pair[1])[:k]
+        total = sum(prior for _, prior in best)
+        return tuple(Proposal(action=action, prior=prior / total, rationale="a link of this state") for action, prior in best)
+
+
+class DecisionValue:
+    """A noisy judge as an agent's value function."""
+
+    def __init__(self, judge: NoisyJudge) -> None:
+        self._judge, self._world = judge, decision_world(judge.tree)
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        """The judgement of the context's draw; of a terminated node, that of the end it came to. One that confirms is drawn apart."""
+        state = state_of(self._world, context.observation)
+        if context.terminated:
+            state = self._after(state, context)
+        value = self._judge.judgement(state, -1 - context.draw if context.confirms else context.draw)
+        return Evaluation(value=value, rationale=f"{state or 'the start'} looks like {value:.2f}", samples=(value,))
+
+    def _after(self, state: str, context: Context) -> str:
+        link = str(context.history[-1].action.args[0])
+        edge = self._world.states[state].edges.get(link)
+        if edge is None:
+            raise UsageError(f"{context.history[-1].action} ended an episode in the tree's state {state!r}: no answer counts there")
+        return edge.to

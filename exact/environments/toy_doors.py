@@ -1,0 +1,47 @@
+"""Doors that close behind whoever opens them, in a world that nothing can roll back."""
+
+from __future__ import annotations
+
+from exact.environments.toy_draw import uniform
+from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld
+
+SIDES = ("left", "right")
+
+
+def doors(n: int = 2, *, seed: int = 0) -> ToyWorld:
+    """n rooms in a row, each with two doors. Opening one is a write, and it cannot be undone: one leads on, the other to a cell.
+
+    The world is not sealed: speculation holds each write, so that what lies behind a door is never seen by search. A keyhole in
+    each door shows it without a write. The policy would rather open a door than look, and likes the wrong one best.
+    Known answer: in each room open the door that its keyhole shows to lead on (`right_doors`): 1.0. Who opens by the priors is in
+    the cell after one step, and gets 0 from there whatever is done. By looks, a keyhole that shows the way is worth the step.
+    """
+    states = {
+        "free": ToyState(reward=1.0),
+        "lost": ToyState(reward=0.0),
+        "cell": ToyState(text="A cell without a door", edges={"wait": ToyEdge(to="cell"), "give up": ToyEdge(to="lost")}, looks=0.0),
+    }
+    for room, good in enumerate(right_doors(n, seed=seed)):
+        states |= _room(room, n, good)
+    return ToyWorld(name="doors", instruction="Get out. Doors close behind you.", start="room 0", states=states, sealed=False)
+
+
+def right_doors(n: int = 2, *, seed: int = 0) -> tuple[str, ...]:
+    """The door that leads on, for each room of `doors(n, seed=seed)`."""
+    return tuple(SIDES[uniform(seed, "door", room) < 0.5] for room in range(n))
+
+
+def _room(room: int, n: int, good: str) -> dict[str, ToyState]:
+    """A room, and what is seen through its keyholes."""
+    here, looks = f"room {room}", 0.3 + 0.4 * room / n
+    beyond = {side: ("free" if room + 1 == n else f"room {room + 1}") if side == good else "cell" for side in SIDES}
+    opened = {side: ToyEdge(to=to, prior=2.0 if side == good else 3.0, write=True) for side, to in beyond.items()}
+    states = {
+        here: ToyState(text=f"Room {room}", edges=opened | {f"look {side}": ToyEdge(to=f"{here}, {side}") for side in SIDES}, looks=looks)
+    }
+    for side in SIDES:
+        shown = "the way on" if side == good else "a cell"
+        edges = {side: ToyEdge(to=beyond[side], prior=3.0 if side == good else 0.1, write=True), "back": ToyEdge(to=here)}
+        seen = looks + 0.1 if side == good else looks - 0.1
+        states[f"{here}, {side}"] = ToyState(text=f"At the {side} keyhole of room {room}: {shown}", edges=edges, looks=seen)
+    return states

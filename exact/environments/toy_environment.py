@@ -1,0 +1,265 @@
+"""One environment over a toy world: real contracts, no browser, faults on demand. Opened by `ToyWorlds`."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from exact.action import Action, ActionSpace, Parameter, Verb
+from exact.environments.base import Capabilities, Effect, Snapshot, Transition
+from exact.environments.toy_graph import ToyWorld
+from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.observation import Element, Observation
+from exact.task import Outcome, Score, Task
+
+TOY_ACTIONS = ActionSpace(
+    [
+        Verb(name="go", form=(Parameter.TEXT,), help="Follow the link of that name."),
+        Verb(name="stop", form=(Parameter.TEXT,), help="End the attempt with an answer.", final=True),
+    ]
+)
+
+
+Operation = Literal["reset", "step", "snapshot", "restore", "fork", "evaluate"]
+"""What may be waited for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faults:
+    """What goes wrong, counted over all environments of one ToyWorlds."""
+
+    fail_every: int | None = None
+    """Every n-th step breaks its world with EnvironmentError_; `reset` mends it."""
+    drift_after: int | None = None
+    """From the reset after the n-th on, every reset gives the states another text: replays drift."""
+
+
+@dataclass
+class Counts:
+    """What the environments of one ToyWorlds did so far."""
+
+    opened: int = 0
+    """Forked ones included."""
+    closed: int = 0
+    forks: int = 0
+    snapshots: int = 0
+    most_live: int = 0
+    """The most that were open at once."""
+    resets: int = 0
+    restores: int = 0
+    steps: int = 0
+    """Those asked for, failed and refused ones included."""
+    evaluations: int = 0
+    writes: list[str] = field(default_factory=list)
+    """Writes that reached the outside, oldest first: `state: action`. Those of a sealed world do not."""
+
+    @property
+    def live(self) -> int:
+        """Environments that are open now."""
+        return self.opened - self.closed
+
+
+class Place(NamedTuple):
+    """Where an environment stands."""
+
+    state: str
+    drift: int
+    answer: str | None
+
+
+class Kept(NamedTuple):
+    """What a snapshot holds."""
+
+    place: Place
+    tried: Mapping[tuple[str, str], int]
+    """How often each (state, link) had been taken: a branch of it goes on counting there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What the environments of one ToyWorlds share."""
+
+    world: ToyWorld
+    fidelity: Literal["world", "replay"]
+    sealed: bool
+    faults: Faults
+    latency: Callable[[], Awaitable[None]] | None
+    wait: Callable[[Operation], Awaitable[None]] | None
+    counts: Counts = field(default_factory=Counts)
+    kept: dict[str, Kept] = field(default_factory=dict)
+    """By the snapshot's id, until it is dropped."""
+
+    async def pause(self, operation: Operation) -> None:
+        """What an operation waits for; nothing where nothing was given."""
+        if self.latency and operation == "step":
+            await self.latency()
+        if self.wait:
+            await self.wait(operation)
+
+
+class ToyEnvironment:
+    """One toy world to act in. Opened by ToyWorlds."""
+
+    def __init__(self, setting: Setting, *, speculative: bool, at: Kept | None = None) -> None:
+        """`at`: what it stands at without a reset."""
+        self._setting, self._speculative = setting, speculative
+        self._world, self._counts = setting.world, setting.counts
+        deterministic = setting.world.deterministic and setting.faults.drift_after is None
+        self.capabilities = Capabilities(fidelity=setting.fidelity, sealed=setting.sealed, deterministic=deterministic)
+        self.actions = TOY_ACTIONS
+        self._number = setting.counts.opened
+        self._own = dict[str, Kept]()
+        """Snapshots that it can return to: it took them, and did not break since."""
+        self._taken = 0
+        self._place: Place | None = at.place if at else None
+        self._tried = dict(at.tried) if at else {}
+        self._broken = "" if at else "not reset yet: call reset first"
+        self._busy = self._closed = False
+
+    async def reset(self, task: Task) -> Observation:
+        """Bring the world to its start; mends a broken one."""
+        with self._call():
+            self._counts.resets += 1
+            await self._setting.pause("reset")
+            after = self._setting.faults.drift_after
+            drift = 0 if after is None else max(0, self._counts.resets - after)
+            self._broken, self._place = "", Place(self._world.start, drift, None)
+            return self._observed(self._place)
+
+    async def step(self, action: Action) -> Transition:
+        """Follow a link or stop. Raises ActionError (unknown link, episode ended) and EnvironmentError_ (fault, closed)."""
+        with self._call():
+            self._counts.steps += 1
+            place = self._here()
+            number, every = self._counts.steps, self._setting.faults.fail_every
+            await self._setting.pause("step")
+            if every and number % every == 0:
+                self._break(number)
+            return self._moved(place, action)
+
+    async def snapshot(self) -> Snapshot:
+        """A handle on the present state. Raises EnvironmentError_ in a `replay` world and after the episode's end."""
+        with self._call():
+            place = self._here()
+            if self.capabilities.fidelity == "replay":
+                raise EnvironmentError_("this toy world has no snapshots: return by reset and replay")
+            if self._ended(place):
+                raise EnvironmentError_("the episode has ended: take snapshots before that")
+            await self._setting.pause("snapshot")
+            id, self._taken = f"{self._number}.{self._taken}", self._taken + 1
+            self._own[id] = self._setting.kept[id] = Kept(place, dict(self._tried))
+            self._counts.snapshots += 1
+            return Snapshot(id=id, fidelity="world", fingerprint=self._observed(place).fingerprint)
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        """Return to a state of this environment. Raises EnvironmentError_ where it has no such snapshot."""
+        with self._call():
+            self._here()
+            if snapshot.id not in self._own or snapshot.id not in self._setting.kept:
+                raise EnvironmentError_(f"snapshot {snapshot.id!r} is gone: return by reset and replay")
+            self._counts.restores += 1
+            await self._setting.pause("restore")
+            self._place = self._own[snapshot.id].place
+            return self._observed(self._place)
+
+    async def evaluate(self, outcome: Outcome) -> Score:
+        """The reward of where the episode ended; 0 where it did not end."""
+        with self._call():
+            place = self._here()
+            self._counts.evaluations += 1
+            await self._setting.pause("evaluate")
+            state = self._world.states[place.state]
+            if state.reward is not None:
+                return _score(state.reward, f"ended in {place.state!r}")
+            if place.answer is not None:
+                return _score(state.answers.get(place.answer, 0.0), f"stopped in {place.state!r} with {place.answer!r}")
+            return _score(0.0, f"not ended: still in {place.state!r}")
+
+    async def close(self) -> None:
+        """Let go of everything; may be called twice."""
+        if not self._closed:
+            self._closed = True
+            self._counts.closed += 1
+            self._own.clear()
+
+    def _moved(self, place: Place, action: Action) -> Transition:
+        if self._ended(place):
+            raise ActionError(f"{action}: the episode has ended, nothing can be done")
+        if action.name == "stop":
+            self._place = place._replace(answer=str(action.args[0]))
+            return Transition(observation=None, terminated=True)
+        if action.name != "go":
+            raise ActionError(f"unknown action {action}: valid: {', '.join(self.actions.verbs)}")
+        edges = self._world.states[place.state].edges
+        edge = edges.get(str(action.args[0]))
+        if edge is None:
+            valid = ", ".join(self.actions.action("go", name).key for name in edges)
+            raise ActionError(f"{action} leads nowhere here: valid: {valid or 'stop'}")
+        effects = self._written(place, action) if edge.write else ()
+        if all(effect.kind != "blocked" for effect in effects):
+            place = self._place = place._replace(state=self._led(place.state, str(action.args[0])))
+        if self._ended(place):
+            return Transition(observation=None, terminated=True, effects=effects)
+        return Transition(observation=self._observed(place), effects=effects)
+
+    def _led(self, state: str, link: str) -> str:
+        """Where a link leads this time."""
+        tried = self._tried.get((state, link), 0)
+        if self._world.states[state].edges[link].slips:
+            self._tried[state, link] = tried + 1
+        return self._world.next_state(state, link, tried)
+
+    def _written(self, place: Place, action: Action) -> tuple[Effect, ...]:
+        """The effect of a write: blocked on a mere try, unless the world can undo it."""
+        url = f"toy://{self._world.name}/{place.state}"
+        if self._speculative and not self.capabilities.sealed:
+            return (Effect(kind="blocked", method="POST", url=url),)
+        if not self.capabilities.sealed:
+            self._counts.writes.append(f"{place.state}: {action}")
+        return (Effect(kind="request", method="POST", url=url, status=200),)
+
+    def _ended(self, place: Place) -> bool:
+        return place.answer is not None or self._world.states[place.state].reward is not None
+
+    def _observed(self, place: Place) -> Observation:
+        state = self._world.states[place.state]
+        text = state.text + (f" (visit {place.drift})" if place.drift else "")
+        shown = [("StaticText", text), *(("link", name) for name in state.edges)]
+        elements = tuple(Element(id=str(i), role=role, name=name) for i, (role, name) in enumerate(shown, 1))
+        lines = "\n".join(f'[{e.id}] {e.role} "{e.name}"' for e in elements)
+        return Observation(
+            text=lines,
+            fingerprint=hashlib.blake2b(f"{self._world.name}\n{lines}".encode(), digest_size=16).hexdigest(),
+            url=f"toy://{self._world.name}/{place.state}",
+            title=self._world.name,
+            elements=elements,
+        )
+
+    def _here(self) -> Place:
+        if self._broken or self._place is None:
+            raise EnvironmentError_(f"the toy world is {self._broken}")
+        return self._place
+
+    def _break(self, step: int) -> None:
+        self._broken = f"broken at step {step}, as was asked for: reset it or open a fresh one"
+        self._own.clear()
+        raise EnvironmentError_(f"the toy world is {self._broken}")
+
+    @contextlib.contextmanager
+    def _call(self) -> Iterator[None]:
+        if self._closed:
+            raise EnvironmentError_("the toy world is closed: open a fresh one")
+        if self._busy:
+            raise UsageError("a toy world was called while another call runs in it: await one call at a time")
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+
+
+def _score(reward: float, reason: str) -> Score:
+    return Score(value=reward, success=reward >= 1.0, raw=reward, reason=reason)

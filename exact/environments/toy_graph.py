@@ -1,0 +1,109 @@
+"""What a toy world is: a graph of states, given as data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from exact.environments.toy_draw import uniform
+from exact.errors import UsageError, unknown
+from exact.observation import Observation
+
+
+class ToyEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an action leads."""
+
+    to: str
+    """Name of the next state."""
+    prior: float = 1.0
+    """Weight that ToyPolicy gives it, above 0; the weights of a state are normalised."""
+    write: bool = False
+    """Whether taking it changes something outside."""
+    slips: Mapping[str, float] = {}
+    """States that it leads to instead, with their probabilities; what is left of 1 leads to `to`."""
+
+    @property
+    def outcomes(self) -> dict[str, float]:
+        """All states it may lead to, with their probabilities: above 0, summing to 1."""
+        found = {self.to: 1.0 - math.fsum(self.slips.values())}
+        for name, chance in self.slips.items():
+            found[name] = found.get(name, 0.0) + chance
+        return {name: chance for name, chance in found.items() if chance > 0}
+
+    def outcome(self, point: float) -> str:
+        """The state it leads to for a draw from [0, 1)."""
+        for name, chance in self.slips.items():
+            point -= chance
+            if point < 0:
+                return name
+        return self.to
+
+
+class ToyState(msgspec.Struct, frozen=True, kw_only=True):
+    """One state. It is terminal if it has a reward."""
+
+    text: str = ""
+    """What the agent reads."""
+    edges: Mapping[str, ToyEdge] = {}
+    """By the name that `go` takes."""
+    answers: Mapping[str, float] = {}
+    """Reward in [0, 1] of `stop` with that answer, here; any other answer gets 0."""
+    reward: float | None = None
+    """In [0, 1], of an episode that ends here."""
+    looks: float | None = None
+    """What ToyValue takes it for, in [0, 1]; None: the reward of a terminal state, else 0.5."""
+
+
+class ToyWorld(msgspec.Struct, frozen=True, kw_only=True):
+    """A graph of states. Raises UsageError where an edge leads nowhere or a figure is out of range."""
+
+    name: str
+    instruction: str
+    start: str
+    states: Mapping[str, ToyState]
+    seed: int = 0
+    """Of the draws that decide where a step slips to."""
+    sealed: bool = True
+    """Whether its environments are sealed where nothing else is said: see Capabilities."""
+
+    def __post_init__(self) -> None:
+        if self.start not in self.states:
+            raise unknown("start state", self.start, self.states)
+        if self.states[self.start].reward is not None:
+            raise UsageError(f"world {self.name!r}: its start {self.start!r} has a reward, so it ends before it begins")
+        for name, state in self.states.items():
+            for action, edge in state.edges.items():
+                self._check(name, action, edge)
+            for figure in (state.reward, state.looks, *state.answers.values()):
+                if figure is not None and not 0 <= figure <= 1:
+                    raise UsageError(f"world {self.name!r}: {figure:g} in state {name!r} is not in [0, 1]")
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether no edge slips."""
+        return not any(edge.slips for state in self.states.values() for edge in state.edges.values())
+
+    def next_state(self, state: str, action: str, tried: int) -> str:
+        """Where an action leads the `tried`-th time, from 0: keyed by (seed, state, action, tried). Raises KeyError for an unknown one."""
+        edge = self.states[state].edges[action]
+        return edge.outcome(uniform(self.seed, "slip", state, action, tried)) if edge.slips else edge.to
+
+    def _check(self, name: str, action: str, edge: ToyEdge) -> None:
+        for to in (edge.to, *edge.slips):
+            if to not in self.states:
+                raise UsageError(f"world {self.name!r}: {action!r} in {name!r} leads to {to!r}, which is no state")
+        if edge.prior <= 0:
+            raise UsageError(f"world {self.name!r}: prior {edge.prior:g} of {action!r} in {name!r} is not above 0")
+        if min(edge.slips.values(), default=0.0) < 0 or math.fsum(edge.slips.values()) > 1 + 1e-9:
+            raise UsageError(f"world {self.name!r}: the slips of {action!r} in {name!r} are no probabilities: {dict(edge.slips)}")
+
+
+def state_of(world: ToyWorld, observation: Observation) -> str:
+    """The name of the state that is observed. Raises UsageError where it is none of this world."""
+    prefix = f"toy://{world.name}/"
+    name = observation.url.removeprefix(prefix)
+    if not observation.url.startswith(prefix) or name not in world.states:
+        raise UsageError(f"{observation.url!r} is no state of the toy world {world.name!r}: give agent and environment the same world")
+    return name

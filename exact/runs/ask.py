@@ -1,0 +1,102 @@
+"""Ask the agent: proposals, judgements and comparisons, each only once for what it is shown."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from exact.agents.sample import sample
+from exact.budget import Reservation
+from exact.context import Context, Proposal
+from exact.reflection.lesson import action_label
+from exact.runs.setting import Setting
+from exact.search.base import Compared, Failure, Proposed, Result, Selection, Valued
+from exact.search.tree import Node
+
+Said = tuple[Result, str, bool]
+"""A result, the digest of the question, and whether it is the answer to an equal question."""
+
+
+class Asking:
+    """Puts selections to the agent."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self._state = setting, setting.state
+
+    async def value(self, selection: Selection, node: Node, held: Reservation) -> Said:
+        """A judgement of a node. Raises ModelError, BudgetExceeded."""
+        context = await self._setting.context(node, "value", selection=selection.id, draw=selection.draw, confirms=selection.confirms)
+        key = question("value", context)
+        if key in self._state.answered:
+            return self._state.answered[key], key, True
+        held.add({"evaluations": 1})
+        return Valued(evaluation=await self._setting.agent.value.evaluate(context)), key, False
+
+    async def proposals(self, selection: Selection, node: Node, k: int) -> Said:
+        """At most k actions for a node; a Failure where the policy has none. Raises ModelError, BudgetExceeded."""
+        context = await self._setting.context(node, "policy", selection=selection.id, draw=selection.draw)
+        key = question("policy", context, selection.policy, k)
+        if key in self._state.answered:
+            return self._state.answered[key], key, True
+        found = await self.propose(context, selection.policy, k)
+        return (Proposed(proposals=found), key, False) if found else (NOTHING, "", False)
+
+    async def sample(self, selection: Selection, node: Node) -> Said:
+        """One action drawn from a policy; a Failure where it has none. Raises ModelError, BudgetExceeded."""
+        context = await self._setting.context(node, "policy", selection=selection.id, draw=selection.draw)
+        found = await self.drawn(context, selection.policy)
+        return (Proposed(proposals=found), "", False) if found else (NOTHING, "", False)
+
+    async def drawn(self, context: Context, policy: int) -> tuple[Proposal, ...]:
+        """A draw from a policy's proposals: as many are asked for as at an expansion, so that it can be another one each time."""
+        actions, k = await self._setting.live.actions(), self._setting.config.search.k
+        found = await sample(self._setting.agent.proposer(policy), context, actions, k)
+        return tuple(self._marked(proposal, context) for proposal in found)
+
+    async def propose(self, context: Context, policy: int, k: int) -> tuple[Proposal, ...]:
+        """A policy's proposals, those marked that were seen to write in this attempt, in whatever state."""
+        actions = await self._setting.live.actions()
+        found = await self._setting.agent.proposer(policy).propose(context, actions, k)
+        return tuple(self._marked(proposal, context) for proposal in found)
+
+    async def comparison(self, selection: Selection, node: Node, held: Reservation) -> Compared:
+        """The children of the rivals against each other. Raises ModelError, BudgetExceeded."""
+        rivals = [node.edges[i].child for i in selection.rivals]
+        contexts = [
+            await self._setting.context(child, "value", selection=selection.id, draw=selection.draw)
+            for child in rivals
+            if child is not None
+        ]
+        held.add({"evaluations": len(contexts)})
+        return Compared(scores=await self._setting.agent.compares.compare(contexts))
+
+    def _marked(self, proposal: Proposal, context: Context) -> Proposal:
+        if not self._state.writing:
+            return proposal
+        writes = proposal.writes or action_label(proposal.action, context.observation) in self._state.writing
+        return msgspec.structs.replace(proposal, writes=writes)
+
+
+NOTHING = Failure(kind="action", reason="the policy proposes nothing here")
+
+
+def question(kind: str, context: Context, *more: object) -> str:
+    """Digest of all that an agent is shown: what is asked, the way to the state, the state, the lessons, the draw."""
+    about = (
+        kind,
+        context.instruction,
+        [(taken.observation.fingerprint, taken.action.key, taken.error) for taken in context.history],
+        context.observation.fingerprint,
+        context.terminated,
+        [taken.action.key for taken in context.tried],
+        [reflection.id for reflection in context.reflections],
+        (context.steps_left, context.draw, context.confirms),
+        _plain(more),
+    )
+    return hashlib.blake2b(msgspec.json.encode(about), digest_size=12).hexdigest()
+
+
+def _plain(more: Sequence[object]) -> list[str]:
+    return [str(each) for each in more]

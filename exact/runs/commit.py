@@ -1,0 +1,87 @@
+"""Commits: from a decision to a real step, in two phases. The intent is journalled first, then what came."""
+
+from __future__ import annotations
+
+from exact.environments.restore import Place
+from exact.errors import BudgetExceeded, EnvironmentError_, ModelError, UncertainCommit
+from exact.runs import events as ev
+from exact.runs.live import UNCERTAIN
+from exact.runs.places import Places
+from exact.runs.setting import Setting
+from exact.runs.story import waypoints
+from exact.runs.walk import arrived
+from exact.search.base import Decision
+from exact.search.tree import Node, SearchError
+
+PLANNED = "the plan goes on"
+
+
+class Commits:
+    """Decides and carries out."""
+
+    def __init__(self, setting: Setting, places: Places, *, repeat_uncertain: bool = False) -> None:
+        self._setting, self._state, self._places = setting, setting.state, places
+        self._repeat_uncertain = repeat_uncertain
+
+    def decide(self, stopped: str) -> bool:
+        """Journal the intent. False if nothing can be committed. Raises InfrastructureError if nothing could be asked."""
+        root = self._state.tree.root
+        try:
+            decision = self._state.algorithm.decide(self._state.tree)
+        except SearchError:
+            kind, _, reason = root.closed.partition(": ")
+            if kind in ("model", "environment"):
+                raise (ModelError if kind == "model" else EnvironmentError_)(reason) from None
+            return False
+        self._intend(decision, stopped)
+        return True
+
+    def go_on(self) -> None:
+        """Journal the intent to take the next step of a plan."""
+        root, edges = self._state.tree.root, self._state.plan
+        reason = self._state.decisions[-1].decision.reason
+        self._intend(Decision(edges=edges, reason=reason, value=root.edges[edges[0]].value), PLANNED)
+
+    def _intend(self, decision: Decision, stopped: str) -> None:
+        action = self._state.tree.root.edges[decision.edges[0]].action.key
+        self._setting.record(ev.Decided(step=len(self._state.committed), action=action, decision=decision, stopped=stopped))
+
+    async def check_uncertain(self) -> None:
+        """Raise UncertainCommit where the intent on record may have been carried out before a crash, and stays."""
+        assert self._state.decided is not None
+        if not (self._repeat_uncertain or (await self._setting.live.open()).capabilities.sealed):
+            raise UncertainCommit(f"{self._state.decided.action} may have been carried out before the crash: {UNCERTAIN}")
+
+    async def carry_out(self) -> None:
+        """Take the decided action. Raises EnvironmentError_, UncertainCommit."""
+        assert self._state.decided is not None
+        if self._setting.config.search.enact == "enact" or not await self._promote(self._state.decided):
+            await self._setting.live.commit(self._state.decided)
+
+    async def _promote(self, decided: ev.Decided) -> bool:
+        """Make a searched world the live one, if there is one, or one can be brought to the state; whether it was done."""
+        edge = self._state.tree.root.edges[decided.decision.edges[0]]
+        if edge.child is None or self._places.busy or not (await self._setting.live.open()).capabilities.sealed:
+            return False
+        child = next((node for node in edge.outcomes if self._places.standing(waypoints(node))), edge.child)
+        path = waypoints(child)
+        async with self._places.borrow(path) as place:
+            if not place.stands_at(path) and not await self._bring(place, child):
+                return False
+            self._setting.live.promote(place, decided, child)
+        return True
+
+    async def _bring(self, place: Place, child: Node) -> bool:
+        """Walk a place to the committed child; whether it stands there, and may be believed to."""
+        began, path = self._setting.journal.now, waypoints(child)
+        try:
+            with self._state.budget.reserve({"transitions": len(path) - 1}) as held:
+                arrival = await place.arrive(path, again=lambda: held.extend("transitions", len(path) - 1))
+        except BudgetExceeded:
+            return False
+        except EnvironmentError_ as error:
+            self._setting.record(ev.Failed(what="environment", node=child.id, reason=str(error), transitions=place.count()))
+            return False
+        place.count()
+        self._setting.record(arrived(arrival, node=child.id, seconds=round(self._setting.journal.now - began, 6)))
+        return arrival.verdict == "exact"

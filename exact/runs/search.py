@@ -1,0 +1,128 @@
+"""One search: as many pieces of work under way as there are workers, asked for one by one.
+
+A piece of work is a task that gets all that one selection needs. With one worker each piece ends before the next is asked for, so the
+order of events is that of a serial search. With more, results are told as they come, and the algorithm is asked again after each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from exact.errors import BudgetExceeded
+from exact.runs import events as ev
+from exact.runs.fulfil import Fulfil
+from exact.runs.ledger import SELECTION
+from exact.runs.places import Places
+from exact.runs.setting import Setting
+from exact.search.base import Done, Selection, Wait
+from exact.search.tree import SearchError
+
+
+class Search:
+    """Drives one tree. Pieces of work may outlive the search that asked for them: until their subtree is dropped they are told."""
+
+    def __init__(self, setting: Setting, places: Places) -> None:
+        self._setting, self._state = setting, setting.state
+        self._workers = setting.config.search.workers
+        self._fulfil = Fulfil(setting, places)
+        self._pieces: dict[int, asyncio.Task[None]] = {}
+        self._exceeded: BudgetExceeded | None = None
+        self._waits = -1
+        """The number of moves at which the algorithm had nothing more to ask for."""
+
+    async def run(self) -> str:
+        """Until the algorithm is done or a budget is used up; why. Raises what broke beyond repair."""
+        self._exceeded, self._fulfil.stopping, self._waits = None, False, -1
+        late = self.out_of_time()
+        try:
+            async with asyncio.timeout(None if late is None else late.remaining) as clock:
+                return await self._until_done()
+        except TimeoutError:
+            if late is None or not clock.expired():
+                raise
+            await self.stop()
+            return str(BudgetExceeded(late.scope, late.kind, late.limit))
+
+    def out_of_time(self) -> BudgetExceeded | None:
+        """The scope whose time runs out first; its `remaining` may be 0. None where time is not limited."""
+        now, config = self._setting.journal.now, self._setting.config
+        scopes = (("task", config.limits.seconds, now), ("search", config.search.limits.seconds, now - self._state.search_began))
+        ends = [BudgetExceeded(scope, "seconds", limit, usage=used) for scope, limit, used in scopes if limit is not None]
+        return min(ends, key=lambda each: each.remaining, default=None)
+
+    async def stop(self) -> None:
+        """Cancel all work under way and give its reservations back."""
+        self._fulfil.stopping = True
+        await self.close()
+        for id in list(self._state.tree.open):
+            self._setting.record(ev.Released(selection=id))
+
+    async def close(self) -> None:
+        """Cancel all work under way, as if the process had ended."""
+        pieces, self._pieces = list(self._pieces.values()), {}
+        for piece in pieces:
+            piece.cancel()
+        await asyncio.gather(*pieces, return_exceptions=True)
+
+    async def _until_done(self) -> str:
+        while True:
+            self._collect()
+            if self._exceeded is not None:
+                return await self._drain(self._exceeded)
+            asked = self._next() if len(self._pieces) < self._workers else Wait()
+            if isinstance(asked, Selection):
+                self._pieces[asked.id] = asyncio.create_task(self._piece(asked))
+            elif isinstance(asked, Done):
+                return asked.reason
+            elif self._exceeded is None:
+                if not self._pieces:
+                    raise SearchError("the search algorithm waits, but nothing is under way: mend its `ask`")
+                await self._setting.stirred.wait()
+
+    def _next(self) -> Selection | Wait | Done:
+        """What to work on: what an interrupted run left open, then what the algorithm asks for."""
+        for id, work in self._state.tree.open.items():
+            if id not in self._pieces:
+                return work.selection
+        if self._state.done is not None:
+            return Done(self._state.done)
+        if self._waits == self._setting.moves:
+            return Wait()
+        if (late := self.out_of_time()) is not None and late.remaining <= 0:
+            self._exceeded = late
+            return Wait()
+        asked = self._state.ask()
+        self._setting.journal.write(asked)
+        if isinstance(asked.answer, Wait):
+            self._waits = self._setting.moves
+        return asked.answer
+
+    async def _piece(self, selection: Selection) -> None:
+        """One piece of work; a budget that it would pass ends the search."""
+        SELECTION.set(selection.id)
+        counts = not set(selection.needs) <= {"proposals", "sample"}
+        try:
+            with self._state.search.reserve({"iterations": int(counts)}):
+                await self._fulfil(selection)
+        except BudgetExceeded as exceeded:
+            self._exceeded = self._exceeded or exceeded
+            self._fulfil.stopping = True
+            if selection.id in self._state.tree.open:
+                self._setting.record(ev.Released(selection=selection.id))
+        finally:
+            self._setting.stirred.fire()
+
+    async def _drain(self, exceeded: BudgetExceeded) -> str:
+        """Nothing new is begun; what is under way is paid for, so its results are taken in."""
+        self._fulfil.stopping = True
+        while self._pieces:
+            await asyncio.wait(self._pieces.values(), return_when=asyncio.FIRST_COMPLETED)
+            self._collect()
+        return str(exceeded)
+
+    def _collect(self) -> None:
+        """Forget the pieces that ended. Raises what one of them raised."""
+        for id, piece in list(self._pieces.items()):
+            if piece.done():
+                del self._pieces[id]
+                piece.result()

@@ -1,0 +1,72 @@
+"""What one attempt is made of: shared by all that takes part in it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import msgspec
+
+from exact.agents.agent import Agent
+from exact.config import Config
+from exact.context import Context
+from exact.environments.base import Worlds
+from exact.reflection.base import Kind, Memory
+from exact.runs import events as ev
+from exact.runs.fold import State
+from exact.runs.journal import Journal
+from exact.runs.live import Live
+from exact.runs.signal import Signal
+from exact.runs.store import Blobs
+from exact.runs.story import context
+from exact.search.tree import Node
+from exact.task import Task
+
+_MOVES = ev.Told | ev.Released | ev.Decided | ev.Committed
+
+
+@dataclass(kw_only=True)
+class Setting:
+    """One agent at one task, with its journal and the state that it folds to."""
+
+    task: Task
+    config: Config
+    agent: Agent
+    worlds: Worlds
+    state: State
+    journal: Journal
+    blobs: Blobs
+    memory: Memory | None = None
+    live: Live = field(init=False)
+    moves: int = field(init=False, default=0)
+    """How often the search was changed from outside: nothing new is to be asked for before it is again."""
+    stirred: Signal = field(init=False, default_factory=Signal)
+    """Fires with every event."""
+    _remembering: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self.live = Live(self.worlds, self.task, self.state, self.record, self.blobs, lambda: self.journal.now)
+
+    def record(self, event: ev.AnyEvent) -> None:
+        """Onto the disk, then into the state."""
+        self.state.apply(self.journal.write(event))
+        self.moves += isinstance(event, _MOVES)
+        self.stirred.fire()
+
+    async def context(self, node: Node, kind: Kind, *, selection: int = -1, draw: int = 0, confirms: bool = False) -> Context:
+        """What an agent may look at in a node, with what memory has to say."""
+        seen = context(self.state, self.blobs, self.task, node, self.state.moment(selection, node))
+        return msgspec.structs.replace(await self.reminded(seen, kind) if self.memory is not None else seen, draw=draw, confirms=confirms)
+
+    async def reminded(self, seen: Context, kind: Kind) -> Context:
+        """A context with the reflections that memory holds for its node; looked up once for each node."""
+        assert self.memory is not None
+        async with self._remembering:
+            if (seen.node, kind) not in self.state.recalled:
+                settings, own = self.config.reflection, self.task.id
+                found = await asyncio.to_thread(
+                    self.memory.retrieve, seen, kind, k=settings.k, threshold=settings.similarity,
+                    exclude_task=own if settings.exclude_same_task else None,
+                )  # fmt: skip
+                self.record(ev.Recalled(node=seen.node, kind=kind, memory=self.memory.version, reflections=found))
+        return msgspec.structs.replace(seen, reflections=self.state.recalled[seen.node, kind].reflections)

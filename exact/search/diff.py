@@ -1,0 +1,86 @@
+"""What differs between two trees: of one journal before and after a change, or of two runs of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from exact.search.tree import Edge, Node, Tree
+
+Way = tuple[str, ...]
+"""Canonical texts of the actions from the first root; a further outcome of an action has its number behind it: `go "on" #1`."""
+
+FIELDS = ("fingerprint", "terminated", "held", "closed", "visits", "value", "prior", "q")
+"""What is compared of a state and of the action that leads to it."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure of one state that differs."""
+
+    way: Way
+    field: str
+    one: str | float | bool | None
+    other: str | float | bool | None
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """All that differs; empty where the trees are alike."""
+
+    only_one: tuple[Way, ...] = ()
+    """States that the first tree alone has, in its order."""
+    only_other: tuple[Way, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.only_one or self.only_other or self.changes)
+
+
+def diff(one: Tree, other: Tree, *, tolerance: float = 1e-9) -> Difference:
+    """Compare two trees from their first roots, state by state, by the actions that lead there. Numbers within `tolerance` are equal."""
+    left, right = dict(_states(one)), dict(_states(other))
+    return Difference(
+        only_one=tuple(way for way in left if way not in right),
+        only_other=tuple(way for way in right if way not in left),
+        changes=tuple(change for way in left if way in right for change in _changes(way, left[way], right[way], tolerance)),
+    )
+
+
+_Facts = dict[str, "str | float | bool | None"]
+
+
+def _states(tree: Tree) -> Iterator[tuple[Way, _Facts]]:
+    """Every state with its facts, from the first root down; a merged one once, by the way that comes first."""
+    stack: list[tuple[Way, Edge | None, Node]] = [((), None, tree.nodes[0])]
+    known = set[int]()
+    while stack:
+        way, edge, node = stack.pop()
+        if node.id in known:
+            continue
+        known.add(node.id)
+        yield way, _facts(edge, node)
+        for below in reversed(node.edges):
+            for number, child in reversed(list(enumerate(below.outcomes))):
+                step = below.action.key + (f" #{number}" if number else "")
+                stack.append(((*way, step), below, child))
+
+
+def _facts(edge: Edge | None, node: Node) -> _Facts:
+    return {
+        "fingerprint": node.fingerprint,
+        "terminated": node.terminated,
+        "held": node.held,
+        "closed": node.closed,
+        "visits": node.visits,
+        "value": node.value,
+        "prior": edge.prior if edge else None,
+        "q": edge.value if edge else None,
+    }
+
+
+def _changes(way: Way, one: _Facts, other: _Facts, tolerance: float) -> Iterator[Change]:
+    for field in FIELDS:
+        a, b = one[field], other[field]
+        near = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= tolerance
+        if a != b and not near:
+            yield Change(way=way, field=field, one=a, other=b)

@@ -1,0 +1,22 @@
+"""How far judgements of one state lie apart: what the search can know of its judge's noise."""
+
+from __future__ import annotations
+
+from exact.context import Evaluation
+from exact.search.tree import Node, Tree
+
+
+def measure(tree: Tree, node: Node, evaluation: Evaluation) -> None:
+    """Take one more judgement of `node` into the tree's measured noise, before it is counted.
+
+    Two sources: the opinions behind one evaluation (the variance of their mean is `disagreement^2 / (n - 1)`), and repeated
+    judgements of one state (Welford's update). Noise that is the same each time a state is judged cannot be seen this way.
+    """
+    opinions = len(evaluation.samples)
+    if opinions > 1:
+        tree.squares += evaluation.disagreement**2 / (opinions - 1)
+        tree.repeats += 1
+    elif node.judgements:
+        before = node.judged / node.judgements
+        tree.squares += (evaluation.value - before) ** 2 * node.judgements / (node.judgements + 1)
+        tree.repeats += 1

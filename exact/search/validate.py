@@ -1,0 +1,47 @@
+"""What must hold of a result before it gets into a journal or a tree."""
+
+from __future__ import annotations
+
+import math
+
+from exact.search.base import Compared, Proposed, Result, Rolled, Selection, Valued
+from exact.search.tree import SearchError
+
+
+def validate(selection: Selection, result: Result, about: int | None = None) -> None:
+    """Raise SearchError for a value outside [0, 1], priors that are no distribution, an empty list, an action without a key.
+
+    about: id of the node that the result is about, to be named; default: the selection's.
+    """
+    match result:
+        case Valued() | Rolled():
+            value = result.evaluation.value
+            if not 0.0 <= value <= 1.0:  # NaN fails too
+                node = selection.node if about is None else about
+                raise SearchError(f"node {node}: value {value} is outside [0, 1]: mend the value function")
+        case Proposed():
+            _proposals(selection, result)
+        case Compared():
+            _comparison(selection, result)
+
+
+def _proposals(selection: Selection, result: Proposed) -> None:
+    if not result.proposals:
+        raise SearchError(f"node {selection.node}: an empty list of proposals: where there is nothing to propose, tell a Failure")
+    total, negative = 0.0, False
+    for proposal in result.proposals:
+        if not proposal.action.key:
+            raise SearchError(f"node {selection.node}: a proposal's action is empty: parse it with the environment's action space")
+        total += proposal.prior
+        negative |= proposal.prior < 0
+    if not abs(total - 1.0) <= 1e-6 or negative:  # NaN fails too
+        priors = [proposal.prior for proposal in result.proposals]
+        raise SearchError(f"node {selection.node}: priors {priors} are not a distribution: mend the policy")
+
+
+def _comparison(selection: Selection, result: Compared) -> None:
+    scores = result.scores
+    if len(scores) != len(selection.rivals):
+        raise SearchError(f"node {selection.node}: {len(scores)} scores for {len(selection.rivals)} rivals: one for each, in their order")
+    if not all(0.0 <= score <= 1.0 for score in scores) or not math.isclose(math.fsum(scores), 1.0, abs_tol=1e-6):
+        raise SearchError(f"node {selection.node}: scores {scores} are not shares of votes: mend the comparison")

@@ -1,0 +1,157 @@
+"""The relay and the first process of a world, without a sandbox: a plain process, and a stand-in for Chromium that echoes."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from types import ModuleType
+from urllib.parse import urlsplit
+
+import pytest
+
+from exact.environments.browser import inside
+from exact.environments.browser.relay import Relay
+from exact.environments.sandbox import static
+from exact.errors import EnvironmentError_
+
+BROWSER = """
+import socketserver, sys
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        while data := self.request.recv(65536):
+            self.request.sendall(data)
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+server = Server(("127.0.0.1", 0), Echo)
+print("DevTools listening on ws://127.0.0.1:%d/devtools/browser/1" % server.server_address[1], file=sys.stderr, flush=True)
+server.serve_forever()
+"""
+
+
+class Plain:
+    """Stands in for a Sandbox: the same pipes, no walls."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin and process.stdout
+        self.process, self.stdin, self.stdout = process, process.stdin, process.stdout
+
+    async def why(self) -> str:
+        return f"status {await self.process.wait()}"
+
+
+@asynccontextmanager
+async def relay_to(code: str = BROWSER) -> AsyncIterator[tuple[Relay, Plain]]:
+    spec = json.dumps({"services": [], "browser": [sys.executable, "-c", code]})
+    process = await asyncio.create_subprocess_exec(sys.executable, "-I", "-S", inside.__file__, spec, stdin=-1, stdout=-1)
+    plain = Plain(process)
+    relay = Relay(plain)  # type: ignore[arg-type]
+    try:
+        yield relay, plain
+    finally:
+        await relay.close()
+        plain.stdin.close()
+        await process.wait()
+
+
+async def connected(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
+    """A connection whose head was sent, and the head as the browser should get it."""
+    parts = urlsplit(address)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    writer.write(f"GET {parts.path} HTTP/1.1\r\n\r\n".encode())
+    return reader, writer, b"GET /devtools/browser/1 HTTP/1.1\r\n\r\n"
+
+
+async def test_bytes_go_both_ways_and_the_browser_sees_its_own_path() -> None:
+    async with relay_to() as (relay, _):
+        reader, writer, head = await connected(await relay.connect(restored=False, seconds=20))
+        assert await reader.readexactly(len(head)) == head
+        many = bytes(range(256)) * 4096
+        writer.write(many)
+        assert await reader.readexactly(len(many)) == many
+        writer.close()
+
+
+async def test_connections_do_not_mix() -> None:
+    async with relay_to() as (relay, _):
+        address = await relay.connect(restored=False, seconds=20)
+        ends = [await connected(address) for _ in range(3)]
+        for number, (reader, writer, head) in enumerate(ends):
+            writer.write(b"%d" % number)
+            assert await reader.readexactly(len(head) + 1) == head + b"%d" % number
+        for _, writer, _ in ends:
+            writer.close()
+
+
+async def test_nothing_is_said_while_held_and_nothing_is_lost() -> None:
+    async with relay_to() as (relay, _):
+        reader, writer, head = await connected(await relay.connect(restored=False, seconds=20))
+        await reader.readexactly(len(head))
+        await relay.hold()
+        writer.write(b"held")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await reader.readexactly(1)
+        await relay.release()
+        assert await reader.readexactly(4) == b"held"
+        writer.close()
+
+
+async def test_after_a_restore_the_connections_of_before_are_dropped() -> None:
+    async with relay_to() as (relay, plain):
+        reader, writer, head = await connected(await relay.connect(restored=False, seconds=20))
+        await reader.readexactly(len(head))
+        await relay.hold()
+        relay._reading.cancel()
+        after = Relay(plain)  # type: ignore[arg-type]
+        fresh, other, _ = await connected(await after.connect(restored=True, seconds=20))
+        assert await fresh.readexactly(len(head)) == head
+        for each in (writer, other):
+            each.close()
+        await after.close()
+
+
+@pytest.mark.parametrize("code", ["import sys; sys.exit('no screen')", "print('hello')"])
+async def test_a_browser_that_does_not_start_is_named(code: str) -> None:
+    async with relay_to(code) as (relay, _):
+        with pytest.raises(EnvironmentError_, match=r"does not start: (no screen|it says nothing)"):
+            await relay.connect(restored=False, seconds=20)
+
+
+async def test_a_browser_that_dies_closes_the_connections_and_is_named() -> None:
+    dying = BROWSER.replace("self.request.sendall(data)", "__import__('os')._exit(9)")
+    async with relay_to(dying) as (relay, _):
+        reader, writer, _ = await connected(await relay.connect(restored=False, seconds=20))
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        while not relay.lost:  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.01)
+        assert relay.lost.startswith("the browser ended with status")
+        writer.close()
+
+
+@pytest.mark.parametrize("said", [b"\0\0\0\0\xff\xff\xff\xff", b"\0\0\0\0\x04\0\0\0junk"])
+async def test_a_guest_that_does_not_keep_to_the_protocol_is_given_up(said: bytes) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", f"import os; os.write(1, {said!r}); os.read(0, 1)", stdin=-1, stdout=-1
+    )
+    relay = Relay(Plain(process))  # type: ignore[arg-type]
+    with pytest.raises(EnvironmentError_, match="does not keep to the protocol"):
+        await relay.connect(restored=False, seconds=20)
+    assert process.stdin
+    process.stdin.close()
+    await process.wait()
+    await relay.close()
+
+
+@pytest.mark.parametrize("script", [inside, static], ids=lambda module: module.__name__.rpartition(".")[2])
+def test_what_runs_inside_is_python_3_9_and_needs_the_standard_library_only(script: ModuleType) -> None:
+    assert script.__file__
+    tree = ast.parse(Path(script.__file__).read_text(), feature_version=(3, 9))
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names

@@ -1,0 +1,60 @@
+"""The checker finds each of the shipped mutants, and nothing wrong with what is right."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from exact.environments.check import CHECKS, Finding, check
+from exact.environments.specimen import MUTANTS, Mutant, SpecimenWorlds
+from exact.environments.toy import ToyWorlds, deceptive_chain, form, maze, toy_task
+from exact.task import Task
+
+TASK = Task(id="specimen", instruction="Save a row.")
+
+
+async def failed(mutant: Mutant | None, *, quick: bool = True) -> dict[str, Finding]:
+    worlds = SpecimenWorlds(mutant)
+    found = await check(worlds, TASK, quick=quick, limit=0.5)
+    for descriptor in worlds.spilt:
+        os.close(descriptor)
+    assert [finding.name for finding in found] == list(CHECKS)
+    return {finding.name: finding for finding in found if not finding.passed}
+
+
+@pytest.mark.parametrize("quick", [True, False])
+async def test_a_faithful_environment_passes_every_check(quick: bool) -> None:
+    assert await failed(None, quick=quick) == {}
+
+
+@pytest.mark.parametrize(
+    "mutant, found",
+    [
+        ("stale tree", "snapshots are states"),
+        ("shared server row", "repeats"),
+        ("lost focus", "snapshots are states"),
+        ("leak", "nothing is left"),
+        ("nondeterministic reset", "resets alike"),
+        ("hung step", "snapshots are states"),
+    ],
+)
+async def test_each_mutant_is_found_by_the_check_that_it_breaks(mutant: Mutant, found: str) -> None:
+    findings = await failed(mutant)
+    assert found in findings, findings
+    assert findings[found].detail
+
+
+def test_all_mutants_are_checked() -> None:
+    assert len(MUTANTS) == 6
+
+
+@pytest.mark.parametrize("world", [form(3), maze(), deceptive_chain(3)], ids=lambda world: world.name)
+async def test_toy_worlds_keep_the_contract(world: object) -> None:
+    found = await check(ToyWorlds(world), toy_task("form"), quick=True)  # type: ignore[arg-type]
+    assert [finding for finding in found if not finding.passed] == []
+
+
+async def test_what_does_not_apply_is_skipped_with_the_reason() -> None:
+    found = await check(ToyWorlds(form(2), fidelity="replay"), toy_task("form"), quick=True, names=["snapshots are states"])
+    assert found[0].skipped and "reset and replay" in found[0].detail

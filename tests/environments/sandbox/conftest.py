@@ -1,0 +1,50 @@
+"""A guest that counts lines, in sandboxes of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from exact.environments.sandbox import Guest, Sandbox, Sandboxes, find_runsc, interpreter, open_sandboxes
+from exact.errors import EnvironmentError_
+
+COUNTER = """
+import os, sys
+seen = []
+for line in sys.stdin:
+    command = line.strip()
+    try:
+        seen.append(command)
+        print(eval(command, {"seen": seen, "os": os}), flush=True)
+    except Exception as error:
+        print(type(error).__name__, flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def runsc() -> str:
+    """Tests of real sandboxes are skipped where there is no usable runsc."""
+    try:
+        return str(find_runsc().path)
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def counter() -> Guest:
+    """It evaluates each line it reads, and remembers all of them in `seen`."""
+    python = interpreter()
+    return Guest(args=(str(python), "-I", "-S", "-c", COUNTER), reads=(python.parents[1],))
+
+
+@pytest.fixture
+async def sandboxes(runsc: str) -> AsyncIterator[Sandboxes]:
+    async with open_sandboxes() as opened:
+        yield opened
+
+
+async def ask(sandbox: Sandbox, question: str) -> str:
+    """What the guest answers."""
+    sandbox.stdin.write(f"{question}\n".encode())
+    return (await sandbox.stdout.readline()).decode().strip()

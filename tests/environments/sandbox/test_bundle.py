@@ -1,0 +1,39 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exact.environments.sandbox import Guest
+from exact.environments.sandbox.bundle import configuration, homes
+
+
+def mounts(guest: Guest) -> dict[str, dict[str, Any]]:
+    return {each["destination"]: each for each in configuration(guest, {})["mounts"]}
+
+
+def test_no_capability_is_given_and_none_can_be_gained() -> None:
+    process = configuration(Guest(args=("true",)), {})["process"]
+    assert process["capabilities"] == {} and process["noNewPrivileges"] is True
+
+
+def test_variables_pass_by_an_allow_list() -> None:
+    ours = {"PATH": "/opt/bin", "OPENAI_API_KEY": "secret", "HTTPS_PROXY": "http://proxy", "HOME": "/root"}
+    found = configuration(Guest(args=("true",), env={"TZ": "UTC"}), ours)["process"]["env"]
+    assert found == ["PATH=/opt/bin", "HOME=/tmp", "TZ=UTC"]
+
+
+def test_homes_and_temporary_files_are_masked() -> None:
+    found = mounts(Guest(args=("true",)))
+    assert {str(Path.home().resolve()), "/tmp", "/dev/shm", "/run"} <= {where for where, each in found.items() if each["type"] == "tmpfs"}
+
+
+def test_what_a_guest_reads_is_bound_read_only_where_it_would_be_masked(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    found = mounts(Guest(args=("true",), reads=(tmp_path, tmp_path / "inner", Path("/usr/bin"))))
+    bound = {where: each["options"] for where, each in found.items() if each["type"] == "bind"}
+    assert bound == {str(tmp_path.resolve()): ["rbind", "ro"]}
+
+
+def test_a_home_that_is_the_root_masks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/")
+    assert "/" not in homes()

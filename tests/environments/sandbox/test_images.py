@@ -1,0 +1,56 @@
+from pathlib import Path
+
+import pytest
+
+from exact.environments.sandbox.images import Image, Images, size
+from exact.errors import EnvironmentError_
+
+
+def image(folder: Path, id: str, bytes: int = 10) -> Image:
+    (folder / id).mkdir()
+    (folder / id / "pages").write_bytes(b"x" * bytes)
+    return Image(id=id, folder=folder / id, bundle=folder, bytes=bytes, versions={})
+
+
+def kept(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_the_least_recently_used_image_makes_room(tmp_path: Path) -> None:
+    images = Images(limit=20)
+    first, second = image(tmp_path, "first"), image(tmp_path, "second")
+    images.keep(first)
+    images.keep(second)
+    with images.hold(first):
+        pass
+    images.keep(image(tmp_path, "third"))
+    assert kept(tmp_path) == {"first", "third"}
+    assert images.bytes == 20
+
+
+def test_an_image_in_use_and_a_pinned_one_stay(tmp_path: Path) -> None:
+    images = Images(limit=20)
+    images.keep(image(tmp_path, "pinned"), pinned=True)
+    used = image(tmp_path, "used")
+    images.keep(used)
+    with images.hold(used):
+        images.keep(image(tmp_path, "new"))
+    images.keep(image(tmp_path, "newer"))
+    assert kept(tmp_path) == {"pinned", "newer"}
+
+
+def test_an_image_that_is_gone_says_so(tmp_path: Path) -> None:
+    images = Images(limit=20)
+    images.keep(image(tmp_path, "one"))
+    images.drop("one")
+    images.drop("one")
+    assert "one" not in images and kept(tmp_path) == set()
+    with pytest.raises(EnvironmentError_, match="snapshot one is gone"):
+        images.find("one")
+
+
+def test_the_newest_is_kept_although_it_is_larger_than_the_limit(tmp_path: Path) -> None:
+    images = Images(limit=5)
+    images.keep(image(tmp_path, "large"))
+    assert kept(tmp_path) == {"large"}
+    assert size(tmp_path / "large") == 10

@@ -1,0 +1,153 @@
+"""Real sandboxes, with a guest that counts."""
+
+import asyncio
+import os
+from ast import literal_eval
+from pathlib import Path
+
+import pytest
+
+from exact.environments.process import GuestProcess
+from exact.environments.sandbox import Guest, Sandboxes, SandboxLaunch, open_sandboxes
+from exact.environments.sandbox import sandboxes as module
+from exact.errors import EnvironmentError_
+
+from .conftest import ask
+
+
+async def test_a_branch_goes_on_from_the_checkpoint_and_the_original_from_where_it_was(sandboxes: Sandboxes, counter: Guest) -> None:
+    original = await sandboxes.start(counter)
+    assert await ask(original, "len(seen)") == "1"
+    image = await sandboxes.checkpoint(original)
+    assert await ask(original, "len(seen)") == "2"
+    async with sandboxes.branch(image.id) as left, sandboxes.branch(image.id) as right:
+        assert await ask(left, "len(seen)") == "2"
+        assert await ask(left, "len(seen)") == "3"
+        assert await ask(right, "len(seen)") == "2"
+        assert await ask(original, "len(seen)") == "3"
+
+
+async def test_a_branch_can_be_checkpointed_in_turn(sandboxes: Sandboxes, counter: Guest) -> None:
+    sandbox = await sandboxes.start(counter)
+    for depth in range(1, 4):
+        assert await ask(sandbox, "len(seen)") == str(depth)
+        image = await sandboxes.checkpoint(sandbox)
+        await sandboxes.end(sandbox)
+        async with sandboxes.branch(image.id) as sandbox:
+            pass
+    assert await ask(sandbox, "len(seen)") == "4"
+
+
+async def test_a_paused_sandbox_answers_once_it_is_resumed(sandboxes: Sandboxes, counter: Guest) -> None:
+    sandbox = await sandboxes.start(counter)
+    assert await ask(sandbox, "len(seen)") == "1"
+    await sandbox.pause()
+    sandbox.stdin.write(b"len(seen)\n")
+    assert sandbox.paused
+    await sandbox.resume()
+    assert await sandbox.stdout.readline() == b"2\n"
+
+
+async def test_a_paused_sandbox_ends_too(sandboxes: Sandboxes, counter: Guest) -> None:
+    sandbox = await sandboxes.start(counter)
+    await ask(sandbox, "0")
+    await sandbox.pause()
+    await sandboxes.end(sandbox)
+    assert not sandbox.alive
+
+
+async def test_what_a_guest_writes_stays_inside(sandboxes: Sandboxes, counter: Guest) -> None:
+    sandbox = await sandboxes.start(counter)
+    assert await ask(sandbox, "open('/etc/exact-was-here', 'w').write('x')") in ("1", "PermissionError")
+    assert await ask(sandbox, "open('/tmp/exact-was-here', 'w').write('x')") == "1"
+    assert not os.access("/etc/exact-was-here", os.F_OK) and not os.access("/tmp/exact-was-here", os.F_OK)
+
+
+async def test_homes_and_other_worlds_are_hidden(sandboxes: Sandboxes, counter: Guest) -> None:
+    sandbox = await sandboxes.start(counter)
+    needed = {part for path in counter.reads for part in path.parts}
+    for place in (os.environ["HOME"], "/home", "/dev/shm", "/tmp"):
+        assert set(literal_eval(await ask(sandbox, f"os.listdir({place!r})"))) <= needed
+
+
+async def test_only_loopback_and_the_allowed_variables_are_there(
+    sandboxes: Sandboxes, counter: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    sandbox = await sandboxes.start(counter)
+    assert "OPENAI_API_KEY" not in await ask(sandbox, "sorted(os.environ)")
+    assert await ask(sandbox, "__import__('socket').create_connection(('192.0.2.1', 80), 5)") == "OSError"
+    assert await ask(sandbox, "[name for _, name in __import__('socket').if_nameindex()]") == "['lo']"
+
+
+async def test_a_program_that_does_not_exist_is_named(sandboxes: Sandboxes) -> None:
+    sandbox = await sandboxes.start(Guest(args=("/no/such/program",)))
+    assert "/no/such/program" in await sandbox.why()
+
+
+async def test_an_image_of_another_version_is_not_restored(sandboxes: Sandboxes, counter: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox = await sandboxes.start(counter)
+    await ask(sandbox, "0")
+    image = await sandboxes.checkpoint(sandbox)
+    monkeypatch.setattr(module.exact, "__version__", "99")
+    with pytest.raises(EnvironmentError_, match="taken with another exact"):
+        async with sandboxes.branch(image.id):
+            pass
+
+
+async def test_a_truncated_image_is_not_restored_and_harms_nothing_else(sandboxes: Sandboxes, counter: Guest) -> None:
+    original = await sandboxes.start(counter)
+    await ask(original, "0")
+    image = await sandboxes.checkpoint(original)
+    for file in image.folder.iterdir():
+        os.truncate(file, file.stat().st_size // 2)
+    with pytest.raises(EnvironmentError_, match="damaged"):
+        async with sandboxes.branch(image.id):
+            pass
+    assert await ask(original, "len(seen)") == "2"
+
+
+async def test_a_checkpoint_for_which_there_is_no_room_fails_and_the_world_goes_on(sandboxes: Sandboxes, counter: Guest) -> None:
+    sandbox = await sandboxes.start(counter)
+    await ask(sandbox, "0")
+    with pytest.raises(EnvironmentError_, match="checkpoint failed"):
+        await sandbox.checkpoint(Path("/proc/no/room"))
+    assert await ask(sandbox, "len(seen)") == "2"
+
+
+async def test_images_are_private_and_gone_afterwards(runsc: str, counter: Guest) -> None:
+    async with open_sandboxes() as sandboxes:
+        sandbox = await sandboxes.start(counter)
+        await ask(sandbox, "0")
+        image = await sandboxes.checkpoint(sandbox)
+        room = image.folder.parents[1]
+        assert [path.stat().st_mode & 0o777 for path in (room, image.folder)] == [0o700, 0o700]
+    assert not room.exists() and not sandbox.alive
+
+
+async def test_when_the_disk_is_full_the_checkpoint_fails_its_files_go_and_the_world_goes_on(
+    sandboxes: Sandboxes, counter: Guest, tmp_path: Path
+) -> None:
+    sandbox = await sandboxes.start(counter)
+    await ask(sandbox, "0")
+    mounted = await asyncio.create_subprocess_exec(
+        "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path, stderr=asyncio.subprocess.DEVNULL
+    )
+    if await mounted.wait():
+        pytest.skip("this user cannot mount a small file system")
+    try:
+        (image := tmp_path / "image").mkdir()
+        with pytest.raises(EnvironmentError_, match="no space left on device"):
+            await sandbox.checkpoint(image)
+        assert not image.exists() and await ask(sandbox, "len(seen)") == "2"
+    finally:
+        await (await asyncio.create_subprocess_exec("umount", tmp_path)).wait()
+
+
+async def test_a_worker_can_start_its_guest_in_a_sandbox(sandboxes: Sandboxes, counter: Guest) -> None:
+    guest: GuestProcess = await SandboxLaunch(sandboxes, reads=counter.reads).start(counter.args, {"ANSWER": "42"})
+    guest.stdin.write(b"os.environ['ANSWER']\n")
+    assert await guest.stdout.readline() == b"42\n" and guest.alive
+    guest.kill()
+    assert await guest.why() == "it ended with status -9"
+    await guest.end()

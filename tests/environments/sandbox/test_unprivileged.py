@@ -1,0 +1,56 @@
+"""The whole thing as a user without any rights, where this machine lets one have a user namespace."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROWS = Path(__file__).with_name("rows.py")
+AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
+CODE = """
+import asyncio, sys
+from exact.config import BrowserConfig
+from exact.environments.browser import PageSetup
+from exact.environments.browser.forking import forking
+from exact.environments.sandbox import Service
+from exact.task import Task
+
+async def main():
+    service = Service(command=("python3", sys.argv[1], "8000"), ready_url="http://127.0.0.1:8000/", reads=(sys.argv[1],))
+    setup = PageSetup(hosts={"rows.test": "127.0.0.1:8000"})
+    async with forking(BrowserConfig(screenshots=False), setup, services=[service]) as worlds:
+        async with worlds.open(speculative=True) as one:
+            await one.reset(Task(id="t", instruction="", start="http://rows.test/"))
+            await one.step(one.actions.parse('fill [3] "half"'))
+            snapshot = await one.snapshot()
+            await one.step(one.actions.parse("click [4]"))
+            async with worlds.fork(snapshot, speculative=True) as two:
+                print((await one.page.content()).count("Rows: half"), (await two.page.content()).count("Rows: none"))
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def nobody(tmp_path_factory: pytest.TempPathFactory, runsc: str) -> dict[str, str]:
+    """Variables of a user with nothing but a copy of runsc. Skipped where there can be none."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become nobody")
+    refused = subprocess.run([*AS_NOBODY, "unshare", "-Ur", "true"], capture_output=True, text=True)
+    if refused.returncode:
+        pytest.skip(f"no user namespace for nobody: {refused.stderr.strip()}")
+    home = Path("/tmp") / f"exact-nobody-{os.getpid()}"
+    home.mkdir(mode=0o755)
+    shutil.copy(runsc, home / "runsc")
+    os.chown(home, 65534, 65534)
+    return {"PATH": "/usr/bin:/bin", "HOME": str(home), "EXACT_RUNSC": str(home / "runsc")}
+
+
+def test_a_user_without_rights_forks_worlds(nobody: dict[str, str]) -> None:
+    command = [*AS_NOBODY, sys.executable, "-W", "ignore", "-c", CODE, str(ROWS)]
+    done = subprocess.run(command, env=nobody, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[3])
+    shutil.rmtree(nobody["HOME"])
+    assert done.stdout == "1 1\n", done.stderr

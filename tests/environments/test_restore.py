@@ -1,0 +1,212 @@
+"""A place is brought to a state, and says whether it is that state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from exact.action import Action
+from exact.environments.base import Capabilities, Transition
+from exact.environments.restore import Place, Standing, Waypoint
+from exact.errors import ActionError, EnvironmentError_
+from exact.observation import Observation
+from exact.task import Task
+
+TASK = Task(id="t", instruction="", start="")
+Behaviour = Callable[[int, str], str]
+"""From the number of the reset and the letters typed since to what is seen: empty where the episode ends."""
+
+
+def go(letter: str) -> Action:
+    return Action("go", (letter,), f"go {letter}", ())
+
+
+def path(text: str) -> list[Waypoint]:
+    """To the state that shows a text, letter by letter; `.` at its end: the episode's end."""
+    letters = text.rstrip(".")
+    found = [Waypoint(None, "")] + [Waypoint(go(c), letters[: i + 1]) for i, c in enumerate(letters)]
+    found[0] = Waypoint(None, "start")
+    return [*found, Waypoint(go("."), "")] if text.endswith(".") else found
+
+
+class Typed:
+    """A world that shows what was typed, or what a test makes of it."""
+
+    def __init__(self, shows: Behaviour, deterministic: bool, log: list[str]) -> None:
+        self.capabilities = Capabilities(fidelity="replay", sealed=True, deterministic=deterministic)
+        self._shows, self._log, self._text, self._resets = shows, log, "", 0
+
+    async def reset(self, task: Task) -> Observation:
+        self._text, self._resets = "", self._resets + 1
+        self._log.append("reset")
+        shown = self._shows(self._resets, "")
+        return Observation(text=shown, fingerprint=shown or "start", url="")
+
+    async def step(self, action: Action) -> Transition:
+        letter = str(action.args[0])
+        self._log.append(letter)
+        if letter == "!":
+            raise ActionError("no")
+        if letter == "?":
+            raise EnvironmentError_("gone")
+        if letter == "~":
+            await asyncio.sleep(3600)
+        self._text += letter
+        shown = self._shows(self._resets, self._text)
+        if not shown or letter == ".":
+            return Transition(observation=None, terminated=True)
+        return Transition(observation=Observation(text=shown, fingerprint=shown, url=""))
+
+
+class Worlds:
+    """Opens them, and counts."""
+
+    def __init__(self, shows: Behaviour = lambda resets, text: text, *, deterministic: bool = True) -> None:
+        self.shows, self.deterministic, self.log, self.open_now = shows, deterministic, list[str](), 0
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[Any]:
+        assert speculative, "nothing else is opened by a place"
+        self.open_now += 1
+        try:
+            yield Typed(self.shows, self.deterministic, self.log)
+        finally:
+            self.open_now -= 1
+
+
+def place(worlds: Worlds) -> Place:
+    return Place(worlds, TASK)
+
+
+async def test_a_state_is_reached_by_reset_and_replay_and_then_held() -> None:
+    worlds = Worlds()
+    here = place(worlds)
+    arrival = await here.arrive(path("ab"))
+    assert (arrival.route, arrival.verdict, arrival.transitions, arrival.resets) == ("replay", "exact", 2, 1)
+    assert (await here.arrive(path("ab"))).route == "there"
+    assert worlds.log == ["reset", "a", "b"]
+    await here.close()
+
+
+async def test_it_stands_where_it_acted() -> None:
+    worlds = Worlds()
+    here = place(worlds)
+    await here.arrive(path("a"))
+    await here.act(go("b"))
+    assert here.stands_at(path("ab")) and not here.stands_at(path("a"))
+    await here.act(go("."))
+    assert here.stands_at(path("ab."))
+    await here.close()
+
+
+async def test_the_end_of_an_episode_is_a_place_to_arrive_at() -> None:
+    here = place(Worlds())
+    assert (await here.arrive(path("ab."))).verdict == "exact"
+    await here.close()
+
+
+async def test_another_reset_state_is_a_drift_and_no_outcome() -> None:
+    here = place(Worlds(lambda resets, text: text or f"start {resets}"))
+    arrival = await here.arrive(path("ab"))
+    assert (arrival.verdict, arrival.resets, arrival.divergence) == ("drifted", 2, None)
+    assert "after reset" in arrival.reason
+    await here.close()
+
+
+async def test_a_refusal_on_the_way_is_a_drift() -> None:
+    here = place(Worlds())
+    arrival = await here.arrive([*path("a"), Waypoint(go("!"), "a!")])
+    assert (arrival.verdict, arrival.divergence) == ("drifted", None)
+    await here.close()
+
+
+async def test_a_healthy_world_that_goes_elsewhere_every_time_has_diverged() -> None:
+    here = place(Worlds(lambda resets, text: text.replace("ab", "aX")))
+    arrival = await here.arrive(path("abc"))
+    assert (arrival.verdict, arrival.resets, arrival.transitions) == ("diverged", 2, 4)
+    assert arrival.divergence is not None
+    assert (arrival.divergence.waypoint, arrival.divergence.fingerprint) == (2, "aX")
+    await here.close()
+
+
+async def test_a_world_that_goes_elsewhere_once_has_not_diverged() -> None:
+    here = place(Worlds(lambda resets, text: text.replace("ab", "aX") if resets == 1 else text))
+    arrival = await here.arrive(path("abc"))
+    assert (arrival.verdict, arrival.resets) == ("exact", 2)
+    await here.close()
+
+
+async def test_a_world_that_should_not_vary_but_does_has_drifted() -> None:
+    here = place(Worlds(lambda resets, text: text.replace("ab", f"a{resets}")))
+    arrival = await here.arrive(path("abc"))
+    assert (arrival.verdict, arrival.divergence) == ("drifted", None)
+    await here.close()
+
+
+async def test_of_a_world_that_varies_one_replay_is_enough() -> None:
+    here = place(Worlds(lambda resets, text: text.replace("ab", f"a{resets}"), deterministic=False))
+    arrival = await here.arrive(path("abc"))
+    assert (arrival.verdict, arrival.resets) == ("diverged", 1)
+    assert arrival.divergence is not None and arrival.divergence.fingerprint == "a1"
+    await here.close()
+
+
+async def test_an_end_that_came_early_is_an_outcome_too() -> None:
+    here = place(Worlds(lambda resets, text: "" if text == "ab" else text))
+    arrival = await here.arrive(path("abc"))
+    assert arrival.verdict == "diverged" and arrival.divergence is not None
+    assert arrival.divergence.transition.terminated and arrival.divergence.fingerprint == ""
+    await here.close()
+
+
+async def test_no_further_replay_is_made_where_it_may_not_be() -> None:
+    here = place(Worlds(lambda resets, text: text.replace("ab", "aX")))
+    arrival = await here.arrive(path("abc"), again=lambda: False)
+    assert (arrival.verdict, arrival.resets) == ("drifted", 1)
+    await here.close()
+
+
+async def test_steps_are_counted_until_the_world_broke() -> None:
+    worlds = Worlds()
+    here = place(worlds)
+    with pytest.raises(EnvironmentError_):
+        await here.arrive([*path("ab"), Waypoint(go("?"), "ab?")])
+    assert (here.count(), here.count(), worlds.open_now) == (3, 0, 0)
+    await here.arrive(path("a"))
+    with pytest.raises(EnvironmentError_):
+        await here.act(go("?"))
+    assert (here.count(), worlds.open_now) == (2, 0)
+
+
+async def test_a_world_that_was_interrupted_in_a_step_is_not_used_again() -> None:
+    worlds = Worlds()
+    here = place(worlds)
+    await here.arrive(path("a"))
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await here.act(go("~"))
+    assert worlds.open_now == 0 and not here.stands_at(path("a"))
+    await here.arrive(path("a"))
+    assert worlds.open_now == 1
+    await here.close()
+
+
+async def test_worlds_change_places_with_where_they_stand() -> None:
+    worlds = Worlds()
+    one, other = place(worlds), place(worlds)
+    await one.arrive(path("a"))
+    await other.arrive(path("b"))
+    theirs: Standing = other.exchange(one.exchange(Standing(*_standing(other))))
+    assert theirs.path == tuple(path("b")) and one.stands_at(path("b")) and other.stands_at(path("a"))
+    await one.close()
+    assert worlds.open_now == 1
+    await other.close()
+    assert worlds.open_now == 0
+
+
+def _standing(place: Place) -> Any:
+    return place._stack, place._environment, place._path

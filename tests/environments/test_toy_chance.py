@@ -1,0 +1,85 @@
+"""Environments whose steps are stochastic."""
+
+from __future__ import annotations
+
+import pytest
+
+from exact.environments.base import Environment
+from exact.environments.toy import ToyWorlds, bernoulli_bandit, chain, ice, toy_task
+from exact.environments.toy_graph import ToyEdge
+from exact.errors import UsageError
+
+TASK = toy_task("ice")
+
+
+async def crossed(world: Environment, times: int) -> list[str]:
+    """The states that stepping on the ice led to, each time after a reset."""
+    seen = []
+    for _ in range(times):
+        await world.reset(TASK)
+        moved = await world.step(world.actions.parse('go "ice"'))
+        seen.append(moved.observation.url.rpartition("/")[2] if moved.observation else "")
+    return seen
+
+
+async def test_fresh_environments_repeat_each_other_and_a_reset_one_goes_on_counting() -> None:
+    worlds = ToyWorlds(ice(seed=3))
+    async with worlds.open(speculative=True) as one, worlds.open(speculative=True) as other:
+        first = await crossed(one, 20)
+        assert await crossed(other, 20) == first
+        assert set(first) == {"shore", "water"}
+        assert await crossed(one, 20) != first
+    async with ToyWorlds(ice(seed=4)).open(speculative=True) as third:
+        assert await crossed(third, 20) != first
+
+
+async def test_what_else_is_done_does_not_change_where_a_step_leads() -> None:
+    worlds = ToyWorlds(ice(seed=3))
+    async with worlds.open(speculative=True) as one, worlds.open(speculative=True) as other:
+        seen = []
+        for _ in range(10):
+            await other.reset(TASK)
+            await other.step(other.actions.parse('go "bridge"'))
+            seen += await crossed(other, 1)
+        assert seen == await crossed(one, 10)
+
+
+async def test_a_branch_goes_on_counting_from_where_it_branched_off() -> None:
+    worlds = ToyWorlds(ice(seed=3))
+    async with worlds.open(speculative=True) as one:
+        ten = await crossed(one, 10)
+        await one.reset(TASK)
+        snapshot = await one.snapshot()
+        later = await crossed(one, 5)
+        async with worlds.fork(snapshot, speculative=True) as branch:
+            assert await crossed(branch, 5) == later != ten[:5]
+
+
+async def test_the_ice_breaks_about_as_often_as_it_is_told_to() -> None:
+    async with ToyWorlds(ice(slip=0.3, seed=1)).open(speculative=True) as world:
+        assert (await crossed(world, 1000)).count("water") == pytest.approx(300, abs=75)
+
+
+async def test_arms_pay_about_as_often_as_their_means() -> None:
+    world = bernoulli_bandit((0.2, 0.9))
+    for arm, mean in (("arm 0", 0.2), ("arm 1", 0.9)):
+        paid = sum(world.next_state("start", arm, tried) == "paid" for tried in range(2000))
+        assert paid / 2000 == pytest.approx(mean, abs=0.05)
+
+
+async def test_only_a_world_that_slips_says_that_it_is_not_deterministic() -> None:
+    for world, fixed in ((ice(), False), (ice(slip=0.0), True), (chain(), True)):
+        async with ToyWorlds(world).open(speculative=True) as opened:
+            assert opened.capabilities.deterministic is fixed
+
+
+def test_an_edges_outcomes_sum_to_one_and_draws_fall_on_them() -> None:
+    edge = ToyEdge(to="a", slips={"b": 0.25, "c": 0.25, "d": 0.0})
+    assert edge.outcomes == {"a": 0.5, "b": 0.25, "c": 0.25}
+    assert [edge.outcome(point) for point in (0.0, 0.3, 0.5, 0.99)] == ["b", "c", "a", "a"]
+
+
+def test_a_chance_that_is_none_is_refused() -> None:
+    for make in (lambda: ice(slip=1.5), lambda: ice(0), lambda: bernoulli_bandit(()), lambda: bernoulli_bandit((0.5, 2.0))):
+        with pytest.raises(UsageError):
+            make()

@@ -1,0 +1,114 @@
+"""Plans, and worlds that are promoted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from exact.action import Action
+from exact.config import Config
+from exact.environments.base import Transition
+from exact.environments.toy import ToyEnvironment, ToyWorlds
+from exact.environments.toy_worlds import chain, deceptive_chain, form, maze
+from exact.runs import events as ev
+from exact.runs.commit import PLANNED
+from tests.runs.test_resume import committed, journal
+from tests.runs.toys import config, toy_runner
+
+
+def searched(**search: object) -> Config:
+    return config(search={"algorithm": "mcts", "iterations": 24, "k": 4, **search})
+
+
+def searches(events: list[ev.AnyEvent]) -> int:
+    return sum(isinstance(event, ev.Decided) and event.stopped != PLANNED for event in events)
+
+
+async def test_a_plan_is_carried_out_step_by_step_each_in_two_phases(tmp_path: Path) -> None:
+    (line,) = await toy_runner(tmp_path, ToyWorlds(chain(4)), searched(commit="plan")).run()
+    events = journal(tmp_path)
+    phases = [type(event) for event in events if isinstance(event, ev.Decided | ev.Committed)]
+    assert line.score == 1.0 and phases == [ev.Decided, ev.Committed] * 4
+    assert searches(events) < 4
+    assert [event.step for event in events if isinstance(event, ev.Decided)] == [0, 1, 2, 3]
+
+
+class Elsewhere(ToyWorlds):
+    """In the live world, one action leads back to where it started from."""
+
+    def __init__(self, world: object, action: str) -> None:
+        super().__init__(world)  # type: ignore[arg-type]
+        self._action, self._times = action, 0
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+        async with super().open(speculative=speculative) as environment:
+            if not speculative:
+                self._tamper(environment)
+            yield environment
+
+    def _tamper(self, environment: ToyEnvironment) -> None:
+        real = environment.step
+
+        async def step(action: Action) -> Transition:
+            transition = await real(action)
+            if action.key == self._action and transition.observation is not None and not self._times:
+                self._times += 1
+                other = msgspec.structs.replace(transition.observation, fingerprint="other")
+                return msgspec.structs.replace(transition, observation=other)
+            return transition
+
+        environment.step = step  # type: ignore[method-assign]
+
+
+async def test_a_plan_stops_where_the_world_is_not_as_foreseen_and_is_made_anew(tmp_path: Path) -> None:
+    runner = toy_runner(tmp_path, Elsewhere(chain(4), 'go "on"'), searched(commit="plan"))
+    await runner.run()
+    events = journal(tmp_path)
+    commits = [event for event in events if isinstance(event, ev.Committed)]
+    assert commits[0].agrees is False
+    after = [event for event in events[events.index(commits[0]) :] if isinstance(event, ev.Decided)]
+    assert not after or after[0].stopped != PLANNED
+
+
+async def test_a_subtree_is_dropped_where_the_world_is_not_as_foreseen_but_its_proposals_are_kept(tmp_path: Path) -> None:
+    states = []
+    runner = toy_runner(tmp_path, Elsewhere(chain(4), 'go "on"'), searched())
+    runner.watch = lambda task, state, event: states.append((event, state.tree.root.visits, len(state.tree.root.edges)))
+    await runner.run()
+    committed = next(i for i, (event, *_) in enumerate(states) if isinstance(event, ev.Committed))
+    assert states[committed][1] > 0
+    assert states[committed + 1][1:] == (0, 2)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("world", [chain(3), deceptive_chain(3), maze(), form(2)], ids=lambda world: world.name)
+async def test_a_promoted_world_is_where_the_action_would_have_led(world: object, workers: int, tmp_path: Path) -> None:
+    enacted = ToyWorlds(world)  # type: ignore[arg-type]
+    promoted = ToyWorlds(world)  # type: ignore[arg-type]
+    (plain,) = await toy_runner(tmp_path / "enact", enacted, searched(workers=workers)).run()
+    (line,) = await toy_runner(tmp_path / "promote", promoted, searched(workers=workers, enact="promote")).run()
+    commits = [event for event in journal(tmp_path / "promote") if isinstance(event, ev.Committed)]
+    assert line.score == plain.score == 1.0
+    assert [commit.action for commit in commits] == committed(journal(tmp_path / "enact"))
+    assert all(commit.promoted and commit.agrees for commit in commits)
+    assert line.transitions == promoted.counts.steps, "a promotion takes no step"
+    assert promoted.counts.opened == promoted.counts.closed <= workers + 1
+
+
+async def test_where_nothing_rolls_back_the_action_is_carried_out(tmp_path: Path) -> None:
+    worlds = ToyWorlds(form(2, write=True), sealed=False)
+    await toy_runner(tmp_path, worlds, searched(enact="promote")).run()
+    commits = [event for event in journal(tmp_path) if isinstance(event, ev.Committed)]
+    assert commits and not any(commit.promoted for commit in commits)
+    assert len(worlds.counts.writes) == 1
+
+
+async def test_what_the_search_has_not_seen_cannot_be_promoted(tmp_path: Path) -> None:
+    (line,) = await toy_runner(tmp_path, ToyWorlds(chain(2)), config(search={"algorithm": "react", "enact": "promote"})).run()
+    assert line.score == 1.0
+    assert not any(event.promoted for event in journal(tmp_path) if isinstance(event, ev.Committed))

@@ -1,0 +1,70 @@
+"""Worlds that do not always do the same: an action has several outcomes, and only broken arrivals close."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from exact.environments.toy import ToyEdge, ToyState, ToyWorld, ToyWorlds
+from exact.runs import events as ev
+from exact.runs.fold import fold
+from exact.search.base import Diverged, Failure
+from tests.runs.test_resume import Killed, committed, journal, kill_at, repeated_facts
+from tests.runs.toys import config, toy_runner
+
+
+def crossing() -> ToyWorld:
+    """Thin ice that looks best and breaks every other time, and a bridge. Behind both are several ways, so worlds come back often."""
+    ways = {f"way {i}": ToyEdge(to=f"hut {i}") for i in range(3)}
+    huts = {f"hut {i}": ToyState(text=f"Hut {i}", edges={"in": ToyEdge(to="over")}, looks=0.7) for i in range(3)}
+    states = {
+        "bank": ToyState(
+            text="A frozen river",
+            edges={"ice": ToyEdge(to="shore", prior=0.6, slips={"water": 0.5}), "bridge": ToyEdge(to="end of the bridge", prior=0.4)},
+            looks=0.5,
+        ),
+        "shore": ToyState(text="Over the ice", edges=ways, looks=0.8),
+        "end of the bridge": ToyState(text="Over the bridge", edges=ways, looks=0.6),
+        "water": ToyState(text="The ice broke", edges={"on": ToyEdge(to="lost")}, looks=0.0),
+        "over": ToyState(reward=1.0),
+        "lost": ToyState(reward=0.0),
+    }
+    return ToyWorld(name="crossing", instruction="Cross the river.", start="bank", states=states | huts, seed=3)
+
+
+SETTINGS = {workers: config(search={"algorithm": "mcts", "iterations": 40, "k": 4, "retries": 9, "workers": workers}) for workers in (1, 4)}
+
+
+async def cross(folder: Path, workers: int = 1) -> list[ev.AnyEvent]:
+    await toy_runner(folder, ToyWorlds(crossing(), latency=lambda: asyncio.sleep(0)), SETTINGS[workers]).run()
+    return journal(folder)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+async def test_another_state_on_the_way_is_another_outcome_and_not_a_failure(workers: int, tmp_path: Path) -> None:
+    events = await cross(tmp_path, workers)
+    told = [event.result for event in events if isinstance(event, ev.Told)]
+    assert any(isinstance(result, Diverged) for result in told)
+    assert not [result for result in told if isinstance(result, Failure) and result.kind == "drifted"]
+    tree = fold(SETTINGS[workers], events).tree
+    edge = next(edge for edge in tree.nodes[0].edges if edge.action.key == 'go "ice"')
+    assert len({node.fingerprint for node in edge.outcomes}) == 2
+    assert committed(events)[0] == 'go "bridge"', "the ice looks better, and is until it breaks"
+
+
+async def test_what_was_met_on_the_way_is_a_fact_that_a_resume_keeps(tmp_path: Path) -> None:
+    whole = await cross(tmp_path / "whole")
+    at = [i for i, event in enumerate(whole, 1) if isinstance(event, ev.Arrived) and event.diverged is not None]
+    assert at
+    for nth in at[:3]:
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(patch, nth, written=True)
+            with pytest.raises(Killed):
+                await cross(tmp_path / str(nth))
+        resumed = await cross(tmp_path / str(nth))
+        met = next(event for event in resumed if isinstance(event, ev.Arrived) and event.diverged is not None)
+        told = [event.result for event in resumed if isinstance(event, ev.Told) and event.selection == met.selection]
+        assert told[-1] == met.diverged
+        assert repeated_facts(resumed) == []

@@ -1,0 +1,95 @@
+"""Small explicit trees that every engine searches, and `mcts` on them; what is compared: visits and Q by path."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from exact.context import Evaluation, Proposal
+from exact.environments.toy import TOY_ACTIONS
+from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued
+from exact.search.mcts import MCTS
+from exact.search.tree import Node, Tree
+
+Path = tuple[int, ...]
+"""A node by the actions that lead to it from the root."""
+
+
+@dataclass(frozen=True)
+class State:
+    """One state: what the judge says of it, and its actions' priors; no children: an end, whose value is its return."""
+
+    value: float
+    priors: tuple[float, ...] = ()
+    children: tuple[State, ...] = ()
+
+
+@dataclass
+class Counts:
+    """What a search left behind."""
+
+    visits: dict[Path, int] = field(default_factory=dict)
+    """N of every node that was visited."""
+    q: dict[Path, float] = field(default_factory=dict)
+    """Q of the edge into each of them."""
+
+
+def grown(seed: int, *, branching: tuple[int, int], depth: int, ends: float = 0.0) -> State:
+    """A tree at random: so many children, an end at `depth` or, with probability `ends`, before. Values and priors without ties."""
+    dice = random.Random(seed)
+
+    def state(level: int) -> State:
+        value = round(dice.random(), 4)
+        if level == depth or (level and dice.random() < ends):
+            return State(value)
+        weights = [dice.uniform(0.2, 1.0) for _ in range(dice.randint(*branching))]
+        priors = tuple(weight / sum(weights) for weight in weights)
+        return State(value, priors, tuple(state(level + 1) for _ in priors))
+
+    return state(0)
+
+
+TREES: dict[str, State] = {
+    "two arms": State(0.5, (0.6, 0.4), (State(0.35), State(0.8))),
+    "many arms": grown(1, branching=(9, 9), depth=1),
+    "binary": grown(2, branching=(2, 2), depth=6),
+    "deep": grown(3, branching=(1, 2), depth=9),
+    "wide": grown(4, branching=(5, 7), depth=3),
+    "uneven": grown(3, branching=(1, 5), depth=5, ends=0.2),
+    "early ends": grown(8, branching=(2, 4), depth=6, ends=0.4),
+}
+BUDGETS = (1, 2, 7, 30, 200)
+"""Values backed up, that of the root included."""
+
+
+def searched(tree: State, algorithm: MCTS) -> Counts:
+    """What `mcts` makes of a tree: asked and told until done."""
+    search, states = Tree(), {0: tree}
+    while not isinstance(asked := algorithm.ask(search), Done):
+        assert isinstance(asked, Selection), "one worker has nothing to wait for"
+        for need in asked.needs:
+            algorithm.tell(search, asked, _answer(search, states, asked, need))
+    counts = Counts()
+    _count(search.root, (), counts)
+    return counts
+
+
+def _answer(search: Tree, states: dict[int, State], asked: Selection, need: Need) -> Result:
+    state = states[asked.node]
+    if asked.edge is not None:
+        state = state.children[asked.edge]
+        states[len(search.nodes) - (need != "step")] = state
+    if need == "step":
+        return Stepped(fingerprint=f"s{len(search.nodes)}", terminated=not state.children)
+    if need == "value":
+        return Valued(evaluation=Evaluation(value=state.value))
+    actions = enumerate(state.priors)
+    return Proposed(proposals=tuple(Proposal(action=TOY_ACTIONS.action("go", f"{i}"), prior=prior) for i, prior in actions))
+
+
+def _count(node: Node, path: Path, counts: Counts) -> None:
+    counts.visits[path] = node.visits
+    for i, edge in enumerate(node.edges):
+        if edge.child is not None:
+            counts.q[*path, i] = edge.q
+            _count(edge.child, (*path, i), counts)

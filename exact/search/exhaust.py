@@ -15,6 +15,7 @@ def settle(edge: Edge) -> None:
         edge.settled = True
         seen = sum(child.seen for child in edge.outcomes)
         edge.q = sum(child.seen * _best(child) for child in edge.outcomes) / seen
+        edge.ahead = 1 + max(_ahead(child) for child in edge.outcomes)
 
 
 def reopen(tree: Tree) -> None:
@@ -36,3 +37,9 @@ def _is_known(node: Node) -> bool:
 def _best(node: Node) -> float:
     """The value of a state all of whose ways on are known; of one without any, its own."""
     return max((edge.q for edge in node.edges if edge.settled and not edge.futile), default=node.value or 0.0)
+
+
+def _ahead(node: Node) -> int:
+    """How many actions it is from a state to the best end: the nearest of equals."""
+    best = _best(node)
+    return min((edge.ahead for edge in node.edges if edge.settled and not edge.futile and edge.q == best), default=0)

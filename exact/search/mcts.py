@@ -169,7 +169,7 @@ class MCTS(Work):
             return None
         edge = path[-1][1]
         if len(edge.outcomes) == 1 or all(other.judgements >= self.judgements and other.leaf for other in edge.outcomes):
-            edge.closed, edge.settled = "exhausted: it was judged as often as it may be", True
+            edge.closed, edge.settled, edge.ahead = "exhausted: it was judged as often as it may be", True, 1
         else:
             back_up(tree, path, node, node.judged / node.judgements, rule=self.backup, discount=self.discount)
         return None

@@ -51,6 +51,8 @@ class Edge:
     """Whether it must not be committed either: refused by the environment, or it changes nothing."""
     settled: bool = False
     """Whether it was closed because there is nothing more to learn below: its Q stands."""
+    ahead: int = 0
+    """Of a settled edge: how many actions it is to the best end, this one included."""
     failures: int = 0
     policy: int = 0
     """Which of the agent's policies drew it first, where they are drawn one by one."""

@@ -51,3 +51,19 @@ def test_one_click_alone_sends_nothing():
 
 def test_a_value_without_quotes_ends_before_its_field():
     assert kinds("Enter 12:30 PM as the time")[0] == ("fill", ("time",), "12:30 PM")
+
+
+def test_a_quoted_text_to_reply_with_is_written():
+    assert kinds('Open the email by Ann and reply "Hi."') == [("click", (), ""), ("fill", ("text message",), "Hi.")]
+
+
+def test_what_is_sent_is_written_before():
+    *_, sent = read("Find the email from Ann and send it to Bob.").parts
+    assert kinds("Find the email from Ann and send it to Bob.") == [("fill", ("to",), "Bob"), ("click", (), "")]
+    assert sent.submits
+
+
+def test_opening_what_is_only_described_leads_on():
+    described, *_ = read('Open the email by Ann and reply "Hi."').parts
+    named, *_ = read('Open "Mail" and click "Send".').parts
+    assert (described.kind, named.kind) == ("find", "click")

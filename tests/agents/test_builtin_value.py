@@ -73,3 +73,58 @@ async def test_a_constant_value_knows_nothing():
     assert values == {0.3}
     with pytest.raises(ValueError, match="not a probability"):
         ConstantValue(1.2)
+
+
+WRITTEN = page(("StaticText", "From: Ann"), ("textbox", "", "=Hi there"), ("image", ""), fingerprint="written")
+ANSWER = 'Open the email by Ann and reply with the text "Hi there".'
+
+
+async def test_an_end_after_all_parts_are_done_is_worth_more_than_going_on():
+    steps = ((page(("StaticText", "Ann"), ("button", "Reply")), "click [2]"),)
+    ended = await value(ANSWER, WRITTEN, *steps, (WRITTEN, "click [3]"), terminated=True)
+    assert ended > await value(ANSWER, WRITTEN, *steps) > 0.5
+
+
+async def test_an_end_that_leaves_parts_open_came_too_early():
+    goal = 'Click "One", click "Two" and click "Three".'
+    three = page(("button", "One"), ("button", "Two"), ("button", "Three"))
+    assert await value(goal, three, (three, "click [1]"), terminated=True) < 0.4
+
+
+async def test_what_is_done_to_a_record_that_is_not_the_one_named_is_worth_less():
+    goal = 'For the user Ann, click on the "Embed" button.'
+    own, other = (page(("StaticText", name), ("button", "Embed")) for name in ("Ann", "Bob"))
+    assert (
+        await value(goal, other, (other, "click [2]"), terminated=True) < 0.6 < await value(goal, own, (own, "click [2]"), terminated=True)
+    )
+
+
+async def test_a_record_that_was_opened_by_its_name_stays_the_one_named():
+    names = page(("listitem", "first"), ("StaticText", "Ann", 1), ("listitem", "second"), ("StaticText", "Bob", 1))
+    opened = page(("button", "Embed"), fingerprint="opened")
+    goal = 'For the user Ann, click on the "Embed" button.'
+    assert await value(goal, opened, (names, "click [2]")) > await value(goal, opened, (names, "click [4]")) + 0.05
+
+
+async def test_more_open_parts_than_actions_left_lower_the_value():
+    assert await value(GOAL, HALF, steps_left=1) < 0.5 * await value(GOAL, HALF, steps_left=2)
+
+
+async def test_a_text_in_a_field_of_another_name_is_less_surely_right():
+    goal = "Find the email by Ann and send it to Bob."
+    right, wrong = (page(("textbox", label, "=Bob"), ("StaticText", "Ann")) for label in ("to:", "subject:"))
+    assert await value(goal, wrong) < await value(goal, right) - 0.1
+
+
+async def test_where_nothing_asked_for_is_seen_an_end_beside_what_is_named_is_better_than_one_elsewhere():
+    records = page(
+        ("listitem", "first"),
+        ("StaticText", "Ann", 1),
+        ("image", "", 1),
+        ("listitem", "second"),
+        ("StaticText", "Bob", 1),
+        ("image", "", 1),
+    )
+    goal = "Get rid of my message from Ann."
+    near, far = [await value(goal, records, (records, f"click [{n}]"), terminated=True) for n in (3, 6)]
+    assert near > far

@@ -104,7 +104,7 @@ MISSES: Mapping[tuple[str, str], str] = {
     **{("abmcts", world): DEEP for world in ("deceptive chain", "pit", "needle")},
     **{
         (name, "ice"): LUCK
-        for name in ("gumbel", "flat_halving", "abmcts", "greedy", "best_first", "best_of_n", "beam", "tot_bfs", VOTE, "tot_dfs")
+        for name in ("mcts", "gumbel", "flat_halving", "abmcts", "greedy", "best_first", "best_of_n", "beam", "tot_bfs", VOTE, "tot_dfs")
     },
 }
 """Where an algorithm should not always find the optimum, and why."""

@@ -317,3 +317,14 @@ def test_a_selection_is_in_flight_on_every_edge_above_it() -> None:
     node = run.tree.nodes[selection.node]
     assert [edge.in_flight for edge in node.path()] == [1, 1] == [run.tree.root.in_flight, node.in_flight]
     assert node.edges[selection.edge].in_flight == 1
+
+
+def test_of_two_ways_to_one_end_the_shorter_is_committed() -> None:
+    """The search that dithered: the end is one click away, and everything else was tried too and leads there as well."""
+    detours = {name: ToyState(edges={"end": ToyEdge(to="won")}, looks=0.7) for name in "bcd"}
+    ways = {"detour": ToyEdge(to="b", prior=3.0), "end": ToyEdge(to="won"), "other": ToyEdge(to="c"), "third": ToyEdge(to="d")}
+    made = world({"a": ToyState(edges=ways, looks=0.6), **detours, "won": ToyState(reward=0.95)})
+    run = Harness(made, mcts(iterations=60))
+    assert run.search() == Done("every action was tried")
+    assert run.tree.root.edges[0].visits > run.tree.root.edges[1].visits
+    assert run.commit() == "end"

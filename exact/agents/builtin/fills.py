@@ -31,7 +31,7 @@ def told(clause: Clause) -> list[Part]:
     found = []
     for n, token in enumerate(clause.body):
         before = {t.lower for t in clause.body[max(0, n - 2) : n]}
-        if token.quoted and before & {"text", "message", "saying", "words", "content"}:
+        if token.quoted and (before & {"text", "message", "saying", "words", "content"} or clause.verb == "reply"):
             found.append(_fill(clause, token.text, "text message", []))
         elif n and clause.body[n - 1].lower == "to" and token.text[:1].isupper() and clause.verb in ("forward", "send", "share"):
             found.append(_fill(clause, token.text, "to", []))

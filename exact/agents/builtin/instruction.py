@@ -28,7 +28,13 @@ def read(instruction: str) -> Goal:
     for clause in found:
         parts.extend(_parts(clause))
     parts = list({msgspec.structs.astuple(part): part for part in reversed(parts)}.values())[::-1]
+    parts = [_opening(part) if part is not parts[-1] else part for part in parts]
     return Goal(instruction=instruction, parts=_ended(parts), texts=_texts(instruction), verbs=frozenset(c.verb for c in found))
+
+
+def _opening(part: Part) -> Part:
+    """The part itself; to open what is only described leads to what else is asked, and is looked for, not done."""
+    return msgspec.structs.replace(part, kind="find", verb="") if part.verb == "open" and not part.literal else part
 
 
 def _ended(parts: list[Part]) -> tuple[Part, ...]:
@@ -45,7 +51,9 @@ def _parts(clause: Clause) -> list[Part]:
     if clause.kind == "fill":
         return completed(fills(clause))
     if clause.verb in ACTS and (message := told(clause)):
-        return [_part(Clause(clause.verb, clause.kind, []), [], ""), *message]
+        act = _part(Clause(clause.verb, clause.kind, []), [], "")
+        # a reply is opened, then written; what is sent is written before
+        return [*message, act] if clause.verb == "send" else [act, *message]
     quotes = [t.text for t in clause.body if t.quoted]
     if quotes and clause.kind != "drag":
         return [_part(clause, [quote], text_of(clause.body, quoted=False), quotes=quotes) for quote in quotes]

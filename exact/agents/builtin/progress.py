@@ -85,7 +85,7 @@ def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[
     match part.kind:
         case "fill":
             done = _filled(part, text, page, history)
-            sure = 1.0 if part.text else 0.85
+            sure = (1.0 if part.text else 0.85) * (0.75 if _misnamed(part, page) else 1.0)
         case "select" | "unselect":
             done = _selected(part, meant, page) or (n in clicked and not any(item.role in CHOICES for item in meant))
             done = done or (part.leads and _in_sight(goal.parts[n + 1], page))
@@ -164,6 +164,12 @@ def _filled(part: Part, text: str, page: Page, history: Sequence[Taken]) -> bool
         return bool(fields) and len(holding) == len(fields)
     best = max((affinity(part, item, page) for item in fields), default=0.0)
     return any(affinity(part, item, page) >= best - 0.02 for item in holding)
+
+
+def _misnamed(part: Part, page: Page) -> bool:
+    """Whether the only field there is has a label that is not what the instruction calls it."""
+    labels = [item.label for item in page.actable if item.role in FIELDS]
+    return len(labels) == 1 and bool(part.targets) and not any(similarity(target, labels[0]) >= 0.3 for target in part.targets)
 
 
 def _selected(part: Part, meant: list[Item], page: Page) -> bool:

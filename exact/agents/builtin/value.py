@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from exact.action import Action
 from exact.agents.builtin.judge import judge
+from exact.agents.builtin.matching import SURE, affinity, standing_near
 from exact.agents.builtin.progress import Status
 from exact.agents.builtin.recall import adjustment
+from exact.agents.builtin.scene import placed
 from exact.agents.builtin.situation import Situation, situation
 from exact.context import Context, Evaluation
 from exact.reflection.lesson import action_label
@@ -31,17 +34,46 @@ class BuiltinValue:
         return Evaluation(value=value, rationale=f"{why}. {_told(at)}", samples=(value,))
 
     def _ended(self, context: Context, at: Situation) -> tuple[float, str]:
-        verdict = judge(at, context.history[-1].action)
-        finished = verdict.guess and bool(at.progress.tasks) and not at.progress.open
-        value = 0.7 * at.progress.sure if finished else verdict.score * (0.3 if verdict.guess else 1.0)
-        return value, f"the episode ended with {context.history[-1].action}: {verdict.why}"
+        """That it ended is news: with all parts done it was the way to finish; with parts left it came too early."""
+        action = context.history[-1].action
+        verdict = judge(at, action)
+        if verdict.guess:
+            value, left = self._ended_by_a_guess(at, action, verdict.score), 0
+        else:
+            left = _left(at, action)
+            value = verdict.score * 0.5**left
+        return value * _there(at), f"the episode ended with {action}: {verdict.why}" + (f"; parts left: {left}" if left else "")
+
+    def _ended_by_a_guess(self, at: Situation, action: Action, score: float) -> float:
+        """Worth what was done before. Where nothing that is asked for is to be seen: something, if it stood near what is mentioned."""
+        tasks, open_ = at.progress.tasks, at.progress.open
+        done = (len(tasks) - len(open_)) / len(tasks) if tasks else 0.0
+        item = at.page.by_id.get(action.elements[0]) if action.elements else None
+        blind = all(s.best < 0.3 for s in open_) and item is not None and item.mute
+        near = standing_near(item, at.goal, at.page) if blind and item is not None else 0.0
+        return max(0.3 * score, 0.2 * near, 0.9 * at.progress.sure * done**2)
 
     def _going(self, context: Context, at: Situation) -> tuple[float, str]:
         if context.steps_left == 0:
             return 0.02, "no action is left"
         progress = at.progress
-        value = 0.1 + 0.6 * progress.share - 0.08 * min(progress.stray, 3)
+        value = 0.1 + 0.6 * progress.share * _there(at) - 0.08 * min(progress.stray, 3)
+        needed = len(progress.open) + any(s.part.submits for s in progress.statuses)
+        if context.steps_left is not None and context.steps_left < needed:
+            return 0.3 * value, f"needs {needed} more actions, {context.steps_left} are left"
         return value, f"{progress.share:.0%} of the instruction is done or in sight"
+
+
+def _left(at: Situation, action: Action) -> int:
+    """How many parts were still open when the action ended the episode, without the one that it may have done itself."""
+    item = at.page.by_id.get(action.elements[0]) if action.elements else None
+    unsent = [s for s in at.progress.statuses if s.part.submits and (item is None or affinity(s.part, item, at.page) < SURE)]
+    return max(0, len(at.progress.open) - 1) + len(unsent)
+
+
+def _there(at: Situation) -> float:
+    """What is left, in [0.5, 1], of the worth of what was done where the thing it is about is not in sight."""
+    return 0.5 + 0.5 * placed(at.goal, at.page, at.history)
 
 
 def _told(at: Situation) -> str:

@@ -52,6 +52,10 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     retries: AtLeastZero = 2
     """How often a failed piece of work is asked for again before its node is closed."""
     workers: AtLeastOne = 1
+    """Pieces of work of one search under way at once."""
+    order: Literal["arrival", "selection"] = "arrival"
+    """With several workers, results are taken in as they come, or in rounds, in the order they were asked for: that takes longer and
+    leads to the same tree each time, as far as world and models do."""
     """How many pieces of work of one tree may be under way at once; each has a world of its own."""
     judgements: AtLeastOne | None = None
     """How often one state may be judged. None: 3 times by a language model, once by a judge that would say the same again."""

@@ -121,7 +121,23 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
 
     kind: Literal["builtin", "llm", "random"] = "builtin"
     samples: AtLeastOne = 8
-    """llm: answers drawn for one expansion; priors are their frequencies."""
+    """llm: answers drawn for one expansion."""
+    form: Literal["samples", "list"] = "samples"
+    """llm. samples: one action an answer, many answers. list: up to k actions with confidences in one answer."""
+    weigh: Literal["frequency", "logprobs"] = "frequency"
+    """llm, samples: what an answer counts. logprobs: the geometric mean of its tokens' probabilities, where the server gives them."""
+    temperature: Amount = 1.0
+    """llm: priors are taken to the power of one over this: below 1 surer, above 1 flatter."""
+    unseen: Share = 1.0
+    """llm, samples: as many are drawn again while the share of actions not seen yet is estimated above this,"""
+    most: AtLeastOne = 32
+    """llm: until there are so many."""
+    mend: bool = True
+    """llm: answers that cannot be used go back once, with the reason."""
+    style: Literal["plain", "explorative"] = "plain"
+    """llm. explorative: may try what it is unsure of, and step back on its own."""
+    examples: str = ""
+    """llm: path to a YAML list of solved steps that every prompt shows; each has `goal`, `observation`, `thought` and `action`."""
     prior_floor: Share = 0.02
     """llm: no proposal's prior is below this."""
     images: bool = False

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from exact.agents.grades import grades
 from exact.agents.parse import parse_argument, parse_verdict
 from exact.agents.value.opinions import Opinion, Order, evaluation, standard_error
-from exact.agents.value.request import about
+from exact.agents.request import about
 from exact.config import ValueConfig
 from exact.context import Argument, Context, Evaluation
 from exact.models.ask import ask

@@ -171,6 +171,8 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """Whose model is asked: `models.<role>`; a debate's are `<role>.supporter`, `.opposer` and `.judge`, each else `models.<role>`."""
     members: tuple[ValueConfig, ...] = ()
     """cascade: the cheap one, then the dear one. ensemble: all."""
+    calibration: str = ""
+    """Path to a curve that `exact calibrate --fit` wrote: values are taken through it."""
     comparison: Literal["values", "llm"] = "values"
     """How a search that compares siblings has them ranked: by their values, or by a model, pair by pair."""
     images: bool = False

@@ -260,6 +260,12 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Cap on waiting for a page to become quiet after an action."""
     allow_origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides the task's."""
+    masks: tuple[str, ...] = ()
+    """Regular expressions: what they match in names, values and addresses does not tell states apart. Besides clocks, ages and tokens.
+    A task adds its own by `masks` in its metadata, one a line."""
+    learn_masks: bool = False
+    """Whether the start of a task is reset to and looked at twice at first: what differs is volatile from then on. Not for worlds whose
+    resets do not repeat: what they draw would be masked."""
 
 
 class Config(Strict, frozen=True, kw_only=True):

@@ -25,7 +25,15 @@ class ForkingEnvironment(BrowserEnvironment):
     _browser: ForkedBrowser
 
     def __init__(self, worlds: ForkingWorlds, browser: ForkedBrowser, *, speculative: bool) -> None:
-        super().__init__(browser, worlds.setup, worlds.config, sealed=True, speculative=speculative, evaluator=worlds.evaluator)
+        super().__init__(
+            browser,
+            worlds.setup,
+            worlds.config,
+            sealed=True,
+            speculative=speculative,
+            evaluator=worlds.evaluator,
+            masks=worlds.masks,
+        )
         self._worlds = worlds
         self._entered = False
         """Whether an episode was begun in this branch's browser, or before it branched off."""
@@ -88,6 +96,7 @@ class ForkingEnvironment(BrowserEnvironment):
         async with self._world("restore"):
             self._entered = self._branched = True
             self._broken, self._task, self._ids, self._instruction = "", memo.task, memo.ids.copy(), memo.instruction
+            self._masks = self._shared.of(memo.task)
             self._context_id, self._ward = self._browser.context_id, self._ward_of(memo.task)
             self._browser.guard.admit(self._context_id, self._ward)
             await self._connect()

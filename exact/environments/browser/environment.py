@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,17 @@ from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Effect, Snapshot, Transition
 from exact.environments.browser import describe
 from exact.environments.browser.act import Body, act
-from exact.environments.browser.dom import STYLES, read
+from exact.environments.browser.dom import STYLES, Document, places, read
 from exact.environments.browser.grammar import BROWSER_ACTIONS
 from exact.environments.browser.guard import Ward
 from exact.environments.browser.launch import Browser
+from exact.environments.browser.masks import Masks, Part
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.tab import Tab
 from exact.environments.browser.tree import Ids, build, whole
 from exact.environments.browser.watch import TIMERS
 from exact.errors import ActionError, EnvironmentError_, UsageError
-from exact.observation import Box, Observation
+from exact.observation import Box, Element, Observation
 from exact.safety import origin, origins, target_refusal
 from exact.task import Outcome, Score, Task
 
@@ -45,9 +46,14 @@ class BrowserEnvironment:
         sealed: bool,
         speculative: bool,
         evaluator: Evaluator | None,
+        masks: Masks | None = None,
     ) -> None:
         self._browser, self._setup, self._config, self._evaluator = browser, setup, config, evaluator
         self._sealed, self._speculative = sealed, speculative
+        self._shared = masks or Masks(config.masks)
+        self._masks = self._shared
+        self._looks: dict[str, Part] = {}
+        """Of the last observation, by where elements are; kept while masks are learned."""
         self._context: BrowserContext | None = None
         self._context_id = ""
         self._ward = Ward((), writes=False, frames=self._frames)
@@ -79,6 +85,22 @@ class BrowserEnvironment:
 
     async def reset(self, task: Task) -> Observation:
         """The task's start, in a browser context that knows nothing of before: cookies, storage and scripts are gone."""
+        self._masks = self._shared.of(task)
+        if self._config.learn_masks and self._masks.begin(task):
+            await self._learn(task)
+        return await self._reset(task)
+
+    async def _learn(self, task: Task) -> None:
+        """See the start three times, the last two without a reset between them: what differs is volatile."""
+        await self._reset(task)
+        first = self._looks
+        await self._reset(task)
+        self._masks.learn(first, second := self._looks)
+        async with self._world("look"):
+            await self._look()
+        self._masks.learn(second, self._looks)
+
+    async def _reset(self, task: Task) -> Observation:
         self._terminated = True
         async with self._world("reset"):
             if not await self._renew():
@@ -286,9 +308,12 @@ class BrowserEnvironment:
         nodes = [node for tree in trees for node in tree["nodes"]]
         elements = build(documents, nodes, self._ids, tab.index, tab.traffic.documents)
         url, tabs = documents[0].url, tuple(other.page.url for other in self._tabs if other is not tab)
+        where = self._where(documents, elements)
+        digests = describe.fingerprint(url, elements, tabs, self._masks, where)
         observation = Observation(
             text=describe.text(elements),
-            fingerprint=describe.fingerprint(url, elements, tabs),
+            fingerprint=digests.fingerprint,
+            volatile=digests.volatile,
             url=url,
             title=whole(documents[0].title),
             instruction=self._instruction,
@@ -297,6 +322,15 @@ class BrowserEnvironment:
             screenshot=screenshot,
         )
         return observation, terminated
+
+    def _where(self, documents: list[Document], elements: Sequence[Element]) -> list[str]:
+        """Where each element is in its document; nothing where no mask asks for it."""
+        if not self._config.learn_masks:
+            return []
+        known = places(documents)
+        found = [known.get((place.frame, place.backend), "") if (place := self._ids.place(e.id)) else "" for e in elements]
+        self._looks = {where: describe.part(element) for where, element in zip(found, elements, strict=True)}
+        return found
 
     async def _is_over(self, tab: Tab) -> bool:
         return bool(self._setup.terminated) and bool(await tab.evaluate(f"Boolean({self._setup.terminated})", page_world=True))

@@ -19,6 +19,7 @@ from exact.environments.browser.branch import ForkingEnvironment
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.forked import ForkedBrowser, command, connect
+from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
 from exact.environments.sandbox import Guest, Sandboxes, Service, interpreter, open_sandboxes
@@ -45,7 +46,7 @@ class ForkingWorlds:
     ) -> None:
         self._sandboxes, self._playwright = sandboxes, playwright
         self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
-        self.idle = idle
+        self.idle, self.masks = idle, Masks(config.masks)
         self._memos: dict[str, Memo] = {}
         self._origin = ""
         """Image of a world that is ready and has seen nothing."""

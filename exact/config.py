@@ -52,6 +52,10 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     retries: AtLeastZero = 2
     """How often a failed piece of work is asked for again before its node is closed."""
     workers: AtLeastOne = 1
+    """Pieces of work of one search under way at once."""
+    order: Literal["arrival", "selection"] = "arrival"
+    """With several workers, results are taken in as they come, or in rounds, in the order they were asked for: that takes longer and
+    leads to the same tree each time, as far as world and models do."""
     """How many pieces of work of one tree may be under way at once; each has a world of its own."""
     judgements: AtLeastOne | None = None
     """How often one state may be judged. None: 3 times by a language model, once by a judge that would say the same again."""
@@ -129,10 +133,30 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
 class ValueConfig(Strict, frozen=True, kw_only=True):
     """Who judges states."""
 
-    kind: Literal["builtin", "llm", "constant", "oracle"] = "builtin"
-    """constant: 0.5 for everything, a control. oracle: the benchmark's own verdict on what ended in search; marked as one everywhere."""
+    kind: Literal[
+        "builtin", "llm", "single_debate", "debate", "rubric", "cascade", "ensemble", "trained", "constant", "oracle"
+    ] = "builtin"  # fmt: skip
+    """llm: a grade. single_debate: a grade, after arguing both sides in one answer. debate: two debaters and judges. rubric: checks of yes
+    and no. trained: a classifier's probability. cascade, ensemble: see `members`. constant: 0.5 for everything, a control. oracle: the
+    benchmark's own verdict on what ended in search; marked as one everywhere."""
     samples: AtLeastOne = 4
-    """llm: judgements drawn for one state; the value is their mean."""
+    """Judgements drawn for one state; the value is their mean. debate: for each judge and each order."""
+    grades: Literal["even", "web", "desktop", "reinforced"] = "even"
+    """What the letters are worth: see docs/agents.md."""
+    rounds: AtLeastOne = 1
+    """debate: how often both sides speak; from the second on each has read the other."""
+    judges: AtLeastOne = 1
+    """debate: their number; the i-th is the model of `value.judge<i>`, else of `value.judge`, else of `value`."""
+    threshold: Share = 0.15
+    """debate: while the standard error of the value is above this, the judges are asked again,"""
+    most: AtLeastOne = 6
+    """debate: until each has given so many verdicts in each order."""
+    role: str = "value"
+    """Whose model is asked: `models.<role>`; a debate's are `<role>.supporter`, `.opposer` and `.judge`, each else `models.<role>`."""
+    members: tuple[ValueConfig, ...] = ()
+    """cascade: the cheap one, then the dear one. ensemble: all."""
+    comparison: Literal["values", "llm"] = "values"
+    """How a search that compares siblings has them ranked: by their values, or by a model, pair by pair."""
     images: bool = False
     history: AtLeastZero = 5
 

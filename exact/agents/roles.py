@@ -1,0 +1,46 @@
+"""Which models an agent needs, by role, and which one plays a role that has none of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from exact.config import Config, ModelConfig, ValueConfig
+from exact.errors import UsageError
+
+_ASKS = frozenset({"llm", "single_debate", "rubric", "trained"})
+
+
+def roles(config: Config) -> tuple[str, ...]:
+    """The roles of a configuration that call a model, each once: `policy`, `value`, `value.judge`, `reflection`."""
+    found = ["policy"] if any(each.kind == "llm" for each in (config.policy, *config.arms)) else []
+    if config.search.algorithm != "react":
+        found += value_roles(config.value)
+        found += [config.value.role] if config.value.comparison == "llm" else []
+    found += ["reflection"] if config.reflection.kind == "llm" else []
+    return tuple(dict.fromkeys(found))
+
+
+def value_roles(settings: ValueConfig) -> Iterator[str]:
+    """Those of a value function and of all it is made of."""
+    if settings.kind in _ASKS:
+        yield settings.role
+    if settings.kind == "debate":
+        yield from (f"{settings.role}.supporter", f"{settings.role}.opposer")
+        yield from (judge(settings, index) for index in range(settings.judges))
+    for member in settings.members:
+        yield from value_roles(member)
+
+
+def judge(settings: ValueConfig, index: int) -> str:
+    """The role of a debate's judge: `value.judge`, `value.judge1`, ..."""
+    return f"{settings.role}.judge{index or ''}"
+
+
+def model_for(config: Config, role: str) -> ModelConfig:
+    """The model of a role, else of the one it is part of, else of the policy. Raises UsageError if there is none."""
+    for name in (role, re.sub(r"\d+$", "", role), role.partition(".")[0], "policy"):
+        found: ModelConfig | None = getattr(config.models, name, None)
+        if found is not None:
+            return found
+    raise UsageError(f"the configuration names no model for {role}: add models.{role.partition('.')[0]}.model")

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import json
 import os
+import secrets
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,7 +33,7 @@ class Sandboxes:
     def __init__(self, runsc: Runsc, room: Room, limit: int) -> None:
         self.runsc, self._room = runsc, room
         self.images = Images(min(limit, shutil.disk_usage(room.path).free // 2))
-        self._numbers = count(1)
+        self._numbers, self._mark = count(1), secrets.token_hex(3)
         self._running: set[Sandbox] = set()
         self._guests: dict[Path, Guest] = {}
 
@@ -45,7 +46,7 @@ class Sandboxes:
 
     async def checkpoint(self, sandbox: Sandbox, *, pinned: bool = False) -> Image:
         """Keep a sandbox as it is now; it goes on. Raises EnvironmentError_."""
-        id = f"world-{next(self._numbers)}"
+        id = f"world-{self._mark}-{next(self._numbers)}"
         folder = self._room.folder("images", id)
         await sandbox.checkpoint(folder)
         versions = self._versions(sandbox.bundle)

@@ -207,16 +207,18 @@ async def sandboxed_worlds(
     actions: ActionSpace | None = None,
     limit: int = LIMIT,
     idle: float = IDLE,
+    log: Path | None = None,
 ) -> AsyncIterator[SandboxedWorlds]:
     """Worlds of a factory that fork, while the block runs.
 
     Of what lies in home directories and under /tmp, a guest sees its interpreter with its packages, the factory's file and `paths`, and
     `reads`; all of it read-only. `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
+    `log`: a file that stderr of guests is appended to; without one it goes to the logger `exact.guest`.
     Raises EnvironmentError_ where there is no usable runsc, or no such interpreter.
     """
     python = await asked(factory.python, factory.env)
     own = [Path(guest.__file__), *([factory.file] if factory.file else [])]
-    async with open_sandboxes(limit=limit) as sandboxes:
+    async with open_sandboxes(limit=limit, log=log) as sandboxes:
         launch = SandboxLaunch(sandboxes, reads=(*python.folders, *factory.paths, *own, *reads), programs=own)
         inside = msgspec.structs.replace(factory, python=python.executable)
         yield SandboxedWorlds(sandboxes, inside, launch, limits=limits, actions=actions, idle=idle)

@@ -193,3 +193,12 @@ async def test_an_interpreter_that_does_not_run_is_said(tmp_path: Path) -> None:
         with pytest.raises(EnvironmentError_, match=why):
             async with sandboxed_worlds(Factory("a:b", python=python)):
                 pass
+
+
+async def test_prints_of_the_environment_go_to_the_log_also_after_a_restore(tmp_path: Path) -> None:
+    async with counting(log=tmp_path / "guest.log") as (_, world):
+        taken = await world.snapshot()
+        for _ in range(2):
+            await world.step(world.actions.action("do", "noise"))
+            await world.restore(taken)
+    assert (tmp_path / "guest.log").read_text().count("noise from print") == 2

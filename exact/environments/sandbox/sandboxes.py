@@ -30,8 +30,8 @@ LIMIT = 4 << 30
 class Sandboxes:
     """All sandboxes of one owner. Made by `open_sandboxes`."""
 
-    def __init__(self, runsc: Runsc, room: Room, limit: int) -> None:
-        self.runsc, self._room = runsc, room
+    def __init__(self, runsc: Runsc, room: Room, limit: int, log: Path | None = None) -> None:
+        self.runsc, self._room, self._log = runsc, room, log
         self.images = Images(min(limit, shutil.disk_usage(room.path).free // 2))
         self._numbers, self._mark = count(1), secrets.token_hex(3)
         self._running: set[Sandbox] = set()
@@ -81,7 +81,7 @@ class Sandboxes:
 
     async def _run(self, bundle: Path, image: Path | None = None) -> Sandbox:
         state = self._room.folder("state", str(next(self._numbers)))
-        sandbox = await Sandbox.run(self.runsc, state, bundle, image)
+        sandbox = await Sandbox.run(self.runsc, state, bundle, image, log=self._log)
         self._running = {each for each in self._running if each.alive} | {sandbox}
         return sandbox
 
@@ -99,12 +99,13 @@ class Sandboxes:
 
 
 @asynccontextmanager
-async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None) -> AsyncIterator[Sandboxes]:
-    """Sandboxes while the block runs; none remains after it, nor after a crash. `limit`: bytes of images.
+async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log: Path | None = None) -> AsyncIterator[Sandboxes]:
+    """Sandboxes while the block runs; none remains after it, nor after a crash. `limit`: bytes of images. `log`: a file
+    that what they say on stderr is appended to.
 
     Raises EnvironmentError_ where there is no usable runsc, or no room for images.
     """
-    sandboxes = Sandboxes(find_runsc(), Room(parent), limit)
+    sandboxes = Sandboxes(find_runsc(), Room(parent), limit, log)
     atexit.register(sandboxes.abandon)
     try:
         yield sandboxes

@@ -8,13 +8,14 @@ The factory is called with the arguments the host sends, and with `speculative` 
 - an environment of exact's own contract (`exact.environments.base`), Worlds that open one, or an async context manager of either; or
 - any object with methods of the same names, `async def` or not, that take and give plain data in the form of exact's structs:
   `reset(task) -> observation`, `step(action) -> transition`, and, where it can, `snapshot() -> snapshot`, `restore(snapshot) ->
-  observation`, `evaluate(outcome) -> score`, `close()`. `actions` is a list of verbs, `{"name": "click", "form": ["[id]"], "help": ""}`;
-  a form's parts are `[id]`, `"text"`, `number` or a fixed word. `capabilities` may be left out: it then says what the methods tell, and
-  that `reset` undoes nothing. What comes in are dicts: a task has `id`, `instruction`, `start`, `seed`, `origins`, `metadata`; an action
-  `name`, `args`, `key`, `elements`; a snapshot `id`, `fidelity`, `fingerprint`; an outcome `actions`, `answer`. What goes out are dicts, or
-  dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and text where it has none; its `screenshot`
-  is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None, "terminated": False, "effects": [...],
-  "info": {...}}`; a score needs `value` and `success`.
+  observation`, `observe() -> observation`, `evaluate(outcome) -> score`, `close()`. `actions` is a list of verbs, `{"name": "click",
+  "form": ["[id]"], "help": ""}`; a form's parts are `[id]`, `"text"`, `number` or a fixed word. `capabilities` may be left out: it then
+  says what the methods tell, and that `reset` undoes nothing. What comes in are dicts: a task has `id`, `instruction`, `start`, `seed`,
+  `origins`, `metadata`; an action `name`, `args`, `key`, `elements`; a snapshot `id`, `fidelity`, `fingerprint`; an outcome `actions`,
+  `answer`. What goes out are dicts, or dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and
+  text where it has none; its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None,
+  "terminated": False, "effects": [...], "info": {...}}`; a score needs `value` and `success`. `observe` is asked where the whole process
+  came back from a snapshot of its memory; without it, the last observation given stands.
 
 An exception named ActionError (any class of that name) says that the action does not fit and the world is as it was. A sync environment is
 called in the main thread, where no event loop runs.
@@ -44,6 +45,8 @@ def _take_over() -> tuple[int, int]:
 
 
 if __name__ == "__main__":  # before anything else is imported
+    if sys.version_info < (3, 9):  # noqa: UP036
+        sys.exit("Python %s is too old for a guest: name one of 3.9 or newer" % sys.version.split()[0])  # noqa: UP031
     _PIPES = _take_over()
     if sys.path[:1] == [os.path.dirname(os.path.realpath(__file__))]:  # noqa: PTH120 - our neighbours are no top-level modules
         sys.path[0] = os.getcwd()  # noqa: PTH109
@@ -76,7 +79,7 @@ TOKEN = "EXACT_GUEST"
 
 _DEATH = 1
 """PR_SET_PDEATHSIG of linux/prctl.h."""
-_OPS = ("reset", "step", "snapshot", "restore", "evaluate", "close")
+_OPS = ("reset", "step", "snapshot", "restore", "observe", "evaluate", "close")
 
 
 def pack(message: dict[str, Any], limit: int = LIMIT) -> list[bytes]:
@@ -162,6 +165,7 @@ class Guest:
         self._made, self._speculative = made, speculative
         self._around = contextlib.AsyncExitStack()
         self._environment: Any = None
+        self._seen: dict[str, Any] | None = None
 
     @property
     def awaits(self) -> bool:
@@ -183,12 +187,23 @@ class Guest:
         if op == "close":
             await self._close(method)
             return None
+        if op == "observe" and method is None:
+            return self._observed()
         if method is None:
             raise NotImplementedError(f"this environment has no {op}")
         result = _fields(await _settled(method(**arguments)))
-        if op == "step" and result.get("observation") is not None:
-            result["observation"] = _identified(_fields(result["observation"]))
-        return _identified(result) if op in ("reset", "restore") else result
+        if op in ("reset", "restore", "observe"):
+            self._seen = result = _identified(result)
+        if op == "step":
+            seen = result.get("observation")
+            self._seen = result["observation"] = None if seen is None else _identified(_fields(seen))
+        return result
+
+    def _observed(self) -> dict[str, Any]:
+        """The last observation given."""
+        if self._seen is None:
+            raise RuntimeError("there is nothing to observe: reset first")
+        return self._seen
 
     async def _open(self) -> dict[str, Any]:
         """Greets again if it is open: a restored guest is asked anew."""

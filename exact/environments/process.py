@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import secrets
 import signal
 import subprocess
 from asyncio.streams import StreamReaderProtocol
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
 from exact.environments.guest import TOKEN
+from exact.environments.stderr import Stderr
 from exact.errors import EnvironmentError_
 
 _KEPT = (
@@ -26,12 +25,8 @@ _KEPT = (
 """Variables of ours that a guest sees; keys and tokens are not among them."""
 _AHEAD = 1 << 20
 """Bytes read ahead of what the guest says."""
-_LINES, _LONGEST, _LOGGED = 200, 500, 16 << 20
-"""Lines of stderr kept for messages, and characters of each; bytes of it that are logged."""
 _GRACE, _PATIENCE = 1.0, 10.0
 """Seconds in which a guest whose stdin is closed may end by itself, and until a killed one is gone."""
-
-_logger = logging.getLogger("exact.guest")
 
 
 class GuestProcess(Protocol):
@@ -91,7 +86,7 @@ class Processes:
             )
         except OSError as error:
             raise EnvironmentError_(f"{args[0]} cannot be started: {error.strerror}: name another interpreter") from error
-        attaching = asyncio.ensure_future(PlainProcess.attached(process, _appending(self._log)))
+        attaching = asyncio.ensure_future(PlainProcess.attached(process, self._log))
         try:
             return await asyncio.shield(attaching)
         except asyncio.CancelledError:
@@ -104,16 +99,13 @@ class Processes:
 class PlainProcess:
     """A guest without a sandbox. Made by Processes."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: _Ear, stderr: _Ear, log: Callable[[str], None]
-    ) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: _Ear, stderr: _Ear, log: Path | None) -> None:
         self._process, self.stdin, self.stdout = process, stdin, stdout.reader
-        self._hearing, self._log = (stdout.transport, stderr.transport), log
-        self._lines: deque[str] = deque(maxlen=_LINES)
-        self._listening = asyncio.ensure_future(self._listen(stderr.reader))
+        self._hearing = (stdout.transport, stderr.transport)
+        self._stderr = Stderr(stderr.reader, process.pid, log)
 
     @classmethod
-    async def attached(cls, process: subprocess.Popen[bytes], log: Callable[[str], None]) -> PlainProcess:
+    async def attached(cls, process: subprocess.Popen[bytes], log: Path | None) -> PlainProcess:
         """Take over its three pipes."""
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         loop = asyncio.get_running_loop()
@@ -137,7 +129,7 @@ class PlainProcess:
         await self.end()
         code = self._process.returncode
         status = f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"ended with status {code}"
-        said = next((line.strip() for line in reversed(self._lines) if line.strip()), "")
+        said = next((line.strip() for line in reversed(self._stderr.lines) if line.strip()), "")
         return f"{status}: {said}" if said else status
 
     def kill(self) -> None:
@@ -147,41 +139,17 @@ class PlainProcess:
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def end(self) -> None:
-        """Close its stdin, wait a little, kill what is left, reap it."""
+        """Close its stdin, wait a little for all that hold its stderr (itself, its warden, what it started), kill what is left, reap it."""
         self.stdin.close()
-        await self._silence()
+        await self._stderr.end(_GRACE)
         self.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):
             await asyncio.to_thread(self._process.wait, _PATIENCE)
-        await self._silence()
-        self._listening.cancel()
+        await self._stderr.end(_GRACE)
         for transport in self._hearing:
             transport.close()
-        await asyncio.gather(self._listening, return_exceptions=True)
+        await self._stderr.close()
         await asyncio.sleep(0)  # transports close their pipes in the loop's next turn
-
-    async def _silence(self) -> None:
-        """It, its warden and all that it started hold its stderr: wait until none of them does."""
-        await asyncio.wait([self._listening], timeout=_GRACE)
-
-    async def _listen(self, stderr: asyncio.StreamReader) -> None:
-        rest, left = b"", _LOGGED
-        while chunk := await stderr.read(1 << 16):
-            *lines, rest = (rest + chunk).split(b"\n")
-            if len(rest) > _AHEAD:  # a line without end
-                lines, rest = [*lines, rest], b""
-            left = self._note(lines, left)
-        self._note([rest] if rest else [], left)
-
-    def _note(self, lines: list[bytes], left: int) -> int:
-        """Keep lines, and log them while bytes are left to be logged; how many then are."""
-        for line in lines:
-            text = line.decode(errors="replace")
-            self._lines.append(text[:_LONGEST])
-            if left > 0:
-                left -= len(line) + 1
-                self._log(f"[{self.pid}] {text}" if left > 0 else f"[{self.pid}] (the rest is left out)")
-        return left
 
 
 class _Ear(NamedTuple):
@@ -193,15 +161,3 @@ async def _ear(pipe: IO[bytes]) -> _Ear:
     reader = asyncio.StreamReader(limit=_AHEAD)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: StreamReaderProtocol(reader), pipe)
     return _Ear(transport, reader)
-
-
-def _appending(path: Path | None) -> Callable[[str], None]:
-    """Where lines of stderr go."""
-    if path is None:
-        return _logger.info
-
-    def append(line: str) -> None:
-        with path.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{line}\n")
-
-    return append

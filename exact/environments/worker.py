@@ -26,7 +26,7 @@ from exact.environments import guest
 from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.environments.channel import Channel
 from exact.environments.process import GuestProcess, Launch, Processes
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
@@ -46,6 +46,12 @@ class Factory(msgspec.Struct, frozen=True):
     """Folders to import from, before all others."""
     env: dict[str, str] = {}
     """Variables that it needs, besides the usual ones; ours do not cross."""
+
+    @property
+    def file(self) -> Path | None:
+        """The file that the factory is in, where it is given by file."""
+        module = self.name.rpartition(":")[0]
+        return Path(module) if module.endswith(".py") else None
 
     @property
     def command(self) -> list[str]:
@@ -123,8 +129,11 @@ class Worker:
 
     async def open(self) -> None:
         """Start a guest and let it make the environment. Raises EnvironmentError_, and UsageError that the factory raised."""
-        process = await self._launch.start(self._factory.command, self._factory.env)
-        self._guest, self._lost, self._unsure = _Guest(process), "", ""
+        await self._take(await self._launch.start(self._factory.command, self._factory.env))
+
+    async def _take(self, process: GuestProcess) -> None:
+        """Go on with a guest that was just started, or came back from a snapshot, once it answers; it is ended if it does not."""
+        self._guest, self._lost, self._unsure = _Guest(process), "", "no episode was begun: reset it first"
         try:
             opening = {"speculative": self._speculative, "arguments": self._factory.arguments}
             greeting = _read("open", await self._call("open", opening, self._limits.open), _Greeting)
@@ -137,12 +146,13 @@ class Worker:
         """Bring the world to the task's start, in a fresh guest where the last one was lost."""
         if self._guest is None or self._guest.channel.lost:
             await self._renew()
-        self._unsure = ""
         return await self._move("reset", {"task": task}, self._limits.reset, Observation)
 
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle. Raises ActionError and EnvironmentError_."""
         self._sure()
+        if action.name not in self.actions.verbs:
+            raise ActionError(f"unknown action {action}: valid: {', '.join(self.actions.verbs)}")
         return await self._move("step", {"action": action}, self._limits.step, Transition)
 
     async def snapshot(self) -> Snapshot:
@@ -157,7 +167,6 @@ class Worker:
         if not snapshot.id.startswith(here.mark):
             raise EnvironmentError_(f"snapshot {snapshot.id!r} is gone with the guest that took it: return by reset and replay")
         inner = msgspec.structs.replace(snapshot, id=snapshot.id.removeprefix(here.mark))
-        self._unsure = ""
         return await self._move("restore", {"snapshot": inner}, self._limits.restore, Observation)
 
     async def evaluate(self, outcome: Outcome) -> Score:
@@ -174,12 +183,18 @@ class Worker:
         await self._drop("it is closed")
 
     async def _move(self, op: str, arguments: Mapping[str, object], seconds: float, type: type[T]) -> T:
-        """A call after which the state is unknown if it was cancelled."""
+        """A call after which the state is known if it succeeded, and unknown if it did not, unless it was refused."""
+        before, self._unsure = self._unsure, f"the state is unknown, for a {op} failed: reset it or restore a snapshot"
         try:
-            return _read(op, await self._call(op, arguments, seconds), type)
-        except asyncio.CancelledError:
-            self._unsure = op
+            moved = _read(op, await self._call(op, arguments, seconds), type)
+        except ActionError:
+            self._unsure = before
             raise
+        except asyncio.CancelledError:
+            self._unsure = f"the state is unknown, for a {op} was cancelled: reset it or restore a snapshot"
+            raise
+        self._unsure = ""
+        return moved
 
     async def _call(self, op: str, arguments: Mapping[str, object], seconds: float) -> object:
         here = self._here()
@@ -226,8 +241,9 @@ class Worker:
         return self._guest
 
     def _sure(self) -> None:
+        self._here()
         if self._unsure:
-            raise EnvironmentError_(f"the state is unknown, for a {self._unsure} was cancelled: reset it or restore a snapshot")
+            raise EnvironmentError_(self._unsure)
 
     def _greeted(self) -> _Greeting:
         if self._greeting is None:

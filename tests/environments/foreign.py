@@ -1,6 +1,6 @@
 """An environment as others write them: sync, plain data, nothing of exact, any Python from 3.9 on."""
 
-# ruff: noqa: T201, PTH110
+# ruff: noqa: T201, PTH110, PTH123
 
 import os
 import signal
@@ -62,6 +62,9 @@ class Counter:
     def surrogate(self):
         return {"observation": {"text": "half \ud83d of a pair"}}
 
+    def modules(self):
+        return {"observation": self.seen(), "info": {"prefix": sys.prefix, "exact": str("exact" in sys.modules)}}
+
     def nonsense(self):
         return {"observation": {"text": 7}}
 
@@ -121,3 +124,24 @@ async def later():
 
 def crashes():
     os._exit(4)
+
+
+class Observing(Counter):
+    def observe(self):
+        return {"text": f"observed {self.count}"}
+
+
+class Writing(Counter):
+    """Each step adds a line to a file."""
+
+    def seen(self):
+        try:
+            with open("/tmp/lines") as file:
+                return {"text": f'now "{len(file.readlines())} lines"'}
+        except OSError:
+            return {"text": "nothing yet"}
+
+    def step(self, action):
+        with open("/tmp/lines", "a") as file:
+            file.write("x\n" * max(1, int(action["args"][0])))
+        return {"observation": self.seen()}

@@ -6,12 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+import venv
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
+from exact.action import Action
 from exact.environments.base import Transition
 from exact.environments.channel import RemoteError
 from exact.environments.toy import ToyWorlds, chain, toy_task
@@ -89,6 +91,26 @@ async def test_any_other_exception_crosses_with_type_message_and_remote_tracebac
             await do(world, "fail")
         remote = caught.value.__cause__
         assert isinstance(remote, RemoteError) and remote.type == "KeyError" and "foreign.py" in remote.traceback
+
+
+async def test_after_a_step_that_failed_the_state_is_unknown_until_a_reset_of_the_same_guest() -> None:
+    async with counter() as world:
+        pid = world.pid
+        with pytest.raises(EnvironmentError_, match="KeyError"):
+            await do(world, "fail")
+        with pytest.raises(EnvironmentError_, match="the state is unknown, for a step failed"):
+            await count(world)
+        await world.reset(TASK)
+        assert await count(world) == "1" and world.pid == pid
+
+
+async def test_before_the_first_reset_nothing_can_be_done_and_unknown_actions_are_refused() -> None:
+    async with WorkerWorlds(Factory(f"{FOREIGN}:Counter")).open(speculative=True) as world:
+        with pytest.raises(EnvironmentError_, match="reset it first"):
+            await count(world)
+        await world.reset(TASK)
+        with pytest.raises(ActionError, match="unknown action fly: valid: add, do"):
+            await world.step(Action("fly", (), "fly"))
         assert await count(world) == "1"
 
 
@@ -102,9 +124,11 @@ async def test_any_other_exception_crosses_with_type_message_and_remote_tracebac
 )
 async def test_what_does_not_fit_the_contract_is_said_and_the_guest_goes_on(what: str, message: str) -> None:
     async with counter() as world:
+        pid = world.pid
         with pytest.raises(EnvironmentError_, match=message):
             await do(world, what)
-        assert await count(world) == "1"
+        await world.reset(TASK)
+        assert await count(world) == "1" and world.pid == pid
 
 
 async def test_a_sync_method_that_gives_something_to_await_is_told_how_to_be_written() -> None:
@@ -237,21 +261,38 @@ def environ(pid: int | None) -> bytes:
     return Path(f"/proc/{pid}/environ").read_bytes()
 
 
-def interpreters() -> list[Path]:
-    """Other Pythons of this machine that run."""
-    named = [shutil.which(name) for name in ("python3", *(f"python3.{minor}" for minor in range(9, 15)))]
-    found = [Path(path) for path in named if path]
+def interpreters() -> dict[Path, bool]:
+    """Other Pythons of this machine that run, and whether they are new enough."""
+    named = [shutil.which(name) for name in ("python3", *(f"python3.{minor}" for minor in range(7, 15)))]
+    kept = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    found = dict.fromkeys([*(Path(path).resolve() for path in named if path), *sorted(kept.glob("3.*/bin/python"))])
     asked = {path: subprocess.run([path, "-c", "import sys; print(sys.version_info[:2] >= (3, 9))"], capture_output=True) for path in found}
-    return [path for path, answer in asked.items() if answer.stdout.strip() == b"True"]
+    return {path: answer.stdout.strip() == b"True" for path, answer in asked.items() if answer.returncode == 0}
 
 
-async def test_other_interpreters_serve_environments() -> None:
+async def test_other_interpreters_serve_environments_or_are_too_old() -> None:
     found = interpreters()
     if not found:
         pytest.skip("there is no Python but this one")
-    for python in found:
-        async with counter(python=python) as world:
-            assert await count(world) == "1"
+    for python, fit in found.items():
+        with nullcontext() if fit else pytest.raises(EnvironmentError_, match=r"too old for a guest|future feature annotations"):
+            async with counter(python=python) as world:
+                assert await count(world) == "1"
+
+
+@pytest.fixture
+def foreign_python(tmp_path: Path) -> Path:
+    """Of a virtual environment in which there is no exact."""
+    venv.create(tmp_path / "venv", symlinks=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    assert subprocess.run([python, "-E", "-c", "import exact"], capture_output=True, cwd=tmp_path).returncode == 1
+    return python
+
+
+async def test_a_virtual_environment_without_exact_serves_environments(foreign_python: Path, tmp_path: Path) -> None:
+    async with counter(python=foreign_python) as world:
+        assert await count(world) == "1"
+        assert (await do(world, "modules")).info == {"prefix": str(tmp_path / "venv"), "exact": "False"}
 
 
 def descriptors() -> int:

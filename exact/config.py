@@ -266,6 +266,9 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     learn_masks: bool = False
     """Whether the start of a task is reset to and looked at twice at first: what differs is volatile from then on. Not for worlds whose
     resets do not repeat: what they draw would be masked."""
+    clock: AtLeastZero = 0
+    """Milliseconds for which the page's clock runs after each action, standing still otherwise, so that what moves moves alike each
+    time. 0: it runs by itself."""
 
 
 class Config(Strict, frozen=True, kw_only=True):

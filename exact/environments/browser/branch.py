@@ -99,7 +99,7 @@ class ForkingEnvironment(BrowserEnvironment):
             self._masks = self._shared.of(memo.task)
             self._context_id, self._ward = self._browser.context_id, self._ward_of(memo.task)
             self._browser.guard.admit(self._context_id, self._ward)
-            await self._connect()
+            await self._connect(memo.now)
             await self._adopt_all(memo)
             _, observation, self._terminated = await self._look()
         self._ward.take()
@@ -145,7 +145,15 @@ class ForkingEnvironment(BrowserEnvironment):
     async def _memo(self) -> Memo:
         assert self._task is not None and self._seen is not None
         tabs = [OpenTab(await _target(tab.cdp), tab.index, tab.traffic.documents) for tab in self._tabs]
-        return Memo(self._task, self._seen.fingerprint, self._instruction, self._ids.copy(), self._opened, tuple(tabs))
+        return Memo(
+            self._task,
+            self._seen.fingerprint,
+            self._instruction,
+            self._ids.copy(),
+            self._opened,
+            tuple(tabs),
+            self._clock.now if self._clock else 0,
+        )
 
     async def _adopt_all(self, memo: Memo) -> None:
         """The pages that were open, in their order, with their numbers."""

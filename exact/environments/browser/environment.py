@@ -12,6 +12,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Effect, Snapshot, Transition
 from exact.environments.browser import describe
 from exact.environments.browser.act import Body, act
+from exact.environments.browser.clock import START, Clock
 from exact.environments.browser.dom import STYLES, Document, places, read
 from exact.environments.browser.grammar import BROWSER_ACTIONS
 from exact.environments.browser.guard import Ward
@@ -54,6 +55,7 @@ class BrowserEnvironment:
         self._masks = self._shared
         self._looks: dict[str, Part] = {}
         """Of the last observation, by where elements are; kept while masks are learned."""
+        self._clock = Clock(config.clock) if config.clock else None
         self._context: BrowserContext | None = None
         self._context_id = ""
         self._ward = Ward((), writes=False, frames=self._frames)
@@ -111,7 +113,7 @@ class BrowserEnvironment:
             self._browser.guard.admit(self._context_id, self._ward)
             await self._start(task.start)
             if self._setup.begin:
-                await self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
+                await self._begin(task)
             if self._setup.instruction:
                 self._instruction = str(await self._tab.evaluate(self._setup.instruction, page_world=True) or "")
             _, observation, terminated = await self._look()
@@ -185,7 +187,7 @@ class BrowserEnvironment:
         """
         from playwright.async_api import Error
 
-        if not self._sealed or self._broken or self._opened != 1 or len(self._tabs) != 1 or self._opening:
+        if not self._sealed or self._clock or self._broken or self._opened != 1 or len(self._tabs) != 1 or self._opening:
             return False
         try:
             return await self._tab.renew()
@@ -198,9 +200,12 @@ class BrowserEnvironment:
         page = await self._connect()
         self._context_id = await self._adopt(page)
 
-    async def _connect(self) -> Page:
-        """Enter the browser; popups are looked at from now on. Gives the first page."""
-        self._context, page = await self._browser.enter(self._config, (TIMERS, *self._setup.init_scripts))
+    async def _connect(self, now: int = START) -> Page:
+        """Enter the browser; popups are looked at from now on. Gives the first page. `now`: what its clock shows, if it is held."""
+        timers = () if self._clock else (TIMERS,)  # held timers are not waited for
+        self._context, page = await self._browser.enter(self._config, (*timers, *self._setup.init_scripts))
+        if self._clock:
+            await self._clock.hold(self._context, now)
         self._context.set_default_timeout(_PATIENCE * 1000)
         self._context.on("page", self._popup)
         return page
@@ -257,11 +262,18 @@ class BrowserEnvironment:
             raise
         await self._settle()
 
+    async def _begin(self, task: Task) -> None:
+        began = self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
+        await (self._clock.under(began) if self._clock else began)
+
     async def _settle(self) -> bool:
         """Wait until the page is quiet. False if it still was not at the cap."""
         try:
             async with asyncio.timeout(self._config.settle_seconds):
                 await self._quiet()
+                if self._clock:
+                    await self._clock.run(self._tabs)
+                    await self._quiet()
         except TimeoutError:
             return False
         return True

@@ -75,8 +75,8 @@ class Commits:
         """Walk a place to the committed child; whether it stands there, and may be believed to."""
         began, path = self._setting.journal.now, waypoints(child)
         try:
-            with self._state.budget.reserve({"transitions": len(path) - 1}) as held:
-                arrival = await place.arrive(path, again=lambda: held.extend("transitions", len(path) - 1))
+            with self._state.budget.reserve({}) as held:
+                arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}))
         except BudgetExceeded:
             return False
         except EnvironmentError_ as error:

@@ -85,6 +85,12 @@ class Places:
         """Whether a free place stands at the path's end."""
         return any(each.stands_at(path) for each in self._free)
 
+    def go_on(self, root: Sequence[Waypoint], *, outdated: bool) -> None:
+        """The search goes on from a state. `outdated`: the outside was written to, which only whole worlds take along."""
+        self.shelf.keep_below(root)
+        if outdated:
+            self.shelf.outdate()
+
     async def close(self) -> None:
         """Let all worlds go, and what was kept of them."""
         for place in self._all:

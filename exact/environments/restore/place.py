@@ -257,6 +257,7 @@ class Place:
     async def _keep(self, environment: Environment, path: Path) -> Snapshot | None:
         """A snapshot; None where it was refused, and then the world goes on."""
         began, before = self._clock(), self._processor()
+        self._shelf.taking.add(path)
         try:
             snapshot = await environment.snapshot()
         except EnvironmentError_:
@@ -264,6 +265,8 @@ class Place:
         except BaseException:  # cancelled half-way through
             await self.close()
             raise
+        finally:
+            self._shelf.taking.discard(path)
         self._note("snapshot", began, before)
         if snapshot is not None:
             self._shelf.put(Kept(path, snapshot, environment, self._writes))

@@ -28,6 +28,8 @@ class Shelf:
     def __init__(self, worlds: Worlds) -> None:
         self.forks: Forks | None = worlds if isinstance(worlds, Forks) else None
         self._kept: dict[Path, Kept] = {}
+        self.taking: set[Path] = set()
+        """States of which a snapshot is being taken now."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -39,9 +41,9 @@ class Shelf:
         self._kept[kept.path] = kept
 
     def has(self, path: Path) -> bool:
-        """Whether a snapshot of the state at the end of a path is there."""
+        """Whether a snapshot of the state at the end of a path is there, or on its way."""
         kept = self._kept.get(path)
-        return kept is not None and (self.forks is None or self.forks.has(kept.snapshot))
+        return path in self.taking or kept is not None and (self.forks is None or self.forks.has(kept.snapshot))
 
     def along(self, path: Sequence[Waypoint]) -> Iterator[tuple[int, Kept]]:
         """Those of the states on a path, with the indices of their waypoints, the last state first; only what is still there."""

@@ -36,6 +36,7 @@ class Site:
 
     async def _wait(self, operation: Operation) -> None:
         self.now += self._seconds.get(operation, 0.0)
+        await asyncio.sleep(0)
 
     async def path(self, depth: int, *, off: bool = False) -> list[Waypoint]:
         """So many steps on, the last one off where that is wanted."""
@@ -199,6 +200,14 @@ async def test_no_snapshot_is_taken_of_a_state_that_has_one_or_whose_world_is_bu
         assert await here.places[0].keep(returns=5) is None
         world.obstacle = ""  # type: ignore[union-attr]
         assert await here.places[0].keep(returns=5) is not None
+
+
+async def test_of_two_who_stand_at_a_state_one_takes_the_snapshot() -> None:
+    async with site(places=2) as here:
+        for each in here.places:
+            await each.arrive(await here.path(6))
+        taken = await asyncio.gather(*(each.keep(returns=5) for each in here.places))
+        assert [snapshot is not None for snapshot in taken] == [True, False]
 
 
 async def test_a_snapshot_that_fails_leaves_the_world_where_it_stood() -> None:

@@ -106,6 +106,8 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """replan: one action, then search again. plan: the whole path, until the world differs from what was foreseen."""
     enact: Literal["enact", "promote"] = "enact"
     """At a commit. enact: act in the live world. promote: the searched world becomes the live one, where it rolls back."""
+    prefetch: AtLeastZero = 1
+    """Worlds to spare, which are brought to the likely next states while a model thinks; where worlds fork."""
     breadth: AtLeastOne = 3
     """Beam search and tree of thoughts: states kept at each level. best_of_n: trajectories."""
     limits: ScopeLimits = ScopeLimits()
@@ -269,6 +271,14 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     clock: AtLeastZero = 0
     """Milliseconds for which the page's clock runs after each action, standing still otherwise, so that what moves moves alike each
     time. 0: it runs by itself."""
+    sandbox: Literal["auto", "off", "required"] = "auto"
+    """Whether browser and services are kept and forked as one world, in gVisor. auto: where a task declares services and this machine can,
+    else states are reached by reset and replay. required: always, or the task fails. off: never."""
+    snapshots: AtLeastZero = 4096
+    """MiB of snapshots kept at most; the least recently used goes first."""
+    speculation: Literal["rollback", "observe", "free"] = "rollback"
+    """Writes while exploring. rollback: only where the world rolls back. observe: never, they are held back and done at a commit.
+    free: everywhere, also where nothing undoes them; then one worker acts at a time."""
 
 
 class Config(Strict, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from exact.environments.base import Capabilities, Snapshot
 from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.forked import ForkedBrowser
 from exact.environments.browser.memo import Memo, OpenTab
+from exact.environments.processor import processor_seconds
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 
@@ -54,6 +55,11 @@ class ForkingEnvironment(BrowserEnvironment):
     def pid(self) -> int:
         """Of the sandbox's process."""
         return self._browser.relay.sandbox.pid
+
+    @property
+    def processor(self) -> float:
+        """Processor seconds that this branch has taken."""
+        return processor_seconds(self.pid)
 
     @property
     def paused(self) -> bool:

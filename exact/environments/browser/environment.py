@@ -73,7 +73,11 @@ class BrowserEnvironment:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            fidelity="replay", sealed=self._sealed, screenshots=self._config.screenshots, evaluates=self._evaluator is not None
+            fidelity="replay",
+            sealed=self._sealed,
+            concurrent=self._sealed or self._config.speculation != "free",
+            screenshots=self._config.screenshots,
+            evaluates=self._evaluator is not None,
         )
 
     @property
@@ -178,7 +182,8 @@ class BrowserEnvironment:
 
     def _ward_of(self, task: Task) -> Ward:
         allowed = origins(task.start, *task.origins, *self._config.allow_origins)
-        return Ward(allowed, writes=self._sealed or not self._speculative, frames=self._frames)
+        explores = {"rollback": self._sealed, "observe": False, "free": True}[self._config.speculation]
+        return Ward(allowed, writes=explores or not self._speculative, frames=self._frames)
 
     async def _renew(self) -> bool:
         """Empty the context instead of opening another one, three times as fast. False where it is not certain that nothing stays.

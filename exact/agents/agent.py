@@ -11,6 +11,7 @@ from exact.config import Config, ModelConfig, PolicyConfig
 from exact.environments.base import Worlds
 from exact.environments.verdicts import TellingWorlds, Verdicts
 from exact.errors import UsageError
+from exact.models import roles as roles_of
 from exact.models.base import ChatModel
 from exact.reflection.base import Reflector
 
@@ -65,11 +66,8 @@ def build(config: Config, models: Callable[[str], ChatModel], *, run: str = "") 
 
 
 def model_for(config: Config, role: str) -> ModelConfig:
-    """The model of a role; value and reflection fall back on policy's. Raises UsageError if there is none."""
-    found: ModelConfig | None = getattr(config.models, role) or config.models.policy
-    if found is None:
-        raise UsageError(f"the configuration names no model for {role}: add models.{role}.model")
-    return found
+    """The model of a role or of a part of one, such as `value.judge`. Raises UsageError if there is none."""
+    return roles_of.model_for(config.models, role)
 
 
 def roles(config: Config) -> tuple[str, ...]:

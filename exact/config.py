@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_origin
 
 import msgspec
 
@@ -164,7 +164,7 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     rounds: AtLeastOne = 1
     """debate: how often both sides speak; from the second on each has read the other."""
     judges: AtLeastOne = 1
-    """debate: their number; the i-th is the model of `value.judge<i>`, else of `value.judge`, else of `value`."""
+    """debate: their number; each may have a model of its own: `value.judge`, `value.judge.1`, ..."""
     threshold: Share = 0.15
     """debate: while the standard error of the value is above this, the judges are asked again,"""
     most: AtLeastOne = 6
@@ -205,12 +205,15 @@ class PriceConfig(Strict, frozen=True, kw_only=True):
 
 
 class ModelConfig(Strict, frozen=True, kw_only=True):
-    """One chat model. Keys come from the environment only."""
+    """One model. Keys come from the environment only."""
 
     model: str
-    base_url: str = "https://api.openai.com/v1"
-    api_key_env: str = "OPENAI_API_KEY"
-    """Name of the environment variable that holds the key."""
+    provider: str = ""
+    """A name in providers.yaml (`exact config providers` lists them). Empty: `openai`, or with a base_url `compatible`."""
+    base_url: str = ""
+    """Of the server, where it is not the provider's."""
+    api_key_env: str = ""
+    """Name of the environment variable that holds the key; empty: the provider's."""
     temperature: Amount = 1.0
     top_p: Share = 0.95
     max_tokens: AtLeastOne = 512
@@ -219,14 +222,31 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     retries: AtLeastZero = 4
     logprobs: bool = False
     price: PriceConfig | None = None
+    extra: dict[str, Any] = {}
+    """Further fields of the request as the server names them: `{reasoning_effort: low}`."""
+
+
+class CacheConfig(Strict, frozen=True, kw_only=True):
+    """Answers that were given before."""
+
+    mode: Literal["none", "read-write", "replay-only"] = "none"
+    """read-write: an equal question has the answer it had before. replay-only: a question that was not asked before is an error."""
+    path: str = ""
+    """SQLite file, which runs may share; empty: `answers.sqlite` in the run directory."""
 
 
 class ModelsConfig(Strict, frozen=True, kw_only=True):
-    """A model for each role; `value` and `reflection` are `policy`'s where not given."""
+    """A model for each role. `value` and `reflection` are `policy`'s where not given; `embedding` has none where not given."""
 
     policy: ModelConfig | None = None
     value: ModelConfig | None = None
     reflection: ModelConfig | None = None
+    embedding: ModelConfig | None = None
+    parts: dict[str, ModelConfig] = {}
+    """Models of parts of a role, by the part's name: `value.judge`. A part without one has that of what stands before its last dot."""
+    providers: str = ""
+    """Path of a YAML file with further providers; a name that the package has too is the file's."""
+    cache: CacheConfig = CacheConfig()
 
 
 class Limits(Strict, frozen=True, kw_only=True):
@@ -295,6 +315,8 @@ class Config(Strict, frozen=True, kw_only=True):
     models: ModelsConfig = ModelsConfig()
     limits: Limits = Limits()
     browser: BrowserConfig = BrowserConfig()
+    prompts: str = ""
+    """Folder of prompt templates that take the place of the package's, one by one."""
 
 
 def load(path: Path | None, overrides: Iterable[str] = ()) -> Config:
@@ -358,4 +380,8 @@ def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None
             raise unknown("configuration key", f"{where}{key}", [where + name for name in types])
         for kind in getattr(types[key], "__args__", (types[key],)):
             if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-                _check_keys(value, kind, f"{where}{key}.")
+                if get_origin(types[key]) is dict and isinstance(value, Mapping):
+                    for name, part in value.items():
+                        _check_keys(part, kind, f"{where}{key}.{name}.")
+                else:
+                    _check_keys(value, kind, f"{where}{key}.")

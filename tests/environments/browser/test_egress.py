@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
@@ -17,7 +15,7 @@ from exact.environments.browser.branch import ForkingEnvironment
 from exact.environments.browser.egress import Outside
 from exact.environments.browser.forking import ForkingWorlds, forking
 from exact.environments.sandbox import find_runsc
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task
 
@@ -44,7 +42,7 @@ def site(executable: str) -> Iterator[Site]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def worlds(site: Site) -> AsyncIterator[ForkingWorlds]:
-    hosts = {name: f"127.0.0.1:{site.port}" for name in ("shop.test", "evil.test")}
+    hosts = dict.fromkeys(("shop.test", "evil.test"), f"127.0.0.1:{site.port}")
     async with forking(CONFIG, PageSetup(), outside=Outside(hosts=hosts)) as opened:
         yield opened
 

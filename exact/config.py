@@ -187,8 +187,18 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     kind: Literal["none", "builtin", "llm"] = "builtin"
     memory: str = ""
     """Path of the SQLite memory; empty: `memory.sqlite` in the run directory."""
+    signals: tuple[Literal["outcome", "policy", "judge", "sibling", "branch", "edge", "edge_value"], ...] = ("policy", "outcome", "judge")
+    """Which wrong expectations make lessons: see docs/reflection.md. ExACT's are `edge` and `edge_value`."""
+    add_q: bool = False
+    """Whether |Q| is added to the size of an `edge` (ExACT's second measure)."""
     threshold: Share = 0.25
-    """A lesson is written for the most surprising step if its |surprise| reaches this."""
+    """A lesson is written of a surprise whose size reaches this,"""
+    most: AtLeastOne = 1
+    """for at most so many steps of a task, for the policy and for the value function each; the most surprising first."""
+    outcome: Literal["judge", "evaluator"] = "judge"
+    """Who says how an attempt ended. evaluator: the benchmark, which later attempts must not know; such lessons are marked."""
+    confidence: Share = 0.2
+    """A lesson whose outcome the agent judged itself is shown only if that judgement v was this sure: |2 v - 1|."""
     k: AtLeastZero = 2
     """How many reflections are shown at an expansion or evaluation."""
     similarity: Share = 0.3

@@ -185,19 +185,19 @@ class Work:
         back_up(tree, path, node, value, rule=self.backup, discount=self.discount)
 
     def expand(self, tree: Tree, node: Node, proposals: Sequence[Proposal], *, drawn: bool = False) -> None:
-        """Proposals for a state: what is new becomes an edge, what is known gains prior. Of what was drawn, it is the share of the draws."""
+        """Proposals for a state: what is new becomes an edge, what is known gains prior. `drawn`: the prior is the share of the draws."""
         if drawn:
             for drawn_before in node.edges:
                 drawn_before.prior *= max(1, node.expansions)
         node.expansions += 1
-        known = {edge.action.key: edge for edge in node.edges}
+        known = {edge.action.key: edge for edge in node.edges} if node.edges else {}
         for proposal in proposals:
             key = proposal.action.key
             if key in known:
                 known[key].prior += proposal.prior
-                continue
-            known[key] = edge = Edge(proposal.action, proposal.prior, proposal.rationale, proposal.writes)
-            node.edges.append(edge)
+            else:
+                known[key] = Edge(proposal.action, proposal.prior, proposal.rationale, proposal.writes)
+        node.edges = list(known.values())  # in the order in which they came first; of the exact size, where appending leaves room
         normalise_priors(node.edges)
 
     def _candidates(self, tree: Tree, selection: Selection, result: Proposed) -> tuple[Proposal, ...]:

@@ -45,14 +45,14 @@ def back_up(tree: Tree, path: Path, node: Node, value: float, *, rule: Backup = 
         tree.low = value
     if value > tree.high:
         tree.high = value
-    below = node
+    below, averages = node, rule is mean
     for above, edge in reversed(path):
         value *= discount
-        edge.visits += 1
-        edge.total += value
+        edge.visits = visits = edge.visits + 1
+        edge.total = total = edge.total + value
         above.visits += 1
-        if not edge.settled:
-            edge.q = edge.total / edge.visits if rule is mean else rule(edge, below)
+        if not edge.closed or not edge.settled:  # only what is closed is settled
+            edge.q = total / visits if averages else rule(edge, below)
         below = above
 
 

@@ -20,6 +20,9 @@ THOUGHT = 1000
 
 _ACTION = re.compile(r"^[ \t>*_#`-]*action[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
 _VERDICT = re.compile(r"^[ \t>*_#`-]*verdict[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
+_LISTED = re.compile(
+    r"^[ \t>*_#`\d.-]*action[ \t]*\(?[ \t]*(?P<percent>\d{1,3}(?:\.\d+)?)[ \t]*%[ \t]*\)?[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M
+)
 _CHECK = re.compile(r"^[ \t>*_#`-]*check[ \t]*(?P<number>\d{1,2})[ \t*_`]*[:.][ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
 _YES = re.compile(r"[*_`]*(?P<answer>yes|no)\b[*_`.,:;—– -]*(?:[\"“«](?P<quote>.*)[\"”»][.]?)?.*\Z", re.I)
 _BETTER = re.compile(r"^[ \t>*_#`-]*better[ \t*_`]*:[ \t*_`]*(?P<which>first|second|neither)[ \t\r*_`.]*$", re.I | re.M)
@@ -59,6 +62,34 @@ def parse_action(text: str, actions: ActionSpace, observation: Observation, trie
         if taken.action.key == action.key:
             raise ActionError(f"{action} was refused in this state: {taken.error}")
     return Chosen(action, _thought(said[: lines[0].start()]))
+
+
+class Listed(NamedTuple):
+    """One action of a list, and how sure the model says it is."""
+
+    chosen: Chosen
+    confidence: float
+    """In (0, 1]."""
+
+
+def parse_actions(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> tuple[Listed, ...]:
+    """The actions in the lines `Action (70%): ...`, each distinct, each with the thought above it.
+
+    Lines that cannot be used are left out. Raises ActionError where none can: with the first one's reason.
+    """
+    said = _REASONING.sub("", text)
+    found, error, above = dict[str, Listed](), ActionError(f"there is no line such as `Action (70%): {_example(actions)}`"), 0
+    for line in reversed(lines := list(_LISTED.finditer(said))):
+        above = next((other.end() for other in reversed(lines) if other.end() < line.start()), 0)
+        try:
+            chosen = parse_action(f"{said[above : line.start()]}\nAction: {line['rest']}", actions, observation, tried)
+        except ActionError as failed:
+            error = failed
+            continue
+        found[chosen.action.key] = Listed(chosen, min(1.0, max(0.01, float(line["percent"]) / 100)))
+    if not found:
+        raise error
+    return tuple(found.values())[::-1]
 
 
 def parse_verdict(text: str, grades: Grades = SCALES["even"]) -> Judged:

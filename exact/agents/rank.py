@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from exact.agents.parse import parse_better
-from exact.agents.value.request import key
+from exact.agents.request import key
 from exact.config import ValueConfig
 from exact.context import Context
 from exact.models.ask import ask

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from exact.config import Config, ModelConfig, ValueConfig
-from exact.errors import UsageError
+from exact.models import roles as roles_of
 
 _ASKS = frozenset({"llm", "single_debate", "rubric", "trained"})
 
@@ -33,14 +32,10 @@ def value_roles(settings: ValueConfig) -> Iterator[str]:
 
 
 def judge(settings: ValueConfig, index: int) -> str:
-    """The role of a debate's judge: `value.judge`, `value.judge1`, ..."""
-    return f"{settings.role}.judge{index or ''}"
+    """The role of a debate's judge: `value.judge`, `value.judge.1`, ..."""
+    return f"{settings.role}.judge" + (f".{index}" if index else "")
 
 
 def model_for(config: Config, role: str) -> ModelConfig:
-    """The model of a role, else of the one it is part of, else of the policy. Raises UsageError if there is none."""
-    for name in (role, re.sub(r"\d+$", "", role), role.partition(".")[0], "policy"):
-        found: ModelConfig | None = getattr(config.models, name, None)
-        if found is not None:
-            return found
-    raise UsageError(f"the configuration names no model for {role}: add models.{role.partition('.')[0]}.model")
+    """The model of a role or of a part of one, such as `value.judge`. Raises UsageError if there is none."""
+    return roles_of.model_for(config.models, role)

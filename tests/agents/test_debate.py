@@ -94,7 +94,7 @@ async def test_several_judges_part_between_each_other():
     seats = [Seat(model, Sampling()) for model in (hopeful, doubtful)]
     found = await DebateValue(*seats, seats, ValueConfig(kind="debate", samples=2, most=2)).evaluate(context())
     assert found.value == 0.5 and found.between == pytest.approx(0.3) and found.within == 0.0
-    assert [r.role for r in doubtful.requests if "judge" in r.role] == ["value.judge1", "value.judge1"]
+    assert [r.role for r in doubtful.requests if "judge" in r.role] == ["value.judge.1", "value.judge.1"]
 
 
 async def test_a_debater_that_cannot_be_heard_is_an_error_and_no_value():

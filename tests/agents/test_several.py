@@ -47,7 +47,7 @@ async def test_a_cascade_is_built_from_its_configuration():
             "models": {"policy": {"model": "m"}},
         }
     )
-    assert roles(settings) == ("value", "value.supporter", "value.opposer", "value.judge", "value.judge1")
+    assert roles(settings) == ("value", "value.supporter", "value.opposer", "value.judge", "value.judge.1")
     assert all(model_for(settings, role).model == "m" for role in roles(settings))
     agent = build(settings, asked("So.\nVerdict: B"))
     assert (await agent.value.evaluate(context(terminated=True))).value == 0.8

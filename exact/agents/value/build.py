@@ -15,8 +15,17 @@ Models = Callable[[str], ChatModel]
 
 
 def value_function(config: Config, settings: ValueConfig, models: Models, verdicts: Verdicts | None) -> ValueFunction:
-    """With all it is made of. Raises UsageError where members are missing or not wanted."""
+    """With all it is made of. Raises UsageError where members are missing or not wanted, and for a calibration that is none."""
     _check(settings)
+    value = _plain(config, settings, models, verdicts)
+    if not settings.calibration:
+        return value
+    from exact.agents.recalibrate import RecalibratedValue, load
+
+    return RecalibratedValue(value, load(settings.calibration))
+
+
+def _plain(config: Config, settings: ValueConfig, models: Models, verdicts: Verdicts | None) -> ValueFunction:
     match settings.kind:
         case "builtin":
             from exact.agents.builtin.value import BuiltinValue

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
+from exact.agents import roles
 from exact.agents.grades import grades
 from exact.agents.parse import parse_argument, parse_verdict
 from exact.agents.value.opinions import Opinion, Order, evaluation, standard_error
-from exact.agents.value.request import about
+from exact.agents.request import about
 from exact.config import ValueConfig
 from exact.context import Argument, Context, Evaluation
 from exact.models.ask import ask
@@ -81,7 +82,7 @@ class DebateValue:
     ) -> list[Opinion]:  # fmt: skip
         seat = self._judges[judge]
         request = about(
-            "judge", context, self._config, seat.sampling, role=f"{self._config.role}.judge{judge or ''}", samples=self._config.samples,
+            "judge", context, self._config, seat.sampling, role=roles.judge(self._config, judge), samples=self._config.samples,
             more=more, arguments=presented(arguments, order),
         )  # fmt: skip
         judged = await ask(seat.model, request, self._parse, seed=context.seed)

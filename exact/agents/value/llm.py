@@ -8,7 +8,7 @@ from typing import Literal
 from exact.agents.grades import grades
 from exact.agents.parse import parse_verdict
 from exact.agents.value.opinions import Opinion, evaluation
-from exact.agents.value.request import about
+from exact.agents.request import about
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.ask import ask

@@ -7,7 +7,7 @@ from functools import partial
 
 from exact.agents.parse import Met, parse_checks, parse_met
 from exact.agents.value.opinions import Opinion, evaluation
-from exact.agents.value.request import about
+from exact.agents.request import about
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.ask import ask

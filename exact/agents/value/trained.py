@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.agents.value.opinions import Opinion, evaluation
-from exact.agents.value.request import about
+from exact.agents.request import about
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.errors import AnswerError

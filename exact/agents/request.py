@@ -1,10 +1,10 @@
-"""What a value function sends: a prompt about a state, with its screenshot where that is wanted."""
+"""What is sent to a model: a prompt about a state, with its screenshot where that is wanted."""
 
 from __future__ import annotations
 
 import msgspec
 
-from exact.config import ValueConfig
+from exact.config import PolicyConfig, ValueConfig
 from exact.context import Context
 from exact.models.base import ChatRequest, Sampling
 from exact.prompts.library import render
@@ -12,11 +12,19 @@ from exact.reflection.lesson import action_label
 
 
 def about(
-    name: str, context: Context, config: ValueConfig, sampling: Sampling, *, role: str, samples: int, more: int = 0, **inputs: object
+    name: str,
+    context: Context,
+    config: PolicyConfig | ValueConfig,
+    sampling: Sampling,
+    *,
+    role: str,
+    samples: int,
+    more: int = 0,
+    **inputs: object,
 ) -> ChatRequest:
     """The request for `samples` answers to prompt `name`.
 
-    more: how many requests like it this judgement has made before. With the context's draw it keys the answer, so that each is another
+    more: how many requests like it were made for this judgement or expansion before. With the context's draw it keys the answer, so that each is another
     one and can be found again.
     """
     prompt = render(name, context=context, label=action_label, history=config.history, **inputs)

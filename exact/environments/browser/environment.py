@@ -135,6 +135,8 @@ class BrowserEnvironment:
         """Carry out one action and settle; see Environment."""
         if self._terminated:
             raise ActionError("the episode is over: reset first")
+        if action.name not in BROWSER_ACTIONS.verbs:
+            raise ActionError(f"unknown action {action}: valid: {', '.join(BROWSER_ACTIONS.verbs)}")
         if BROWSER_ACTIONS.is_final(action):
             self._terminated = True
             return Transition(observation=None, terminated=True)

@@ -10,6 +10,7 @@ from werkzeug import Request, Response
 
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup
+from exact.environments.check import CHECKS, check
 from exact.environments.verify import mark, verdict
 from exact.errors import EnvironmentError_
 from exact.task import Task
@@ -214,3 +215,13 @@ async def test_a_snapshot_of_a_held_clock_goes_on_from_there(visit: Visit) -> No
         await do(world, "wait")
         await world.restore(snapshot)
         assert await world.page.evaluate("Date.now()") >= before
+
+
+async def test_the_browser_keeps_the_contract_that_searches_rely_on(
+    browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task]
+) -> None:
+    httpserver.expect_request("/").respond_with_data(FORM, content_type="text/html")
+    names = [name for name in CHECKS if name not in ("nothing is left", "branches are independent")]
+    found = await check(BrowserWorlds(browser, PageSetup(), CONFIG, sealed=True), task_at(), quick=True, names=names)
+    assert [finding for finding in found if not finding.passed] == []
+    assert "5 of 5 pages came back" in next(finding.detail for finding in found if finding.name == "snapshots are states")

@@ -13,6 +13,9 @@ from exact.environments.base import Worlds
 from exact.environments.restore import Arrival, Costs, Place, Shelf, Waypoint
 from exact.task import Task
 
+WORTHWHILE = 0.05
+"""Seconds from which on a way is worth a spare world."""
+
 
 class Places:
     """Lends places, each to one piece of work at a time."""
@@ -61,6 +64,18 @@ class Places:
         finally:
             self._free.insert(0, place)
             self._coming.pop(end).set()
+
+    @property
+    def spares(self) -> int:
+        """How many may be brought to states in the background at once."""
+        return self._spare
+
+    def may_prepare(self, path: Sequence[Waypoint]) -> bool:
+        """Whether a world can be brought to the path's end without repeating a step, to save time, and none is there or on its way."""
+        if tuple(path) in self._coming or not self._free:
+            return False
+        near = min(_nearness(each, path) for each in self._free)
+        return near >= WORTHWHILE and bool(self._free[0].routes(path, replays=False))
 
     def prepared(self, place: Place, arrival: Arrival, path: Sequence[Waypoint]) -> None:
         """A place was brought to a state before anybody asked."""

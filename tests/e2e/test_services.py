@@ -22,7 +22,14 @@ pytestmark = pytest.mark.xdist_group("sandbox")
 SITES = Path(__file__).parent / "sites"
 ROOT = Path(__file__).parents[2]
 AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
-SMALL = ("search.iterations=10", "search.workers=2", "search.depth=3", "limits.actions=1", "browser.screenshots=false", "reflection.kind=none")
+SMALL = (
+    "search.iterations=10",
+    "search.workers=2",
+    "search.depth=3",
+    "limits.actions=1",
+    "browser.screenshots=false",
+    "reflection.kind=none",
+)
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +62,9 @@ def run(file: Path, port: int, out: Path, *settings: str, prefix: tuple[str, ...
     command += ["--services", str(file), "--out", str(out)]
     for setting in (*SMALL, *settings):
         command += ["--set", setting]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env})
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    )
 
 
 def journal(out: Path) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ class Shelf:
     def has(self, path: Path) -> bool:
         """Whether a snapshot of the state at the end of a path is there, or on its way."""
         kept = self._kept.get(path)
-        return path in self.taking or kept is not None and (self.forks is None or self.forks.has(kept.snapshot))
+        return path in self.taking or (kept is not None and (self.forks is None or self.forks.has(kept.snapshot)))
 
     def along(self, path: Sequence[Waypoint]) -> Iterator[tuple[int, Kept]]:
         """Those of the states on a path, with the indices of their waypoints, the last state first; only what is still there."""

@@ -43,9 +43,12 @@ class Attempt(Setting):
 
     async def _act_until_over(self) -> str:
         """Search and commit, in turn; why no further action will be committed."""
+        fresh, began = not self.state.started, self.journal.now
         world = await self.live.open()
         size, spare = (self.config.search.workers, self.config.search.prefetch) if world.capabilities.concurrent else (1, 0)
         places = Places(self.worlds, self.task, size, spare=spare, clock=lambda: self.journal.now)
+        if fresh:
+            places.costs.note("open", self.journal.now - began)
         self._search = Search(self, places)
         self._commits = Commits(self, places, repeat_uncertain=self.repeat_uncertain)
         try:

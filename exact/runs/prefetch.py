@@ -1,13 +1,12 @@
 """While a model thinks, spare worlds are brought to the states in which the search is likely to act next.
 
-Only by routes that repeat no step, so that nothing is spent that a budget counts; and never with a world that a worker needs. What is
-prepared is not a result: the search goes the same way with it and without it.
+Never with a world that a worker needs; and where steps are capped or cannot be undone, only by routes that repeat none. What is prepared
+is not a result: the search goes the same way with it and without it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 from exact.environments.restore import Waypoint
 from exact.errors import EnvironmentError_
@@ -16,6 +15,9 @@ from exact.runs.places import Places
 from exact.runs.setting import Setting
 from exact.runs.story import waypoints
 from exact.search.tree import Node
+
+FORECAST = 2
+"""How many more states are looked at than there are spare worlds: some are stood at already."""
 
 
 class Prefetch:
@@ -29,6 +31,9 @@ class Prefetch:
         self._tasks = set[asyncio.Task[None]]()
         self._loop: asyncio.Task[None] | None = None
         self._broken: BaseException | None = None
+        limits, search = setting.config.limits, setting.config.search
+        capped = any(each.transitions is not None for each in (limits, search.limits, search.iteration))
+        self._replays = not capped and setting.live.sealed
 
     async def __aenter__(self) -> Prefetch:
         if self._places.spares:
@@ -50,13 +55,16 @@ class Prefetch:
             await self._setting.stirred.wait()
 
     def _look(self) -> None:
-        wanted = [waypoints(node) for node in {node.id: node for node in self._wanted()}.values()]
-        for node in self._state.algorithm.forecast(self._state.tree, self._places.spares):
+        tree = self._state.tree
+        likely = self._state.algorithm.forecast(tree, FORECAST + self._places.spares)
+        acting = [tree.nodes[work.selection.node] for work in tree.open.values() if work.left[0] in ("step", "rollout")]
+        judged = [work.target for work in tree.open.values() if work.target is not None]
+        wanted = [waypoints(node) for node in (*acting, *likely, *judged)]
+        for node in likely:
             if len(self._tasks) >= self._places.spares:
                 return
-            path = waypoints(node)
-            if not node.leaf and self._places.may_prepare(path):
-                task = asyncio.create_task(self._prepare(node, [*wanted, path]))
+            if not node.leaf and self._places.may_prepare(waypoints(node), replays=self._replays):
+                task = asyncio.create_task(self._prepare(node, wanted))
                 self._tasks.add(task)
                 task.add_done_callback(self._done)
 
@@ -65,13 +73,6 @@ class Prefetch:
         if not task.cancelled():
             self._broken = self._broken or task.exception()
 
-    def _wanted(self) -> Iterator[Node]:
-        """Where work under way is about to act, and where the search is likely to act next."""
-        for work in self._state.tree.open.values():
-            if work.left[0] in ("step", "rollout"):
-                yield self._state.tree.nodes[work.selection.node]
-        yield from self._state.algorithm.forecast(self._state.tree, self._places.spares)
-
     async def _prepare(self, node: Node, wanted: list[list[Waypoint]]) -> None:
         """Bring a spare world to a node."""
         path, began = waypoints(node), self._setting.journal.now
@@ -79,12 +80,18 @@ class Prefetch:
             if place is None:
                 return
             try:
-                arrival = await place.arrive(path, replays=False)
+                arrival = await place.arrive(path, replays=self._replays)
             except EnvironmentError_:
                 return  # whoever needs the state next will say what is wrong
-            place.count()
             self._places.prepared(place, arrival, path)
             seconds = round(self._setting.journal.now - began, 6)
             self._setting.record(
-                ev.Prepared(node=node.id, route=arrival.route, verdict=arrival.verdict, reason=arrival.reason, seconds=seconds)
+                ev.Prepared(
+                    node=node.id,
+                    route=arrival.route,
+                    verdict=arrival.verdict,
+                    transitions=place.count(),
+                    reason=arrival.reason,
+                    seconds=seconds,
+                )
             )

@@ -73,7 +73,7 @@ class Places:
         return self._spare
 
     def may_prepare(self, path: Sequence[Waypoint], *, replays: bool) -> bool:
-        """Whether a world can be brought to the path's end, to save time, and none is there or on its way. `replays`: by repeated steps too."""
+        """Whether a world can be brought to the path's end, and none is there or on its way. `replays`: by repeated steps too."""
         if tuple(path) in self._coming or not self._free:
             return False
         near = min(_nearness(each, path) for each in self._free)

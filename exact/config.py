@@ -301,9 +301,9 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     clock: AtLeastZero = 0
     """Milliseconds for which the page's clock runs after each action, standing still otherwise, so that what moves moves alike each
     time. 0: it runs by itself."""
-    sandbox: Literal["auto", "off", "required"] = "auto"
+    sandbox: Literal["auto", "never", "required"] = "auto"
     """Whether browser and services are kept and forked as one world, in gVisor. auto: where a task declares services and this machine can,
-    else states are reached by reset and replay. required: always, or the task fails. off: never."""
+    else states are reached by reset and replay. required: always, or the task fails."""
     snapshots: AtLeastZero = 4096
     """MiB of snapshots kept at most; the least recently used goes first."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"

@@ -17,6 +17,7 @@ from exact.runs import events as ev
 from exact.runs.commit import Commits
 from exact.runs.lookback import records
 from exact.runs.places import Places
+from exact.runs.prefetch import Prefetch
 from exact.runs.search import Search
 from exact.runs.setting import Setting
 from exact.task import Outcome
@@ -47,14 +48,18 @@ class Attempt(Setting):
 
     async def _act_until_over(self) -> str:
         """Search and commit, in turn; why no further action will be committed."""
+        fresh, began = not self.state.started, self.journal.now
         world = await self.live.open()
-        size = self.config.search.workers if world.capabilities.concurrent else 1
-        places = Places(self.worlds, self.task, size, clock=lambda: self.journal.now)
+        size, spare = (self.config.search.workers, self.config.search.prefetch) if world.capabilities.concurrent else (1, 0)
+        places = Places(self.worlds, self.task, size, spare=spare, clock=lambda: self.journal.now)
+        if fresh:
+            places.costs.note("open", self.journal.now - began)
         self._search = Search(self, places)
         self._commits = Commits(self, places, repeat_uncertain=self.repeat_uncertain)
         try:
-            reason = await self._commit_until_over()
-            await self._search.stop()
+            async with Prefetch(self, places):
+                reason = await self._commit_until_over()
+                await self._search.stop()
             return reason
         finally:
             await self._search.close()

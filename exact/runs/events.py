@@ -94,11 +94,13 @@ class Kept(Event, frozen=True, kw_only=True, tag="kept"):
 
 
 class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):
-    """A spare world was brought to a node in the background. Nothing hangs on it."""
+    """A spare world was brought to a node in the background. Nothing hangs on it but the count of steps."""
 
     node: int
     route: RouteName
     verdict: Literal["exact", "drifted", "diverged"]
+    transitions: int = 0
+    """Environment steps replayed."""
     reason: str = ""
     seconds: float = 0.0
 

@@ -12,6 +12,7 @@ from exact.search.backup import back_up
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
 from exact.search.exhaust import reopen, settle
 from exact.search.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising
+from exact.search.foresee import foresee
 from exact.search.select import SelectionRule, follow, puct
 from exact.search.stop import clear, promising, route, winner
 from exact.search.tree import Node, Path, Tree
@@ -91,6 +92,10 @@ class MCTS(Work):
         if not order:
             return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")
         return self.commit(tree, order, self.final.reason, plan=principal(tree, self.final) if self.plan else ())
+
+    def forecast(self, tree: Tree, k: int) -> list[Node]:
+        found = [*foresee(tree, self.rule, self.depth), *super().forecast(tree, k)]
+        return list({node.id: node for node in found}.values())[:k]
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
         kept = super().advance(tree, edge, observed)

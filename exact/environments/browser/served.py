@@ -41,8 +41,8 @@ async def served(
     Raises EnvironmentError_ where a service does not start, or no sandbox can be had and one is required.
     """
     async with AsyncExitStack() as stack:
-        if config.sandbox == "off" or (refused := await _refused(config)):
-            if config.sandbox != "off":
+        if config.sandbox == "never" or (refused := await _refused(config)):
+            if config.sandbox != "never":
                 tell(f"worlds do not fork here ({refused}): states are reached by reset and replay, and no write is explored")
             for service in services:
                 await stack.enter_async_context(_running(service))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_origin
 
 import msgspec
 
@@ -52,6 +52,10 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     retries: AtLeastZero = 2
     """How often a failed piece of work is asked for again before its node is closed."""
     workers: AtLeastOne = 1
+    """Pieces of work of one search under way at once."""
+    order: Literal["arrival", "selection"] = "arrival"
+    """With several workers, results are taken in as they come, or in rounds, in the order they were asked for: that takes longer and
+    leads to the same tree each time, as far as world and models do."""
     """How many pieces of work of one tree may be under way at once; each has a world of its own."""
     judgements: AtLeastOne | None = None
     """How often one state may be judged. None: 3 times by a language model, once by a judge that would say the same again."""
@@ -102,6 +106,8 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """replan: one action, then search again. plan: the whole path, until the world differs from what was foreseen."""
     enact: Literal["enact", "promote"] = "enact"
     """At a commit. enact: act in the live world. promote: the searched world becomes the live one, where it rolls back."""
+    prefetch: AtLeastZero = 1
+    """Worlds to spare, which are brought to the likely next states while a model thinks; where worlds fork."""
     breadth: AtLeastOne = 3
     """Beam search and tree of thoughts: states kept at each level. best_of_n: trajectories."""
     limits: ScopeLimits = ScopeLimits()
@@ -117,7 +123,23 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
 
     kind: Literal["builtin", "llm", "random"] = "builtin"
     samples: AtLeastOne = 8
-    """llm: answers drawn for one expansion; priors are their frequencies."""
+    """llm: answers drawn for one expansion."""
+    form: Literal["samples", "list"] = "samples"
+    """llm. samples: one action an answer, many answers. list: up to k actions with confidences in one answer."""
+    weigh: Literal["frequency", "logprobs"] = "frequency"
+    """llm, samples: what an answer counts. logprobs: the geometric mean of its tokens' probabilities, where the server gives them."""
+    temperature: Amount = 1.0
+    """llm: priors are taken to the power of one over this: below 1 surer, above 1 flatter."""
+    unseen: Share = 1.0
+    """llm, samples: as many are drawn again while the share of actions not seen yet is estimated above this,"""
+    most: AtLeastOne = 32
+    """llm: until there are so many."""
+    mend: bool = True
+    """llm: answers that cannot be used go back once, with the reason."""
+    style: Literal["plain", "explorative"] = "plain"
+    """llm. explorative: may try what it is unsure of, and step back on its own."""
+    examples: str = ""
+    """llm: path to a YAML list of solved steps that every prompt shows; each has `goal`, `observation`, `thought` and `action`."""
     prior_floor: Share = 0.02
     """llm: no proposal's prior is below this."""
     images: bool = False
@@ -129,10 +151,32 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
 class ValueConfig(Strict, frozen=True, kw_only=True):
     """Who judges states."""
 
-    kind: Literal["builtin", "llm", "constant", "oracle"] = "builtin"
-    """constant: 0.5 for everything, a control. oracle: the benchmark's own verdict on what ended in search; marked as one everywhere."""
+    kind: Literal[
+        "builtin", "llm", "single_debate", "debate", "rubric", "cascade", "ensemble", "trained", "constant", "oracle"
+    ] = "builtin"  # fmt: skip
+    """llm: a grade. single_debate: a grade, after arguing both sides in one answer. debate: two debaters and judges. rubric: checks of yes
+    and no. trained: a classifier's probability. cascade, ensemble: see `members`. constant: 0.5 for everything, a control. oracle: the
+    benchmark's own verdict on what ended in search; marked as one everywhere."""
     samples: AtLeastOne = 4
-    """llm: judgements drawn for one state; the value is their mean."""
+    """Judgements drawn for one state; the value is their mean. debate: for each judge and each order."""
+    grades: Literal["even", "web", "desktop", "reinforced"] = "even"
+    """What the letters are worth: see docs/agents.md."""
+    rounds: AtLeastOne = 1
+    """debate: how often both sides speak; from the second on each has read the other."""
+    judges: AtLeastOne = 1
+    """debate: their number; each may have a model of its own: `value.judge`, `value.judge.1`, ..."""
+    threshold: Share = 0.15
+    """debate: while the standard error of the value is above this, the judges are asked again,"""
+    most: AtLeastOne = 6
+    """debate: until each has given so many verdicts in each order."""
+    role: str = "value"
+    """Whose model is asked: `models.<role>`; a debate's are `<role>.supporter`, `.opposer` and `.judge`, each else `models.<role>`."""
+    members: tuple[ValueConfig, ...] = ()
+    """cascade: the cheap one, then the dear one. ensemble: all."""
+    calibration: str = ""
+    """Path to a curve that `exact calibrate --fit` wrote: values are taken through it."""
+    comparison: Literal["values", "llm"] = "values"
+    """How a search that compares siblings has them ranked: by their values, or by a model, pair by pair."""
     images: bool = False
     history: AtLeastZero = 5
 
@@ -161,12 +205,15 @@ class PriceConfig(Strict, frozen=True, kw_only=True):
 
 
 class ModelConfig(Strict, frozen=True, kw_only=True):
-    """One chat model. Keys come from the environment only."""
+    """One model. Keys come from the environment only."""
 
     model: str
-    base_url: str = "https://api.openai.com/v1"
-    api_key_env: str = "OPENAI_API_KEY"
-    """Name of the environment variable that holds the key."""
+    provider: str = ""
+    """A name in providers.yaml (`exact config providers` lists them). Empty: `openai`, or with a base_url `compatible`."""
+    base_url: str = ""
+    """Of the server, where it is not the provider's."""
+    api_key_env: str = ""
+    """Name of the environment variable that holds the key; empty: the provider's."""
     temperature: Amount = 1.0
     top_p: Share = 0.95
     max_tokens: AtLeastOne = 512
@@ -175,14 +222,31 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     retries: AtLeastZero = 4
     logprobs: bool = False
     price: PriceConfig | None = None
+    extra: dict[str, Any] = {}
+    """Further fields of the request as the server names them: `{reasoning_effort: low}`."""
+
+
+class CacheConfig(Strict, frozen=True, kw_only=True):
+    """Answers that were given before."""
+
+    mode: Literal["none", "read-write", "replay-only"] = "none"
+    """read-write: an equal question has the answer it had before. replay-only: a question that was not asked before is an error."""
+    path: str = ""
+    """SQLite file, which runs may share; empty: `answers.sqlite` in the run directory."""
 
 
 class ModelsConfig(Strict, frozen=True, kw_only=True):
-    """A model for each role; `value` and `reflection` are `policy`'s where not given."""
+    """A model for each role. `value` and `reflection` are `policy`'s where not given; `embedding` has none where not given."""
 
     policy: ModelConfig | None = None
     value: ModelConfig | None = None
     reflection: ModelConfig | None = None
+    embedding: ModelConfig | None = None
+    parts: dict[str, ModelConfig] = {}
+    """Models of parts of a role, by the part's name: `value.judge`. A part without one has that of what stands before its last dot."""
+    providers: str = ""
+    """Path of a YAML file with further providers; a name that the package has too is the file's."""
+    cache: CacheConfig = CacheConfig()
 
 
 class Limits(Strict, frozen=True, kw_only=True):
@@ -218,6 +282,23 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Cap on waiting for a page to become quiet after an action."""
     allow_origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides the task's."""
+    masks: tuple[str, ...] = ()
+    """Regular expressions: what they match in names, values and addresses does not tell states apart. Besides clocks, ages and tokens.
+    A task adds its own by `masks` in its metadata, one a line."""
+    learn_masks: bool = False
+    """Whether the start of a task is reset to and looked at twice at first: what differs is volatile from then on. Not for worlds whose
+    resets do not repeat: what they draw would be masked."""
+    clock: AtLeastZero = 0
+    """Milliseconds for which the page's clock runs after each action, standing still otherwise, so that what moves moves alike each
+    time. 0: it runs by itself."""
+    sandbox: Literal["auto", "off", "required"] = "auto"
+    """Whether browser and services are kept and forked as one world, in gVisor. auto: where a task declares services and this machine can,
+    else states are reached by reset and replay. required: always, or the task fails. off: never."""
+    snapshots: AtLeastZero = 4096
+    """MiB of snapshots kept at most; the least recently used goes first."""
+    speculation: Literal["rollback", "observe", "free"] = "rollback"
+    """Writes while exploring. rollback: only where the world rolls back. observe: never, they are held back and done at a commit.
+    free: everywhere, also where nothing undoes them; then one worker acts at a time."""
 
 
 class Config(Strict, frozen=True, kw_only=True):
@@ -234,6 +315,8 @@ class Config(Strict, frozen=True, kw_only=True):
     models: ModelsConfig = ModelsConfig()
     limits: Limits = Limits()
     browser: BrowserConfig = BrowserConfig()
+    prompts: str = ""
+    """Folder of prompt templates that take the place of the package's, one by one."""
 
 
 def load(path: Path | None, overrides: Iterable[str] = ()) -> Config:
@@ -297,4 +380,8 @@ def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None
             raise unknown("configuration key", f"{where}{key}", [where + name for name in types])
         for kind in getattr(types[key], "__args__", (types[key],)):
             if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-                _check_keys(value, kind, f"{where}{key}.")
+                if get_origin(types[key]) is dict and isinstance(value, Mapping):
+                    for name, part in value.items():
+                        _check_keys(part, kind, f"{where}{key}.{name}.")
+                else:
+                    _check_keys(value, kind, f"{where}{key}.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exact.agents.agent import model_for, roles
+from exact.agents.roles import model_for, roles
 from exact.config import Config
 from exact.errors import UsageError
+from exact.models.providers import providers, serving
 from exact.runs.runner import open_models
 from exact.task import Task
 
@@ -15,7 +16,7 @@ def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
     """The plan in aligned lines; the last one says so where the run would be refused."""
     limits, n = config.limits, len(tasks)
     names = [task.id for task in tasks[:5]] + ([f"... and {n - 5} more"] if n > 5 else [])
-    models = [f"{role}: {model_for(config, role).model} at {model_for(config, role).base_url}" for role in roles(config)]
+    models = [_called(config, role) for role in roles(config)]
     rows = [
         ("tasks", f"{n}: " + ", ".join(names)),
         ("agent", f"{config.name}: {config.search.algorithm}, policy {config.policy.kind}, value {config.value.kind}"),
@@ -33,6 +34,16 @@ def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
     except UsageError as error:
         rows.append(("refused", f"as things are, this run would not start: {error}"))
     return "Dry run: nothing was called or written. At worst:\n" + "\n".join(f"  {name:12} {text}" for name, text in rows)
+
+
+def _called(config: Config, role: str) -> str:
+    """Which model, and where it is served."""
+    model = model_for(config, role)
+    try:
+        provider = serving(model, providers(config.models.providers))
+    except UsageError:
+        return f"{role}: {model.model} at an address that is not known yet"
+    return f"{role}: {model.model} at {', '.join(place.base_url for place in provider.places)}"
 
 
 def _cap(limit: float | None, tasks: int, sign: str = "", unit: str = "") -> str:

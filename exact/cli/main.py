@@ -22,6 +22,7 @@ COMMANDS = {
     "resume": ("exact.cli.resume:resume", "Goes on with a run that was interrupted."),
     "report": ("exact.cli.report:report", "Builds the reports of a run again."),
     "show": ("exact.cli.show:show", "Prints what a search found: figures, warnings, the principal variation, one state."),
+    "calibrate": ("exact.cli.calibrate:calibrate", "Compares a value function's judgements with outcomes."),
     "tasks": ("exact.cli.tasks:tasks", "Names the tasks of the benchmarks."),
     "check": ("exact.cli.check:check", "Tries whether an environment keeps the contract that searches rely on."),
     "config": ("exact.cli.config:config", "Shows what a configuration means."),

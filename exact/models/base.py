@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -44,12 +45,16 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     sampling: Sampling
     role: str
-    """`policy`, `value` or `reflection`."""
+    """`policy`, `value`, `reflection`, or a part of one: `value.judge`."""
     node: int = 0
     prompt: str = ""
     """Name, version and hash of the prompt: `policy@1:3fa9c1`."""
     attempt: int = 0
     """0, or how often the parse error was sent back before."""
+    schema: Mapping[str, Any] | None = None
+    """JSON Schema of an object that the answer is to be. A server that takes none is not told: the answer is parsed anyway."""
+    left_out: tuple[str, ...] = ()
+    """What of the state is not in the messages for want of room, one note each; journalled, not sent."""
     draw: int = 0
     """How many such questions were asked in this node before; below 0 where the answer must be independent of theirs."""
 
@@ -84,6 +89,10 @@ class ChatAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """As the server names it."""
     raw: str
     """The server's answer, verbatim JSON."""
+    replayed: int = 0
+    """How many of the choices come from the cache. They took nothing: `usage` is that of the others."""
+    notes: tuple[str, ...] = ()
+    """What was asked for and left out, because the server does not take it."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,11 +11,14 @@ import urllib.parse
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from exact.config import ModelConfig
 from exact.errors import ModelError, UsageError
 from exact.models import price as prices
 from exact.models import wire
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Sampling, Usage
+from exact.models.providers import serving
 from exact.models.retry import Sleep, Trouble, named_wait, retried
 
 if TYPE_CHECKING:
@@ -42,10 +45,14 @@ class OpenAIModel:
 
     def __init__(self, config: ModelConfig, *, sleep: Sleep = asyncio.sleep) -> None:
         """Raises UsageError for a base URL that is none and for a missing key; loopback needs no key. `sleep` waits between tries."""
+        provider = serving(config)
+        place = provider.places[0]
+        variable = provider.api_key_env if place.api_key_env is None else place.api_key_env
+        config = msgspec.structs.replace(config, base_url=place.base_url, api_key_env=variable)
         self._config, self._sleep = config, sleep
         self._url, local = _checked(config.base_url)
         self._key = os.environ.get(config.api_key_env, "")
-        if not self._key and not local:
+        if not self._key and variable and not local:
             raise UsageError(f"no key for {config.model} at {self._url}: set the environment variable {config.api_key_env}")
         self._client = _client(config, self._key, local)
         self._one_by_one = False

@@ -7,6 +7,7 @@ from typing import Any
 
 from exact.config import ModelConfig
 from exact.models.base import Price, Usage
+from exact.models.providers import serving
 
 _MILLION = 1_000_000
 
@@ -53,7 +54,10 @@ def _listed(config: ModelConfig, usage: Usage) -> Any:
         input_tokens=usage.input_tokens, cache_read_tokens=usage.cached_tokens or None, output_tokens=usage.output_tokens
     )
     try:
-        return genai_prices.calc_price(tokens, config.model, provider_api_url=config.base_url)
+        provider = serving(config)
+        if provider.prices:
+            return genai_prices.calc_price(tokens, config.model, provider_id=provider.prices)
+        return genai_prices.calc_price(tokens, config.model, provider_api_url=provider.places[0].base_url)
     except LookupError:
         return None
 

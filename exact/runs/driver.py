@@ -43,7 +43,8 @@ class Attempt(Setting):
     async def _act_until_over(self) -> str:
         """Search and commit, in turn; why no further action will be committed."""
         world = await self.live.open()
-        places = Places(self.worlds, self.task, self.config.search.workers if world.capabilities.concurrent else 1)
+        size = self.config.search.workers if world.capabilities.concurrent else 1
+        places = Places(self.worlds, self.task, size, clock=lambda: self.journal.now)
         self._search = Search(self, places)
         self._commits = Commits(self, places, repeat_uncertain=self.repeat_uncertain)
         try:

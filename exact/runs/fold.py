@@ -84,6 +84,8 @@ class State:
         """Results by what the agent was shown."""
         self.writing: set[str] = set()
         """Actions that were seen to write, or would have: with the element's role and name in place of its id."""
+        self.gathering = True
+        """Whether nothing has come of this round of selections yet, so that it may be asked for more of them. For runs in rounds."""
         self.late = 0
         self.reused = 0
         self.drifted = 0
@@ -132,6 +134,7 @@ class State:
             self.algorithm.replan(self.tree, self._affordable())
         answer = self.algorithm.ask(self.tree)
         self.done = answer.reason if isinstance(answer, Done) else None
+        self.gathering = self.gathering and isinstance(answer, Selection)
         if isinstance(answer, Selection):
             self._scopes[answer.id] = Budget(self._iteration_limits, scope="iteration", parent=self.search)
             node = self.tree.nodes[answer.node]
@@ -159,7 +162,7 @@ class State:
                 self._committed(event)
             case _:
                 return False
-        self.done = None
+        self.done, self.gathering = None, not self.tree.open
         self._count_iterations()
         return True
 
@@ -169,7 +172,6 @@ class State:
             case ev.Acted():
                 self.acted[event.node, event.edge] = event
                 self.scope(event.selection).spend("transitions")
-                self.writing |= {event.wrote} - {""}
             case ev.RolledStep():
                 self.rolled.setdefault((event.node, event.policy, event.draw), []).append(event)
                 self.scope(event.selection).spend("transitions")
@@ -229,8 +231,9 @@ class State:
         self._answered(event)
         if isinstance(event.result, Stepped) and selection.edge is not None:
             node = self.tree.nodes[selection.node]
-            child = node.edges[selection.edge].child
-            if child is not None and child.parent is node and (act := self.acted.get((selection.node, selection.edge))):
+            child, act = node.edges[selection.edge].child, self.acted.get((selection.node, selection.edge))
+            self.writing |= {act.wrote} - {""} if act else set()
+            if child is not None and child.parent is node and act:
                 self.effects[child.id] = act
         if selection.id not in self.tree.open:
             self._close(selection.id)

@@ -17,6 +17,7 @@ from exact.runs.fold import judgements_in
 from exact.runs.places import Places
 from exact.runs.rollout import Rollout
 from exact.runs.setting import Setting
+from exact.runs.turns import Turns
 from exact.runs.walk import Walk
 from exact.search.base import Failure, Need, Result, Selection
 from exact.search.tree import Node, Open
@@ -40,6 +41,7 @@ class Fulfil:
         self._asking = Asking(setting)
         self._walk = Walk(setting, places)
         self._rollout = Rollout(setting, self._walk, self._asking)
+        self._turns = Turns(setting.state, setting.stirred, rounds=setting.config.search.order == "selection")
         self._at_work = self._blocked = 0
         self.stopping = False
         """Whether nothing is waited for any more that other work holds back."""
@@ -70,10 +72,13 @@ class Fulfil:
     async def _needs(self, selection: Selection) -> None:
         """Need by need, a step first; what may be asked for at once, at once."""
         while (work := self._open(selection)) is not None:
+            await self._turns.begin(selection.id)
             if work.left[0] != "step" and selection.together and len(work.left) > 1:
                 return await self._together(selection, work)
             with self._state.scope(selection.id).reserve({}) as held:
-                self._tell(selection, await self._answer(work.left[0], selection, work, held))
+                answer = await self._answer(work.left[0], selection, work, held)
+                await self._turns.tell(selection.id)
+                self._tell(selection, answer)
 
     async def _together(self, selection: Selection, work: Open) -> None:
         """All needs at the same time; told in their order, whichever came first."""
@@ -82,6 +87,7 @@ class Fulfil:
             held = [stack.enter_context(self._state.scope(selection.id).reserve({})) for _ in needs]
             coming = [self._answer(need, selection, work, held[i]) for i, need in enumerate(needs)]
             came = await asyncio.gather(*coming, return_exceptions=True)
+            await self._turns.tell(selection.id)
             for answer, reservation in zip(came, held, strict=True):
                 if not isinstance(answer, BaseException):
                     reservation.release()

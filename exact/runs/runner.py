@@ -11,7 +11,8 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from exact.agents.agent import Agent, build, model_for, roles
+from exact.agents.agent import Agent, build
+from exact.agents.roles import model_for, roles
 from exact.config import Config, dump, load
 from exact.environments.base import Worlds
 from exact.errors import EnvironmentError_, InfrastructureError, UsageError

@@ -23,7 +23,7 @@ class Search:
 
     def __init__(self, setting: Setting, places: Places) -> None:
         self._setting, self._state = setting, setting.state
-        self._workers = setting.config.search.workers
+        self._workers, self._rounds = setting.config.search.workers, setting.config.search.order == "selection"
         self._fulfil = Fulfil(setting, places)
         self._pieces: dict[int, asyncio.Task[None]] = {}
         self._exceeded: BudgetExceeded | None = None
@@ -69,10 +69,10 @@ class Search:
             self._collect()
             if self._exceeded is not None:
                 return await self._drain(self._exceeded)
-            asked = self._next() if len(self._pieces) < self._workers else Wait()
+            asked = self._next()
             if isinstance(asked, Selection):
                 self._pieces[asked.id] = asyncio.create_task(self._piece(asked))
-            elif isinstance(asked, Done):
+            elif isinstance(asked, Done) and not (self._rounds and self._pieces):
                 return asked.reason
             elif self._exceeded is None:
                 if not self._pieces:
@@ -80,13 +80,15 @@ class Search:
                 await self._setting.stirred.wait()
 
     def _next(self) -> Selection | Wait | Done:
-        """What to work on: what an interrupted run left open, then what the algorithm asks for."""
+        """What to work on: what an interrupted run left open, then what the algorithm asks for, as long as a worker is free."""
+        if len(self._pieces) == self._workers:
+            return Wait()
         for id, work in self._state.tree.open.items():
             if id not in self._pieces:
                 return work.selection
         if self._state.done is not None:
             return Done(self._state.done)
-        if self._waits == self._setting.moves:
+        if self._waits == self._setting.moves or (self._rounds and not self._state.gathering):
             return Wait()
         if (late := self.out_of_time()) is not None and late.remaining <= 0:
             self._exceeded = late

@@ -11,6 +11,7 @@ from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.forked import ForkedBrowser
 from exact.environments.browser.guard import Ward
 from exact.environments.browser.memo import Memo, OpenTab
+from exact.environments.processor import processor_seconds
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task
@@ -28,7 +29,13 @@ class ForkingEnvironment(BrowserEnvironment):
 
     def __init__(self, worlds: ForkingWorlds, browser: ForkedBrowser, *, speculative: bool) -> None:
         super().__init__(
-            browser, worlds.setup, worlds.config, sealed=worlds.outside is None, speculative=speculative, evaluator=worlds.evaluator
+            browser,
+            worlds.setup,
+            worlds.config,
+            sealed=worlds.outside is None,
+            speculative=speculative,
+            evaluator=worlds.evaluator,
+            masks=worlds.masks,
         )
         self._worlds = worlds
         self._entered = False
@@ -53,6 +60,11 @@ class ForkingEnvironment(BrowserEnvironment):
     def pid(self) -> int:
         """Of the sandbox's process."""
         return self._browser.relay.sandbox.pid
+
+    @property
+    def processor(self) -> float:
+        """Processor seconds that this branch has taken."""
+        return processor_seconds(self.pid)
 
     @property
     def paused(self) -> bool:
@@ -110,9 +122,10 @@ class ForkingEnvironment(BrowserEnvironment):
         async with self._world("restore"):
             self._entered = self._branched = True
             self._broken, self._task, self._ids, self._instruction = "", memo.task, memo.ids.copy(), memo.instruction
+            self._masks = self._shared.of(memo.task)
             self._context_id, self._ward = self._browser.context_id, self._ward_of(memo.task)
             self._browser.guard.admit(self._context_id, self._ward)
-            await self._connect()
+            await self._connect(memo.now)
             await self._adopt_all(memo)
             _, observation, self._terminated = await self._look()
         self._ward.take()
@@ -158,7 +171,15 @@ class ForkingEnvironment(BrowserEnvironment):
     async def _memo(self) -> Memo:
         assert self._task is not None and self._seen is not None
         tabs = [OpenTab(await _target(tab.cdp), tab.index, tab.traffic.documents) for tab in self._tabs]
-        return Memo(self._task, self._seen.fingerprint, self._instruction, self._ids.copy(), self._opened, tuple(tabs))
+        return Memo(
+            self._task,
+            self._seen.fingerprint,
+            self._instruction,
+            self._ids.copy(),
+            self._opened,
+            tuple(tabs),
+            self._clock.now if self._clock else 0,
+        )
 
     async def _adopt_all(self, memo: Memo) -> None:
         """The pages that were open, in their order, with their numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,18 @@ from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Effect, Snapshot, Transition
 from exact.environments.browser import describe
 from exact.environments.browser.act import Body, act
-from exact.environments.browser.dom import STYLES, read
+from exact.environments.browser.clock import START, Clock
+from exact.environments.browser.dom import STYLES, Document, places, read
 from exact.environments.browser.grammar import BROWSER_ACTIONS
 from exact.environments.browser.guard import Ward
 from exact.environments.browser.launch import Browser
+from exact.environments.browser.masks import Masks, Part
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.tab import Tab
 from exact.environments.browser.tree import Ids, build, whole
 from exact.environments.browser.watch import TIMERS
 from exact.errors import ActionError, EnvironmentError_, UsageError
-from exact.observation import Box, Observation
+from exact.observation import Box, Element, Observation
 from exact.safety import origin, origins, target_refusal
 from exact.task import Outcome, Score, Task
 
@@ -45,9 +47,15 @@ class BrowserEnvironment:
         sealed: bool,
         speculative: bool,
         evaluator: Evaluator | None,
+        masks: Masks | None = None,
     ) -> None:
         self._browser, self._setup, self._config, self._evaluator = browser, setup, config, evaluator
         self._sealed, self._speculative = sealed, speculative
+        self._shared = masks or Masks(config.masks)
+        self._masks = self._shared
+        self._looks: dict[str, Part] = {}
+        """Of the last observation, by where elements are; kept while masks are learned."""
+        self._clock = Clock(config.clock) if config.clock else None
         self._context: BrowserContext | None = None
         self._context_id = ""
         self._ward = Ward((), writes=False, frames=self._frames)
@@ -65,7 +73,11 @@ class BrowserEnvironment:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            fidelity="replay", sealed=self._sealed, screenshots=self._config.screenshots, evaluates=self._evaluator is not None
+            fidelity="replay",
+            sealed=self._sealed,
+            concurrent=self._sealed or self._config.speculation != "free",
+            screenshots=self._config.screenshots,
+            evaluates=self._evaluator is not None,
         )
 
     @property
@@ -79,6 +91,22 @@ class BrowserEnvironment:
 
     async def reset(self, task: Task) -> Observation:
         """The task's start, in a browser context that knows nothing of before: cookies, storage and scripts are gone."""
+        self._masks = self._shared.of(task)
+        if self._config.learn_masks and self._masks.begin(task):
+            await self._learn(task)
+        return await self._reset(task)
+
+    async def _learn(self, task: Task) -> None:
+        """See the start three times, the last two without a reset between them: what differs is volatile."""
+        await self._reset(task)
+        first = self._looks
+        await self._reset(task)
+        self._masks.learn(first, second := self._looks)
+        async with self._world("look"):
+            await self._look()
+        self._masks.learn(second, self._looks)
+
+    async def _reset(self, task: Task) -> Observation:
         self._terminated = True
         async with self._world("reset"):
             if not await self._renew():
@@ -89,7 +117,7 @@ class BrowserEnvironment:
             self._browser.guard.admit(self._context_id, self._ward)
             await self._start(task.start)
             if self._setup.begin:
-                await self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
+                await self._begin(task)
             if self._setup.instruction:
                 self._instruction = str(await self._tab.evaluate(self._setup.instruction, page_world=True) or "")
             _, observation, terminated = await self._look()
@@ -154,7 +182,8 @@ class BrowserEnvironment:
 
     def _ward_of(self, task: Task) -> Ward:
         allowed = origins(task.start, *task.origins, *self._config.allow_origins)
-        return Ward(allowed, writes=self._sealed or not self._speculative, frames=self._frames)
+        explores = {"rollback": self._sealed, "observe": False, "free": True}[self._config.speculation]
+        return Ward(allowed, writes=explores or not self._speculative, frames=self._frames)
 
     async def _renew(self) -> bool:
         """Empty the context instead of opening another one, three times as fast. False where it is not certain that nothing stays.
@@ -163,7 +192,7 @@ class BrowserEnvironment:
         """
         from playwright.async_api import Error
 
-        if not self._sealed or self._broken or self._opened != 1 or len(self._tabs) != 1 or self._opening:
+        if not self._sealed or self._clock or self._broken or self._opened != 1 or len(self._tabs) != 1 or self._opening:
             return False
         try:
             return await self._tab.renew()
@@ -176,9 +205,12 @@ class BrowserEnvironment:
         page = await self._connect()
         self._context_id = await self._adopt(page)
 
-    async def _connect(self) -> Page:
-        """Enter the browser; popups are looked at from now on. Gives the first page."""
-        self._context, page = await self._browser.enter(self._config, (TIMERS, *self._setup.init_scripts))
+    async def _connect(self, now: int = START) -> Page:
+        """Enter the browser; popups are looked at from now on. Gives the first page. `now`: what its clock shows, if it is held."""
+        timers = () if self._clock else (TIMERS,)  # held timers are not waited for
+        self._context, page = await self._browser.enter(self._config, (*timers, *self._setup.init_scripts))
+        if self._clock:
+            await self._clock.hold(self._context, now)
         self._context.set_default_timeout(_PATIENCE * 1000)
         self._context.on("page", self._popup)
         return page
@@ -235,11 +267,18 @@ class BrowserEnvironment:
             raise
         await self._settle()
 
+    async def _begin(self, task: Task) -> None:
+        began = self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
+        await (self._clock.under(began) if self._clock else began)
+
     async def _settle(self) -> bool:
         """Wait until the page is quiet. False if it still was not at the cap."""
         try:
             async with asyncio.timeout(self._config.settle_seconds):
                 await self._quiet()
+                if self._clock:
+                    await self._clock.run(self._tabs)
+                    await self._quiet()
         except TimeoutError:
             return False
         return True
@@ -286,9 +325,12 @@ class BrowserEnvironment:
         nodes = [node for tree in trees for node in tree["nodes"]]
         elements = build(documents, nodes, self._ids, tab.index, tab.traffic.documents)
         url, tabs = documents[0].url, tuple(other.page.url for other in self._tabs if other is not tab)
+        where = self._where(documents, elements)
+        digests = describe.fingerprint(url, elements, tabs, self._masks, where)
         observation = Observation(
             text=describe.text(elements),
-            fingerprint=describe.fingerprint(url, elements, tabs),
+            fingerprint=digests.fingerprint,
+            volatile=digests.volatile,
             url=url,
             title=whole(documents[0].title),
             instruction=self._instruction,
@@ -297,6 +339,15 @@ class BrowserEnvironment:
             screenshot=screenshot,
         )
         return observation, terminated
+
+    def _where(self, documents: list[Document], elements: Sequence[Element]) -> list[str]:
+        """Where each element is in its document; nothing where no mask asks for it."""
+        if not self._config.learn_masks:
+            return []
+        known = places(documents)
+        found = [known.get((place.frame, place.backend), "") if (place := self._ids.place(e.id)) else "" for e in elements]
+        self._looks = {where: describe.part(element) for where, element in zip(found, elements, strict=True)}
+        return found
 
     async def _is_over(self, tab: Tab) -> bool:
         return bool(self._setup.terminated) and bool(await tab.evaluate(f"Boolean({self._setup.terminated})", page_world=True))

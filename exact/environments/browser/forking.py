@@ -20,6 +20,7 @@ from exact.environments.browser.egress import Outside, flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.forked import ForkedBrowser, command, connect
+from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
 from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter, open_sandboxes
@@ -50,7 +51,7 @@ class ForkingWorlds:
     ) -> None:
         self._sandboxes, self._playwright = sandboxes, playwright
         self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
-        self.outside, self.idle = outside, idle
+        self.outside, self.idle, self.masks = outside, idle, Masks(config.masks)
         self._memos: dict[str, Memo] = {}
         self._origin = ""
         """Image of a world that is ready and has seen nothing."""

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from exact.config import BrowserConfig
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
 from exact.environments.browser.launch import Browser
+from exact.environments.browser.masks import Masks
 from exact.environments.browser.setup import PageSetup
 
 
@@ -26,6 +27,7 @@ class BrowserWorlds:
         """`sealed`: whether a reset undoes all that a step may do. `evaluator` gives the verdict on the last page."""
         self._browser, self._setup, self._config = browser, setup, config
         self._sealed, self._evaluator = sealed, evaluator
+        self._masks = Masks(config.masks)
 
     @asynccontextmanager
     async def open(self, *, speculative: bool) -> AsyncIterator[BrowserEnvironment]:
@@ -37,6 +39,7 @@ class BrowserWorlds:
             sealed=self._sealed,
             speculative=speculative,
             evaluator=self._evaluator,
+            masks=self._masks,
         )
         try:
             yield environment

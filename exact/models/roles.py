@@ -1,0 +1,29 @@
+"""Which model a role has."""
+
+from __future__ import annotations
+
+from exact.config import ModelConfig, ModelsConfig
+from exact.errors import UsageError
+
+GENERAL = ("policy", "value", "reflection", "embedding")
+"""Roles that a configuration names by a key of their own; parts of them have dotted names, such as `value.judge`."""
+
+
+def model_for(models: ModelsConfig, role: str) -> ModelConfig:
+    """The model of a role: its own, else that of the role it is a part of, else policy's; embeddings have their own or none.
+
+    `value.judge.2` is looked for as `value.judge.2`, `value.judge`, `value`, `policy`. Raises UsageError if there is none.
+    """
+    name = role
+    while name not in GENERAL:
+        if name in models.parts:
+            return models.parts[name]
+        name, dot, _ = name.rpartition(".")
+        if not dot:
+            raise UsageError(f"{role!r} is no role: use {', '.join(GENERAL)}, or a part such as value.judge")
+    found: ModelConfig | None = getattr(models, name)
+    if found is None and name != "embedding":
+        found = models.policy
+    if found is None:
+        raise UsageError(f"the configuration names no model for {role}: add models.{name}.model")
+    return found

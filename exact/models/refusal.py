@@ -23,7 +23,8 @@ FIELDS = {
 LIMITS: tuple[Limit, Limit] = ("max_tokens", "max_completion_tokens")
 
 _UNKNOWN = re.compile(
-    r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|not (?:be )?(?:permitted|allowed|available|implemented|taken)|extra (?:input|field)"
+    r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|extra (?:input|field)"
+    r"|not (?:be )?(?:permitted|allowed|available|implemented|taken)"
     r"|cannot (?:find|both)|does not (?:take|accept|have)|only the default|must be 1\b",
     re.I,
 )

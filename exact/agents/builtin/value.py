@@ -7,7 +7,7 @@ from exact.agents.builtin.judge import judge
 from exact.agents.builtin.matching import SURE, affinity, standing_near
 from exact.agents.builtin.progress import Status
 from exact.agents.builtin.recall import adjustment
-from exact.agents.builtin.scene import placed
+from exact.agents.builtin.scene import met, placed
 from exact.agents.builtin.situation import Situation, situation
 from exact.context import Context, Evaluation
 from exact.reflection.lesson import action_label
@@ -57,7 +57,7 @@ class BuiltinValue:
         if context.steps_left == 0:
             return 0.02, "no action is left"
         progress = at.progress
-        value = 0.1 + 0.6 * progress.share * _there(at) - 0.08 * min(progress.stray, 3)
+        value = 0.05 + 0.6 * progress.share * _there(at) + 0.1 * met(at.goal, at.page, at.history) - 0.08 * min(progress.stray, 3)
         needed = len(progress.open) + any(s.part.submits for s in progress.statuses)
         if context.steps_left is not None and context.steps_left < needed:
             return 0.3 * value, f"needs {needed} more actions, {context.steps_left} are left"

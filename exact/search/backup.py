@@ -24,11 +24,16 @@ def maximum(edge: Edge, node: Node) -> float:
     return max((below.q for below in node.edges if below.visits), default=node.value if node.value is not None else mean(edge, node))
 
 
-def mixed(share: float) -> Backup:
-    """`(1 - share) mean + share maximum`: between trusting the average and trusting the best. `share` in [0, 1]."""
+def discounted(by: float) -> Backup:
+    """`by` times the maximum: what is best below is one action away. `by` in [0, 1]."""
+    return maximum if by == 1.0 else mixed(1.0, by)
+
+
+def mixed(share: float, discount: float = 1.0) -> Backup:
+    """`(1 - share) mean + share discount maximum`: between trusting the average, which is discounted already, and the best."""
 
     def q(edge: Edge, node: Node) -> float:
-        return (1 - share) * mean(edge, node) + share * maximum(edge, node)
+        return (1 - share) * mean(edge, node) + share * discount * maximum(edge, node)
 
     return q
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from exact.agents.builtin import page as pages
 from exact.agents.builtin.clauses import ACTS, VERBS
 from exact.agents.builtin.lexical import STOP, words
-from exact.agents.builtin.matching import page_words
+from exact.agents.builtin.matching import page_words, standing_near
 from exact.agents.builtin.page import Page
 from exact.agents.builtin.parts import Goal, nth, role_of
 from exact.context import Taken
@@ -36,6 +36,22 @@ def met(goal: Goal, page: Page, history: Sequence[Taken]) -> float:
         return 1.0
     written = {word for item in page.items if item.element.value and not item.echo for word in words(item.element.value)}
     return len(wanted & (page_words(page) | written | _clicked(goal, history))) / len(wanted)
+
+
+def astray(goal: Goal, history: Sequence[Taken]) -> int:
+    """How many clicks went to an element though another just like it stood nearer to the values of the instruction: another's record."""
+    return sum(1 for step in history if step.action.name == "click" and not step.error and _is_astray(goal, step))
+
+
+def _is_astray(goal: Goal, step: Taken) -> bool:
+    page = pages.read(step.observation, goal.instruction)
+    item = page.by_id.get(step.action.elements[0])
+    if item is None:
+        return False
+    near = standing_near(item, goal, page)
+    return any(
+        other.role == item.role and other.label == item.label and standing_near(other, goal, page) > near for other in page.actable
+    )
 
 
 def _clicked(goal: Goal, history: Sequence[Taken]) -> set[str]:

@@ -7,7 +7,7 @@ from exact.agents.builtin.judge import judge
 from exact.agents.builtin.matching import SURE, affinity, standing_near
 from exact.agents.builtin.progress import Status
 from exact.agents.builtin.recall import adjustment
-from exact.agents.builtin.scene import met, placed
+from exact.agents.builtin.scene import astray, met, placed
 from exact.agents.builtin.situation import Situation, situation
 from exact.context import Context, Evaluation
 from exact.reflection.lesson import action_label
@@ -72,8 +72,8 @@ def _left(at: Situation, action: Action) -> int:
 
 
 def _there(at: Situation) -> float:
-    """What is left, in [0.5, 1], of the worth of what was done where the thing it is about is not in sight."""
-    return 0.5 + 0.5 * placed(at.goal, at.page, at.history)
+    """What is left, in [0, 1], of the worth of what was done where the thing it is about is not in sight, or it was done to another."""
+    return (0.5 + 0.5 * placed(at.goal, at.page, at.history)) * 0.6 ** astray(at.goal, at.history)
 
 
 def _told(at: Situation) -> str:

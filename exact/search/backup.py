@@ -20,8 +20,12 @@ def mean(edge: Edge, node: Node) -> float:
 
 
 def maximum(edge: Edge, node: Node) -> float:
-    """The best that is known below: the highest Q of the state's edges; its own value V while none was visited."""
-    return max((below.q for below in node.edges if below.visits), default=node.value if node.value is not None else mean(edge, node))
+    """The best that is known below: the highest Q of the state's edges; its own value V while none was visited.
+
+    An edge that leads back to a state on its own path does not count: in a circle nothing is gained.
+    """
+    known = (below.q for below in node.edges if below.visits and not below.unsearched)
+    return max(known, default=node.value if node.value is not None else mean(edge, node))
 
 
 def discounted(by: float) -> Backup:

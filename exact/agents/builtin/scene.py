@@ -49,9 +49,7 @@ def _is_astray(goal: Goal, step: Taken) -> bool:
     if item is None:
         return False
     near = standing_near(item, goal, page)
-    return any(
-        other.role == item.role and other.label == item.label and standing_near(other, goal, page) > near for other in page.actable
-    )
+    return any(other.role == item.role and other.label == item.label and standing_near(other, goal, page) > near for other in page.actable)
 
 
 def _clicked(goal: Goal, history: Sequence[Taken]) -> set[str]:
@@ -66,8 +64,9 @@ def _clicked(goal: Goal, history: Sequence[Taken]) -> set[str]:
 
 @functools.lru_cache(maxsize=256)
 def _content(goal: Goal) -> frozenset[str]:
-    """The instruction's words without grammar; verbs that may stand on what does them are kept."""
-    return frozenset(words(goal.instruction)) - STOP - (set(VERBS) - ACTS)
+    """The instruction's words without grammar and names of roles; verbs that may stand on what does them are kept."""
+    spoken = frozenset(words(goal.instruction)) - STOP - (set(VERBS) - ACTS)
+    return frozenset(word for word in spoken if role_of(word) is None)
 
 
 @functools.lru_cache(maxsize=256)

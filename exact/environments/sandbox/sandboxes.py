@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 import exact
-from exact.environments.sandbox.bundle import Guest, configuration
+from exact.environments.sandbox.bundle import Guest, configuration, mount_points
 from exact.environments.sandbox.images import Image, Images, size
 from exact.environments.sandbox.room import Room
 from exact.environments.sandbox.runsc import Runsc, find_runsc
@@ -39,6 +39,7 @@ class Sandboxes:
 
     async def start(self, guest: Guest) -> Sandbox:
         """Start a guest. It may not answer yet."""
+        mount_points(guest)
         bundle = self._room.folder("bundles", str(next(self._numbers)))
         (bundle / "config.json").write_text(json.dumps(configuration(guest, dict(os.environ))))
         self._guests[bundle] = guest
@@ -88,7 +89,8 @@ class Sandboxes:
     def _versions(self, bundle: Path) -> dict[str, str]:
         """Of all that a restored guest must meet again."""
         guest = self._guests[bundle]
-        programs = {str(path): _stamp(path) for path in (Path(guest.args[0]), *guest.programs)}
+        first = Path(guest.args[0]) if guest.root is None else guest.root / guest.args[0].lstrip("/")
+        programs = {str(path): _stamp(path) for path in (first, *guest.programs)}
         return {"exact": exact.__version__, "runsc": self.runsc.version, **programs}
 
     def abandon(self) -> None:

@@ -187,8 +187,18 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     kind: Literal["none", "builtin", "llm"] = "builtin"
     memory: str = ""
     """Path of the SQLite memory; empty: `memory.sqlite` in the run directory."""
+    signals: tuple[Literal["outcome", "policy", "judge", "sibling", "branch", "edge", "edge_value"], ...] = ("policy", "outcome", "judge")
+    """Which wrong expectations make lessons: see docs/reflection.md. ExACT's are `edge` and `edge_value`."""
+    add_q: bool = False
+    """Whether |Q| is added to the size of an `edge` (ExACT's second measure)."""
     threshold: Share = 0.25
-    """A lesson is written for the most surprising step if its |surprise| reaches this."""
+    """A lesson is written of a surprise whose size reaches this,"""
+    most: AtLeastOne = 1
+    """for at most so many steps of a task, for the policy and for the value function each; the most surprising first."""
+    outcome: Literal["judge", "evaluator"] = "judge"
+    """Who says how an attempt ended. evaluator: the benchmark, which later attempts must not know; such lessons are marked."""
+    confidence: Share = 0.2
+    """A lesson whose outcome the agent judged itself is shown only if that judgement v was this sure: |2 v - 1|."""
     k: AtLeastZero = 2
     """How many reflections are shown at an expansion or evaluation."""
     similarity: Share = 0.3
@@ -202,6 +212,8 @@ class PriceConfig(Strict, frozen=True, kw_only=True):
 
     input: Amount
     output: Amount
+    cached: Amount | None = None
+    """Of input that the server had in its prefix cache; None: as much as other input."""
 
 
 class ModelConfig(Strict, frozen=True, kw_only=True):
@@ -291,9 +303,9 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     clock: AtLeastZero = 0
     """Milliseconds for which the page's clock runs after each action, standing still otherwise, so that what moves moves alike each
     time. 0: it runs by itself."""
-    sandbox: Literal["auto", "off", "required"] = "auto"
+    sandbox: Literal["auto", "never", "required"] = "auto"
     """Whether browser and services are kept and forked as one world, in gVisor. auto: where a task declares services and this machine can,
-    else states are reached by reset and replay. required: always, or the task fails. off: never."""
+    else states are reached by reset and replay. required: always, or the task fails."""
     snapshots: AtLeastZero = 4096
     """MiB of snapshots kept at most; the least recently used goes first."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"

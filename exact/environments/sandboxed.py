@@ -131,11 +131,11 @@ class SandboxedWorker(Worker):
         try:
             return await self._worlds.sandboxes.checkpoint(self._sandbox, pinned=pinned)
         finally:
-            self._idle.rest()
+            self._idle.rest(self._worlds.idle)
 
     async def _take(self, process: GuestProcess) -> None:
         assert isinstance(process, Sandbox)
-        self._sandbox, self._idle = process, Idle(process, self._worlds.idle)
+        self._sandbox, self._idle = process, Idle(process)
         await super()._take(process)
 
     async def _call(self, op: str, arguments: Mapping[str, object], seconds: float) -> object:
@@ -145,7 +145,7 @@ class SandboxedWorker(Worker):
         try:
             return await super()._call(op, arguments, seconds)
         finally:
-            self._idle.rest()
+            self._idle.rest(self._worlds.idle)
 
     async def _drop(self, why: str) -> None:
         if self._idle is not None:

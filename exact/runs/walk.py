@@ -84,7 +84,8 @@ class Walk:
         if selection.id in self._state.diverged:
             yield self._state.diverged[selection.id]
             return
-        if self._state.wrote and not (await self._setting.live.open()).capabilities.sealed:
+        sealed = (await self._setting.live.open()).capabilities.sealed
+        if self._state.wrote and not sealed:
             yield Failure(kind="drifted", reason="a committed action wrote outside, so replay does not lead here")
             return
         async with self._places.borrow(path) as place:
@@ -93,7 +94,7 @@ class Walk:
                 return
             try:
                 held.add({"transitions": more})
-                yield await self._arrived(place, path, selection, node, held) or place
+                yield await self._arrived(place, path, selection, node, held, replays=sealed or not node.beyond) or place
             except EnvironmentError_:
                 self._lost[selection.id] = place.count()
                 raise
@@ -105,11 +106,11 @@ class Walk:
                 raise
 
     async def _arrived(
-        self, place: Place, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation
+        self, place: Place, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, replays: bool
     ) -> Diverged | Failure | None:
-        """Bring a world to the end of a path; what stood in the way, or nothing."""
+        """Bring a world to the end of a path; what stood in the way, or nothing. `replays`: whether steps may be repeated."""
         began, prepared = self._setting.journal.now, self._places.was_prepared(place, path)
-        arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}))
+        arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}), replays=replays)
         place.count()
         seconds = round(self._setting.journal.now - began, 6)
         met = await self._diverged(arrival.divergence, node) if arrival.divergence else None

@@ -22,7 +22,14 @@ pytestmark = pytest.mark.xdist_group("sandbox")
 SITES = Path(__file__).parent / "sites"
 ROOT = Path(__file__).parents[2]
 AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
-SMALL = ("search.iterations=10", "search.workers=2", "search.depth=3", "limits.actions=1", "browser.screenshots=false", "reflection.kind=none")
+SMALL = (
+    "search.iterations=10",
+    "search.workers=2",
+    "search.depth=3",
+    "limits.actions=1",
+    "browser.screenshots=false",
+    "reflection.kind=none",
+)
 
 
 @pytest.fixture(scope="session")
@@ -36,14 +43,14 @@ def runsc(executable: str) -> str:
 
 def services(application: str, port: int, folder: Path) -> Path:
     """A file that declares an application as the site's service."""
-    reads, env = [str(SITES), sys.prefix], {}
+    python, reads, env = "python3", [str(SITES)], {}
     if application == "flask_rows.py":
         flask = importlib.util.find_spec("flask")
         if flask is None or flask.origin is None:
             pytest.skip("flask is not installed: pip install 'exact-agent[test]'")
-        env = {"PYTHONPATH": str(Path(flask.origin).parents[1])}
-        reads.append(env["PYTHONPATH"])
-    service = {"command": [sys.executable, str(SITES / application), str(port)], "ready_url": f"http://127.0.0.1:{port}/", "env": env}
+        python, env = sys.executable, {"PYTHONPATH": str(Path(flask.origin).parents[1])}
+        reads += [sys.prefix, env["PYTHONPATH"]]
+    service = {"command": [python, str(SITES / application), str(port)], "ready_url": f"http://127.0.0.1:{port}/", "env": env}
     file = folder / "services.yaml"
     file.write_text(json.dumps([{**service, "reads": reads}]))
     return file
@@ -55,7 +62,9 @@ def run(file: Path, port: int, out: Path, *settings: str, prefix: tuple[str, ...
     command += ["--services", str(file), "--out", str(out)]
     for setting in (*SMALL, *settings):
         command += ["--set", setting]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env})
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    )
 
 
 def journal(out: Path) -> list[dict[str, Any]]:
@@ -77,7 +86,7 @@ def rows(out: Path, event: dict[str, Any]) -> str:
 def test_two_worlds_are_alive_at_once_and_a_row_of_one_is_absent_in_its_sibling(application: str, runsc: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = run(services(application, 8000, tmp_path), 8000, out)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     events = journal(out)
     assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3, "the live world and two that search"
     assert {arrival["verdict"] for arrival in of(events, "arrived")} == {"exact"}
@@ -100,7 +109,7 @@ def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str, tmp_path
         file = services("http_rows.py", 8000, home)
         os.chown(home, 65534, 65534)
         done = run(file, 8000, home / "run", prefix=AS_NOBODY, HOME=str(home), EXACT_RUNSC=str(home / "runsc"))
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         events = journal(home / "run")
         assert "worlds do not fork" not in done.stderr
         assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3
@@ -111,7 +120,7 @@ def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str, tmp_path
 def test_without_a_sandbox_the_run_says_so_once_replays_and_explores_no_write(executable: str, tmp_path: Path) -> None:
     port, out = free_port(), tmp_path / "run"
     done = run(services("http_rows.py", port, tmp_path), port, out, EXACT_RUNSC="/nowhere")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr.count("worlds do not fork here") == 1 and "no write is explored" in done.stderr
     events = journal(out)
     assert {arrival["route"] for arrival in of(events, "arrived")} <= {"there", "onward", "replay"}
@@ -128,8 +137,8 @@ def test_a_sandbox_that_is_required_and_not_to_be_had_fails_the_task(executable:
 @pytest.mark.parametrize("mode", ["observe", "free"])
 def test_speculation_is_as_configured(mode: str, executable: str, tmp_path: Path) -> None:
     port, out = free_port(), tmp_path / "run"
-    done = run(services("http_rows.py", port, tmp_path), port, out, "browser.sandbox=off", f"browser.speculation={mode}")
-    assert done.returncode == 0, done.stderr
+    done = run(services("http_rows.py", port, tmp_path), port, out, "browser.sandbox=never", f"browser.speculation={mode}")
+    assert done.returncode == 0, done.stdout + done.stderr
     writes = [effect["kind"] for act in of(journal(out), "acted") for effect in act.get("effects", ()) if effect["method"] == "POST"]
     assert writes and set(writes) == {"blocked" if mode == "observe" else "request"}
 

@@ -43,10 +43,10 @@ async def served(
     had and one is required, or `application` says something.
     """
     async with AsyncExitStack() as stack:
-        if refused := "browser.sandbox is off" if config.sandbox == "off" else await _refused(config):
+        if refused := "browser.sandbox is never" if config.sandbox == "never" else await _refused(config):
             if application not in (None, SandboxConfig()):
                 raise EnvironmentError_(f"the services want the sandbox that `sandbox` describes, and there is none: {refused}")
-            if config.sandbox != "off":
+            if config.sandbox != "never":
                 tell(f"worlds do not fork here ({refused}): states are reached by reset and replay, and no write is explored")
             for service in services:
                 await stack.enter_async_context(_running(service))

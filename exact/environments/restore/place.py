@@ -7,8 +7,9 @@ outcome.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import NamedTuple
 
@@ -73,6 +74,10 @@ class Place:
     def stands_at(self, path: Sequence[Waypoint]) -> bool:
         """Whether the world is at the end of `path` now, so that arriving costs nothing."""
         return self._path == tuple(path)
+
+    def rank(self, wanted: Mapping[Path, int]) -> float:
+        """The number of the state at which the world stands; infinite where it stands at none of them."""
+        return math.inf if self._path is None else wanted.get(self._path, math.inf)
 
     def count(self) -> int:
         """Steps taken since they were counted last, those that broke the world included."""

@@ -40,6 +40,16 @@ class Sandboxes:
         self._running: set[Sandbox] = set()
         self._guests: dict[Path, Guest] = {}
 
+    @property
+    def folder(self) -> Path:
+        """Where all of it lies: bundles, images, state. Private, and gone afterwards."""
+        return self._room.path
+
+    @property
+    def pids(self) -> list[int]:
+        """Of those that run, outside."""
+        return sorted(each.pid for each in self._running if each.alive)
+
     async def start(self, guest: Guest) -> Sandbox:
         """Start a guest. It may not answer yet."""
         mount_points(guest)

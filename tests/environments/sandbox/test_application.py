@@ -92,7 +92,7 @@ async def test_services_run_in_another_root_as_another_user_beside_the_browser(r
 async def test_services_that_want_a_root_do_not_run_on_this_machine_instead() -> None:
     service = Service(command=("true",), ready_url="http://127.0.0.1:9/")
     with pytest.raises(EnvironmentError_, match="there is none: browser"):
-        async with served(BrowserConfig(sandbox="off"), PageSetup(), [service], application=SandboxConfig(root="/srv")):
+        async with served(BrowserConfig(sandbox="never"), PageSetup(), [service], application=SandboxConfig(root="/srv")):
             pass
 
 

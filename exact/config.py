@@ -313,6 +313,29 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     free: everywhere, also where nothing undoes them; then one worker acts at a time."""
 
 
+class Mount(Strict, frozen=True, kw_only=True):
+    """A file or folder of this machine, seen inside a sandbox."""
+
+    source: str
+    target: str
+    """Where it is seen: an absolute path. In this machine's `/` it must be there; in another root an empty place for it is made."""
+    writable: bool = False
+    """Whether it may be written to inside. What is written stays in the sandbox, and so in its snapshots."""
+
+
+class SandboxConfig(Strict, frozen=True, kw_only=True):
+    """What the applications in a sandbox run in, where they need more than this machine's files."""
+
+    root: str = ""
+    """Seen as `/`: a folder, or an image of a container in a tar archive (OCI layout, `docker save`, `docker export`). Empty: this
+    machine's `/`, read-only under a memory overlay, with home directories masked."""
+    mounts: tuple[Mount, ...] = ()
+    env: dict[str, str] = {}
+    """Added to the variables they have; of this machine's, only PATH, LANG and TZ pass."""
+    user: str = ""
+    """`uid` or `uid:gid`, as numbers; empty for root, which has no rights outside."""
+
+
 class Config(Strict, frozen=True, kw_only=True):
     """A run's configuration."""
 
@@ -327,6 +350,8 @@ class Config(Strict, frozen=True, kw_only=True):
     models: ModelsConfig = ModelsConfig()
     limits: Limits = Limits()
     browser: BrowserConfig = BrowserConfig()
+    sandbox: SandboxConfig = SandboxConfig()
+    """Of the services that tasks declare; whether there is a sandbox says `browser.sandbox`."""
     prompts: str = ""
     """Folder of prompt templates that take the place of the package's, one by one."""
 

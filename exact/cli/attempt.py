@@ -96,7 +96,7 @@ async def _served(
     from exact.environments.browser.served import served
     from exact.environments.browser.setup import PageSetup
 
-    async with served(config.browser, setup or PageSetup(), services, evaluator=evaluator, tell=tell) as worlds:
+    async with served(config.browser, setup or PageSetup(), services, application=config.sandbox, evaluator=evaluator, tell=tell) as worlds:
         yield worlds
 
 

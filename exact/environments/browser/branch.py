@@ -141,7 +141,7 @@ class ForkingEnvironment(BrowserEnvironment):
     @asynccontextmanager
     async def _world(self, what: str) -> AsyncIterator[None]:
         """Awake while something is asked of it, paused when nothing was for a while."""
-        await self._browser.rouse()
+        await self._browser.idle.rouse()
         try:
             async with super()._world(what):
                 yield
@@ -150,7 +150,7 @@ class ForkingEnvironment(BrowserEnvironment):
                 raise EnvironmentError_(f"{what}: {lost}") from error
             raise
         finally:
-            self._browser.rest(self._worlds.idle)
+            self._browser.idle.rest(self._worlds.idle)
 
     async def _enter(self, now: int = START) -> None:
         """In a world that has seen nothing."""

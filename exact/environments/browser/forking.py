@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from exact.config import BrowserConfig
+from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser import inside
 from exact.environments.browser.branch import ForkingEnvironment
@@ -24,6 +24,7 @@ from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
 from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter, open_sandboxes
+from exact.environments.sandbox.application import Application
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import EnvironmentError_
 
@@ -45,12 +46,14 @@ class ForkingWorlds:
         config: BrowserConfig,
         *,
         services: Sequence[Service],
+        application: Application,
         outside: Outside | None,
         evaluator: Evaluator | None,
         idle: float,
     ) -> None:
         self._sandboxes, self._playwright = sandboxes, playwright
         self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
+        self._application = application
         self.outside, self.idle, self.masks = outside, idle, Masks(config.masks)
         self._memos: dict[str, Memo] = {}
         self._origin = ""
@@ -153,10 +156,10 @@ class ForkingWorlds:
         return await connect(self._playwright, sandbox, restored=restored, hosts=self.outside.hosts if self.outside else None)
 
     def _guest(self) -> Guest:
-        executable, python = find_browser().resolve(), interpreter()
+        executable, python, place = find_browser().resolve(), interpreter(), self._application
         way_out = flags(self.outside, self._inner(), _OUTLET) if self.outside else ("--no-proxy-server",)
         spec = {
-            "services": msgspec.to_builtins(self.services),
+            "services": [{**msgspec.to_builtins(each), **place.service(), "env": {**place.env, **each.env}} for each in self.services],
             "browser": command(str(executable), self.config, self.setup.hosts, way_out),
             "outlet": _OUTLET if self.outside else 0,
         }
@@ -166,6 +169,9 @@ class ForkingWorlds:
             env={"TZ": "UTC", "LANG": "C.UTF-8"},
             reads=(*reads, *(Path(path) for service in self.services for path in service.reads)),
             programs=(executable,),
+            beside=place.root,
+            mounts=place.mounts,
+            capable=not place.plain,
         )
 
     def _inner(self) -> tuple[str, ...]:
@@ -179,6 +185,7 @@ async def forking(
     setup: PageSetup,
     *,
     services: Sequence[Service] = (),
+    application: SandboxConfig | None = None,
     outside: Outside | None = None,
     evaluator: Evaluator | None = None,
     limit: int = LIMIT,
@@ -186,11 +193,16 @@ async def forking(
 ) -> AsyncIterator[ForkingWorlds]:
     """Worlds that fork, while the block runs.
 
+    `application`: what the services run in, where that is not this machine's files. The browser stays outside of it.
     `outside`: a way to sites that are not in the sandbox; their state does not roll back, and neither do the worlds count as sealed then.
     `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
     Raises EnvironmentError_ where there is no usable runsc or no browser.
     """
     from playwright.async_api import async_playwright
 
+    place = Application.of(application or SandboxConfig())
     async with open_sandboxes(limit=limit) as sandboxes, async_playwright() as playwright:
-        yield ForkingWorlds(sandboxes, playwright, setup, config, services=services, outside=outside, evaluator=evaluator, idle=idle)
+        yield ForkingWorlds(
+            sandboxes, playwright, setup, config,
+            services=services, application=place, outside=outside, evaluator=evaluator, idle=idle,
+        )  # fmt: skip

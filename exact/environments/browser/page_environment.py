@@ -40,12 +40,24 @@ class PageEnvironment(BrowserEnvironment):
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            fidelity="page", sealed=self._sealed, screenshots=self._config.screenshots, evaluates=self._evaluator is not None
+            fidelity="page" if self._config.page_snapshots else "replay",
+            sealed=self._sealed,
+            screenshots=self._config.screenshots,
+            evaluates=self._evaluator is not None,
         )
+
+    @property
+    def observation(self) -> Observation:
+        """The last one. Raises EnvironmentError_ before the first."""
+        if self._seen is None:
+            raise EnvironmentError_("nothing was observed yet: reset first")
+        return self._seen
 
     @property
     def obstacle(self) -> str:
         """What stands in the way of a snapshot now: it is taken only of a page on which nothing is under way. Empty if nothing does."""
+        if not self._config.page_snapshots:
+            return "pages are not kept: set browser.page_snapshots"
         if self._terminated or self._task is None or not self._tabs:
             return "no episode is under way"
         if self._opening or len(self._tabs) > 1:

@@ -93,12 +93,13 @@ class PageEnvironment(BrowserEnvironment):
         memo = kept.memo
         self._masks, self._terminated = self._shared.of(memo.task), True
         async with self._world("restore"):
-            await self._anew(memo.task, memo.now)
+            begins = bool(self._setup.begin) and _same_page(kept.state.url, memo.task.start)
+            await self._anew(memo.task, memo.now - (1 + begins) * self._config.clock)  # so long it runs until the page stands
             self._instruction, self._behind = memo.instruction, kept.behind
             assert self._context is not None
             await load(self._tab, self._context, kept.state)
             await self._settle()
-            if self._setup.begin and _same_page(kept.state.url, memo.task.start):
+            if begins:
                 await self._begin(memo.task)
                 await self._settle()
             observation, terminated = await self._approach(kept)
@@ -111,15 +112,15 @@ class PageEnvironment(BrowserEnvironment):
     async def _approach(self, kept: PageSnapshot) -> tuple[Observation, bool]:
         """Fields as they were; and where the page then looks otherwise, as if a user had filled them. Elements get their ids back."""
         changed = await put(self._tab, kept.state)
-        _, observation, terminated = await self._look()
+        _, observation, terminated = await self._look(run=False)
         if observation.fingerprint != kept.memo.fingerprint and not terminated:
             await put(self._tab, kept.state, changed)
             await point(self._tab, kept.state)
-            _, observation, terminated = await self._look()
+            _, observation, terminated = await self._look(run=False)
         if terminated:
             return observation, terminated
         self._ids = kept.memo.ids.moved(self._ids, kept.elements, observation.elements)
-        return (await self._look())[1:]
+        return (await self._look(run=False))[1:]
 
 
 def _same_page(one: str, other: str) -> bool:

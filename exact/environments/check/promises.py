@@ -90,6 +90,8 @@ async def _pages_come_back(subject: Subject, world: Environment) -> str:
     back = on = refused = 0
     for depth in range(1, subject.depth + 1):
         path = await subject.walk(world, await subject.reset(world), depth, f"page {depth}")
+        if len(path) < depth:  # the last action ended the episode
+            await subject.retrace(world, path)
         try:
             snapshot = await subject.call("snapshot", world.snapshot())
             ahead = await subject.walk(world, path[-1][1], 2, f"ahead {depth}") if path else []

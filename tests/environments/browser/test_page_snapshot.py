@@ -226,3 +226,12 @@ async def test_the_browser_keeps_the_contract_that_searches_rely_on(
     found = await check(BrowserWorlds(browser, PageSetup(), CONFIG, sealed=True), task_at(), quick=True, names=names)
     assert [finding for finding in found if not finding.passed] == []
     assert "5 of 5 pages came back" in next(finding.detail for finding in found if finding.name == "snapshots are states")
+
+
+async def test_no_snapshot_is_taken_while_a_dialog_is_open(visit: Visit) -> None:
+    async with visit("<p>Here", config=CONFIG) as (world, _):
+        met: list[str] = []
+        world.page.on("dialog", lambda _: asyncio.get_running_loop().call_soon(lambda: met.append(world.obstacle)))
+        await world.page.evaluate("void setTimeout(() => alert('hello'))")
+        await look(world, "wait")
+        assert met == ["a dialog is open"] and world.obstacle == ""

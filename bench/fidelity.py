@@ -42,7 +42,7 @@ STEPS, SEEDS, TRIES = 5, 3, 12
 LIMIT = 120.0
 """Seconds for one episode on one route."""
 ROUTES = ("replay", "page", "world")
-RESULTS = (*VERDICTS, "refused", "failed")
+RESULTS = (*VERDICTS, "refused", "failed", "not_run")
 QUICK = ("click-button", "enter-text", "click-collapsible", "choose-list")
 """Tasks of a quick run, from one seed."""
 
@@ -281,7 +281,7 @@ def summary(book: Book, tasks: Sequence[Task], routes: Sequence[str]) -> Record:
         records = [record for (task, kind), record in book.records.items() if kind == route and task in ids]
         unlike = [record for record in records if record["result"] != "exact"]
         found[route] = {
-            "counts": dict(Counter(record["result"] for record in records)),
+            "counts": dict(Counter(record["result"] for record in records)) | {"not_run": len(tasks) - len(records)},
             "went_on_otherwise": sorted(record["task"] for record in records if record.get("on") is False),
             "moving": sorted({name_of(record["task"]) for record in records if record.get("moves")}),
             "seconds": round(statistics.median([record["seconds"] for record in records]), 3) if records else None,
@@ -310,6 +310,8 @@ def read_options() -> argparse.Namespace:
     options = parser(__doc__ or "")
     options.add_argument("--work", type=Path, metavar="DIR", help="keep what was found there, and go on from it")
     options.add_argument("--routes", default=",".join(ROUTES), metavar="LIST", help=f"of {', '.join(ROUTES)}")
+    options.add_argument("--report", action="store_true", help="measure nothing: only what --work holds")
+    options.add_argument("--tasks", metavar="LIST", help="names of tasks, instead of all 125")
     options.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="of each task")
     options.add_argument("--clock", type=int, default=0, metavar="MS", help="hold the page's clock, and run it so long after each action")
     return options.parse_args()
@@ -324,14 +326,19 @@ def main() -> None:
         print(f"no worlds that fork: {error}")
         routes = [route for route in routes if route != "world"]
     names, seeds = (QUICK, 1) if options.quick else (BROWSERGYM, options.seeds)
+    if options.tasks:
+        names = tuple(options.tasks.split(","))
     suite = MiniWob()
     tasks = [suite.task(f"miniwob/{name}?seed={seed}") for seed in range(1, seeds + 1) for name in names]
     with tempfile.TemporaryDirectory() as scratch:
         book = Book.open(options.work or Path(scratch))
         config = BrowserConfig(screenshots=False, page_snapshots=True, clock=options.clock)
-        asyncio.run(Bench(book, tasks, routes, config, noise).run())
+        for _ in range(20):
+            noise.probe()
+        if not options.report:
+            asyncio.run(Bench(book, tasks, routes, config, noise).run())
         found = summary(book, tasks, routes)
-        depths = Counter(book.records[task.id, "walk"].get("depth", 0) for task in tasks)
+        depths = Counter(book.records.get((task.id, "walk"), {}).get("depth", 0) for task in tasks)
     rows = [[route, *(str(of["counts"].get(each, 0)) for each in RESULTS), str(of["seconds"])] for route, of in found.items()]
     table(("route", *RESULTS, "seconds"), rows)
     for route, of in found.items():

@@ -294,6 +294,9 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Cap on waiting for a page to become quiet after an action."""
     allow_origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides the task's."""
+    page_snapshots: bool = False
+    """Whether a page may be returned to by a snapshot where that is cheaper than a replay: its fields, storage, focus and scroll come
+    back, its scripts' state does not, and a fingerprint sees that only as far as it shows. Not in worlds that fork: theirs are whole."""
     masks: tuple[str, ...] = ()
     """Regular expressions: what they match in names, values and addresses does not tell states apart. Besides clocks, ages and tokens.
     A task adds its own by `masks` in its metadata, one a line."""

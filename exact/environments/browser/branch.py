@@ -128,7 +128,7 @@ class ForkingEnvironment(BrowserEnvironment):
             self._browser.guard.admit(self._context_id, self._ward)
             await self._connect(memo.now)
             await self._adopt_all(memo)
-            _, observation, self._terminated = await self._look()
+            _, observation, self._terminated = await self._look(run=False)
         self._ward.take()
         if self._terminated:
             raise EnvironmentError_(f"{memo.task.id} is over after the restore: return by another route")

@@ -107,7 +107,7 @@ class BrowserEnvironment:
         await self._reset(task)
         self._masks.learn(first, second := self._looks)
         async with self._world("look"):
-            await self._look()
+            await self._look(run=False)
         self._masks.learn(second, self._looks)
 
     async def _reset(self, task: Task) -> Observation:
@@ -292,12 +292,12 @@ class BrowserEnvironment:
         began = self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
         await (self._clock.under(began) if self._clock else began)
 
-    async def _settle(self) -> bool:
-        """Wait until the page is quiet. False if it still was not at the cap."""
+    async def _settle(self, *, run: bool = True) -> bool:
+        """Wait until the page is quiet. False if it still was not at the cap. `run`: whether a clock that is held runs its step."""
         try:
             async with asyncio.timeout(self._config.settle_seconds):
                 await self._quiet()
-                if self._clock:
+                if self._clock and run:
                     await self._clock.run(self._tabs)
                     await self._quiet()
         except TimeoutError:
@@ -313,12 +313,12 @@ class BrowserEnvironment:
             if not self._opening and tab is self._tab:
                 return
 
-    async def _look(self) -> tuple[bool, Observation, bool]:
+    async def _look(self, *, run: bool = True) -> tuple[bool, Observation, bool]:
         """Settle and observe: whether the page became quiet, what is seen, and whether the episode is over."""
         from playwright.async_api import Error
 
         while True:
-            settled, tab = await self._settle(), self._tab
+            settled, tab = await self._settle(run=run), self._tab
             try:
                 observation, over = await self._observe()
             except Error as error:

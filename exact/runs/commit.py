@@ -90,4 +90,4 @@ class Commits:
             return False
         place.count()
         self._setting.record(arrived(arrival, node=child.id, seconds=round(self._setting.journal.now - began, 6)))
-        return arrival.verdict == "exact"
+        return arrival.arrived

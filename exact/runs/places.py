@@ -81,7 +81,7 @@ class Places:
 
     def prepared(self, place: Place, arrival: Arrival, path: Sequence[Waypoint]) -> None:
         """A place was brought to a state before anybody asked."""
-        if arrival.verdict == "exact":
+        if arrival.arrived:
             self._prepared[place] = tuple(path)
 
     def was_prepared(self, place: Place, path: Sequence[Waypoint]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -275,3 +276,46 @@ async def test_a_drift_of_resets_does_not_matter_to_whoever_has_a_snapshot() -> 
 
 def test_boxes_are_worlds_too() -> None:
     assert Shelf(ToyWorlds(form(2))).forks is not None
+
+
+class Ticking(ToyWorlds):
+    """A clock on every page shows another time at each look; it is masked."""
+
+    looks = 0
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+        async with super().open(speculative=speculative) as environment:
+            real = environment._observed
+
+            def observed(place: Any) -> Any:
+                Ticking.looks += 1
+                return msgspec.structs.replace(real(place), volatile=str(Ticking.looks))
+
+            environment._observed = observed  # type: ignore[method-assign]
+            yield environment
+
+
+class TickingSite(Site):
+    kind = Ticking
+
+
+async def test_a_state_that_differs_in_volatile_parts_only_is_equivalent() -> None:
+    here = TickingSite()
+    first = await here.places[0].arrive(await here.path(3))
+    await here.places[0].arrive(await here.path(0))
+    again = await here.places[0].arrive(await here.path(3))
+    assert [each.verdict for each in (first, again)] == ["exact", "equivalent"] and again.arrived
+    await here.places[0].close()
+
+
+async def test_a_snapshot_that_left_the_server_behind_is_gone_once_something_was_written_outside() -> None:
+    here = Site(places=1)
+    await here.kept_at(6)
+    (kept,) = [kept for _, kept in here.shelf.along(await here.path(6))]
+    here.shelf.outdate()
+    assert len(here.shelf) == 1
+    here.shelf.put(kept._replace(snapshot=msgspec.structs.replace(kept.snapshot, fidelity="client")))
+    here.shelf.outdate()
+    assert len(here.shelf) == 0
+    await here.places[0].close()

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import _common
-from _worlds import CONFIG, Site, boxes, form, service, walk
+from _worlds import CONFIG, Site, boxes, form, forms, plain_forms, service, walk
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import parse
@@ -233,7 +233,7 @@ async def expansions(worlds: ForkingWorlds, iterations: int, latency: float) -> 
 async def measure(quick: bool, noise: _common.Noise) -> dict[str, Any]:
     """Everything but the ballast."""
     depths, latencies = (QUICK_DEPTHS, QUICK_LATENCIES) if quick else (DEPTHS, LATENCIES)
-    rounds, slow_rounds = (3, 1) if quick else (7, 3)
+    rounds, slow_rounds = (2, 1) if quick else (7, 3)
     empty = [(await prove()).restore for _ in range(2 if quick else 5)]
     async with AsyncExitStack() as stack:
         pages, form_worlds = [await stack.enter_async_context(each) for each in (MiniWob().forking_worlds(CONFIG), forms())]
@@ -252,7 +252,7 @@ async def measure(quick: bool, noise: _common.Noise) -> dict[str, Any]:
             "empty": empty,
             "image_bytes": form_worlds.bytes / (len(latencies) * len(depths) + 1),
             "planner": await planner(boxes(), pages, depths),
-            "expansions": await expansions(form_worlds, 6 if quick else 24, 0.0 if quick else 1.0),
+            "expansions": await expansions(form_worlds, 5 if quick else 24, 0.0 if quick else 1.0),
         }
 
 

@@ -212,6 +212,8 @@ class PriceConfig(Strict, frozen=True, kw_only=True):
 
     input: Amount
     output: Amount
+    cached: Amount | None = None
+    """Of input that the server had in its prefix cache; None: as much as other input."""
 
 
 class ModelConfig(Strict, frozen=True, kw_only=True):

@@ -55,6 +55,20 @@ class SandboxedWorker(Worker):
         return msgspec.structs.replace(super().capabilities, fidelity="world", sealed=True, concurrent=True)
 
     @property
+    def observation(self) -> Observation:
+        """The last one: of a branch that was just made, how it arrived. Raises EnvironmentError_ where there is none."""
+        if self._seen is None:
+            raise EnvironmentError_("nothing is observed: no episode is under way")
+        return self._seen
+
+    @property
+    def obstacle(self) -> str:
+        """What stands in the way of a snapshot now; empty if nothing does."""
+        if self._unsure or self._seen is None:
+            return self._unsure or "no episode is under way"
+        return "a call is under way" if self._guest is None or self._guest.channel.busy else ""
+
+    @property
     def paused(self) -> bool:
         """Whether its processes are stopped."""
         return self._sandbox is not None and self._sandbox.paused
@@ -95,10 +109,9 @@ class SandboxedWorker(Worker):
 
     async def snapshot(self) -> Snapshot:
         """The whole world as it is; it goes on. Raises EnvironmentError_ where nothing could come back, and then nothing is lost."""
-        self._sure()
-        if self._seen is None:
-            raise EnvironmentError_("no snapshot now: no episode is under way")
-        fingerprint = self._seen.fingerprint
+        if self.obstacle:
+            raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
+        fingerprint = self.observation.fingerprint
         return Snapshot(id=(await self._checkpoint()).id, fidelity="world", fingerprint=fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
@@ -111,14 +124,12 @@ class SandboxedWorker(Worker):
         return self._seen
 
     async def _checkpoint(self, *, pinned: bool = False) -> Image:
-        here, idle = self._here(), self._idle
-        if here.channel.busy or idle is None or self._sandbox is None:
-            raise EnvironmentError_("no snapshot now: a call is under way")
-        await idle.rouse()
+        assert self._sandbox is not None and self._idle is not None
+        await self._idle.rouse()
         try:
             return await self._worlds.sandboxes.checkpoint(self._sandbox, pinned=pinned)
         finally:
-            idle.rest()
+            self._idle.rest()
 
     async def _take(self, process: GuestProcess) -> None:
         assert isinstance(process, Sandbox)

@@ -167,7 +167,26 @@ class Called(Event, frozen=True, kw_only=True, tag="called"):
     """US dollars held back for it; they count as spent where the server told no usage."""
     reserved_tokens: int = 0
     """Tokens held back for it; as above."""
+    replayed: int = 0
+    """How many of its choices come from the cache and took nothing."""
+    left_out: tuple[str, ...] = ()
+    """What of the state is not in the request for want of room."""
+    notes: tuple[str, ...] = ()
+    """What was asked for and left out, because the server does not take it."""
     seconds: float = 0.0
+    selection: int = -1
+
+
+class Unaccounted(Event, frozen=True, kw_only=True, tag="unaccounted"):
+    """Requests to a model's server that no `Called` accounts for."""
+
+    role: str
+    node: int
+    model: str
+    lost: tuple[str, ...] = ()
+    """Why each was given up on; what those took is not known."""
+    usage: Usage = Usage()
+    """What the answers took that came for a call which failed in the end."""
     selection: int = -1
 
 
@@ -298,6 +317,6 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
 
 AnyEvent = (
-    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Failed | Recalled | Told | Late | Released | Decided | Committed
-    | Kept | Prepared | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
+    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Told | Late | Released | Decided
+    | Committed | Kept | Prepared | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
 )  # fmt: skip

@@ -116,6 +116,7 @@ class MCTS(Work):
     def _down(self, tree: Tree, node: Node, path: Path) -> Selection | Wait | Done | None:
         """From a state on; `path` leads to it."""
         deepest = tree.root.depth + self.depth
+        rule, widens = self.rule, self.widening is not None
         while True:
             if node.pending:
                 return Wait()
@@ -123,10 +124,10 @@ class MCTS(Work):
                 return self.select_state(tree, path, node, *self._of_a_state(node, deepest))
             if node.terminated or node.held or node.depth >= deepest:
                 return self._again(tree, path, node)
-            expanded = node.expansions and not node.refused and self.widening is None
-            if not expanded and (asked := self._expands(tree, path, node)) is not None:
+            grows = widens or node.refused or not node.expansions
+            if grows and (asked := self._expands(tree, path, node)) is not None:
                 return asked
-            index = self.rule(tree, node)
+            index = rule(tree, node)
             if index < 0:
                 return self._stuck(tree, path, node)
             edge = node.edges[index]

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from exact.environments.base import Capabilities, Fidelity, Snapshot
+from exact.environments.browser.clock import START
 from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.forked import ForkedBrowser
 from exact.environments.browser.guard import Ward
@@ -151,12 +152,12 @@ class ForkingEnvironment(BrowserEnvironment):
         finally:
             self._browser.rest(self._worlds.idle)
 
-    async def _enter(self) -> None:
+    async def _enter(self, now: int = START) -> None:
         """In a world that has seen nothing."""
         if self._entered:
             await self._exchange(self._worlds.fresh)
         self._entered, self._branched = True, False
-        await super()._enter()
+        await super()._enter(now)
 
     async def _renew(self) -> bool:
         """Emptying the context does for servers that keep nothing, and pages whose past is known."""

@@ -61,6 +61,10 @@ class BrowserEnvironment:
         self._ward = Ward((), writes=False, frames=self._frames)
         self._tabs: list[Tab] = []
         self._opening: set[asyncio.Task[None]] = set()
+        self._dialogs = 0
+        """How many are open."""
+        self._behind: Sequence[str] = ()
+        """Of a page that was restored: addresses to which going back leads, the next one last."""
         self._opened = 0
         self._task: Task | None = None
         self._ids = Ids()
@@ -109,12 +113,7 @@ class BrowserEnvironment:
     async def _reset(self, task: Task) -> Observation:
         self._terminated = True
         async with self._world("reset"):
-            if not await self._renew():
-                await self._leave()
-                await self._enter()
-            self._task, self._ids, self._instruction = task, Ids(), ""
-            self._ward = self._ward_of(task)
-            self._browser.guard.admit(self._context_id, self._ward)
+            await self._anew(task)
             await self._start(task.start)
             if self._setup.begin:
                 await self._begin(task)
@@ -127,17 +126,29 @@ class BrowserEnvironment:
         self._terminated = False
         return observation
 
+    async def _anew(self, task: Task, now: int = START) -> None:
+        """In a context that knows nothing of before, for a task. `now`: what its clock shows, if it is held."""
+        if not await self._renew():
+            await self._leave()
+            await self._enter(now)
+        self._task, self._ids, self._instruction, self._behind = task, Ids(), "", ()
+        self._ward = self._ward_of(task)
+        self._browser.guard.admit(self._context_id, self._ward)
+
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle; see Environment."""
         if self._terminated:
             raise ActionError("the episode is over: reset first")
+        if action.name not in BROWSER_ACTIONS.verbs:
+            raise ActionError(f"unknown action {action}: valid: {', '.join(BROWSER_ACTIONS.verbs)}")
         if BROWSER_ACTIONS.is_final(action):
             self._terminated = True
             return Transition(observation=None, terminated=True)
         async with self._world(f"step {action.key}"):
             for tab in self._tabs:
                 tab.traffic.mark()
-            body = Body(self._tab, self._ids, self._config.width, self._config.height, len(self._tabs) > 1, self._refusal)
+            opener = len(self._tabs) > 1
+            body = Body(self._tab, self._ids, self._config.width, self._config.height, opener, self._refusal, self._back)
             await act(body, action)
             settled, observation, self._terminated = await self._look()
         info = {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
@@ -171,6 +182,12 @@ class BrowserEnvironment:
             raise EnvironmentError_("no page is open: reset first")
         return self._tabs[-1]
 
+    def _back(self) -> str:
+        if len(self._tabs) > 1 or not self._behind:
+            return ""
+        *self._behind, url = self._behind
+        return url
+
     def _refusal(self, url: str) -> str:
         return target_refusal(url, self._ward.allowed)
 
@@ -199,10 +216,10 @@ class BrowserEnvironment:
         except (Error, EnvironmentError_):
             return False
 
-    async def _enter(self) -> None:
+    async def _enter(self, now: int = START) -> None:
         """Open a context and its first tab."""
         self._broken, self._opened = "", 0
-        page = await self._connect()
+        page = await self._connect(now)
         self._context_id = await self._adopt(page)
 
     async def _connect(self, now: int = START) -> Page:
@@ -245,8 +262,12 @@ class BrowserEnvironment:
         from playwright.async_api import Error
 
         self._ward.record(Effect(kind="dialog", method=dialog.type, url=dialog.page.url if dialog.page else "", detail=dialog.message))
-        with suppress(Error):
-            await dialog.accept(dialog.default_value if dialog.type == "prompt" else None)
+        self._dialogs += 1
+        try:
+            with suppress(Error):
+                await dialog.accept(dialog.default_value if dialog.type == "prompt" else None)
+        finally:
+            self._dialogs -= 1
 
     def _download(self, download: Download) -> None:
         self._ward.record(Effect(kind="download", method="GET", url=download.url, detail=download.suggested_filename))

@@ -87,13 +87,14 @@ class Place:
         steps, self._steps = self._steps, 0
         return steps
 
-    def routes(self, path: Sequence[Waypoint], *, replays: bool = True) -> list[Route[Kept]]:
-        """The ways to the end of `path`, the cheapest first. `replays`: whether steps may be repeated."""
-        return routes(self._starts(tuple(path)), len(path) - 1, self._costs, replays=replays)
+    def routes(self, path: Sequence[Waypoint], *, since: int = 0) -> list[Route[Kept]]:
+        """The ways to the end of `path`, the cheapest first. `since`: steps up to that waypoint are not repeated."""
+        return routes(self._starts(tuple(path)), len(path) - 1, self._costs, since=since)
 
-    async def arrive(self, path: Sequence[Waypoint], *, hold: Hold = lambda steps: None, replays: bool = True) -> Arrival:
+    async def arrive(self, path: Sequence[Waypoint], *, hold: Hold = lambda steps: None, since: int = 0) -> Arrival:
         """Stand at the end of `path`, which begins with the task's start.
 
+        since: steps up to that waypoint are not repeated, for they wrote to something that no reset undoes.
         A route whose steps `hold` refuses is not taken; where no other was, that BudgetExceeded is raised.
         Raises EnvironmentError_ where a world broke on the way.
         """
@@ -101,7 +102,7 @@ class Place:
             return Arrival(route="there", verdict="exact")
         before, effects, came = self._steps, list[Effect](), list[_Try]()
         refused: dict[RouteName, BudgetExceeded] = {}
-        while (route := self._next(path, came, refused, replays)) is not None:
+        while (route := self._next(path, came, refused, since)) is not None:
             try:
                 hold(route.steps)
             except BudgetExceeded as exceeded:
@@ -179,11 +180,11 @@ class Place:
         return found
 
     def _next(
-        self, path: Sequence[Waypoint], came: Sequence[_Try], refused: dict[RouteName, BudgetExceeded], replays: bool
+        self, path: Sequence[Waypoint], came: Sequence[_Try], refused: dict[RouteName, BudgetExceeded], since: int
     ) -> Route[Kept] | None:
         """The cheapest route that was not tried yet; the replay once more, where fewer walks were made than are believed."""
         tried = [each.route.name for each in came]
-        for route in self.routes(path, replays=replays):
+        for route in self.routes(path, since=since):
             again = route.name == "replay" and sum("replay" in name or name == "onward" for name in tried) < self.tries
             if route.name not in refused and (again or route.name not in tried):
                 return route

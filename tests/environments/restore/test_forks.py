@@ -172,9 +172,10 @@ async def test_a_fork_that_stands_elsewhere_is_never_acted_in() -> None:
 async def test_a_step_that_may_not_be_repeated_is_not() -> None:
     async with site(places=2) as here:
         await here.kept_at(6)
-        arrival = await here.places[1].arrive(await here.path(7), replays=False)
+        arrival = await here.places[1].arrive(await here.path(7), since=7)
         assert (arrival.verdict, arrival.transitions) == ("drifted", 0) and "not repeated" in arrival.reason
-        assert (await here.places[1].arrive(await here.path(6), replays=False)).route == "fork"
+        assert (await here.places[1].arrive(await here.path(6), since=6)).route == "fork"
+        assert (await here.places[1].arrive(await here.path(8), since=6)).route == "onward", "what came after the write may be repeated"
 
 
 async def test_of_routes_that_a_budget_does_not_pay_for_a_dearer_one_with_fewer_steps_is_taken() -> None:

@@ -79,7 +79,6 @@ class BrowserEnvironment:
         return Capabilities(
             fidelity="replay",
             sealed=self._sealed,
-            concurrent=self._sealed or self._config.speculation != "free",
             screenshots=self._config.screenshots,
             evaluates=self._evaluator is not None,
         )

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from exact.environments.base import Capabilities, Fidelity, Snapshot
+import msgspec
+
+from exact.environments.base import Capabilities, Snapshot
 from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.forked import ForkedBrowser
 from exact.environments.browser.guard import Ward
@@ -44,10 +46,7 @@ class ForkingEnvironment(BrowserEnvironment):
 
     @property
     def capabilities(self) -> Capabilities:
-        fidelity: Fidelity = "world" if self._sealed else "client"
-        return Capabilities(
-            fidelity=fidelity, sealed=self._sealed, screenshots=self._config.screenshots, evaluates=self._evaluator is not None
-        )
+        return msgspec.structs.replace(super().capabilities, fidelity="world" if self._sealed else "client")
 
     @property
     def observation(self) -> Observation:
@@ -87,6 +86,8 @@ class ForkingEnvironment(BrowserEnvironment):
             return "a page is loading"
         if self._browser.guard.busy:
             return "a request is held back"
+        if self._worlds.outside and self._browser.guard.shared_workers:
+            return "a shared worker runs, whose requests could not be judged after a restore"
         return ""
 
     async def snapshot(self) -> Snapshot:
@@ -107,9 +108,12 @@ class ForkingEnvironment(BrowserEnvironment):
 
     def _ward_of(self, task: Task) -> Ward:
         ward = super()._ward_of(task)
+        self._let_out(ward)
+        return ward
+
+    def _let_out(self, ward: Ward) -> None:
         if self._worlds.outside:
             self._browser.relay.egress.admit(ward.allowed, sockets=ward.writes)
-        return ward
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Leave this branch for a new one of a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_."""
@@ -123,8 +127,9 @@ class ForkingEnvironment(BrowserEnvironment):
             self._entered = self._branched = True
             self._broken, self._task, self._ids, self._instruction = "", memo.task, memo.ids.copy(), memo.instruction
             self._masks = self._shared.of(memo.task)
-            self._context_id, self._ward = self._browser.context_id, self._ward_of(memo.task)
+            self._context_id, self._ward = self._browser.context_id, super()._ward_of(memo.task)
             self._browser.guard.admit(self._context_id, self._ward)
+            self._browser.guard.hold()
             await self._connect(memo.now)
             await self._adopt_all(memo)
             _, observation, self._terminated = await self._look()
@@ -157,6 +162,8 @@ class ForkingEnvironment(BrowserEnvironment):
             await self._exchange(self._worlds.fresh)
         self._entered, self._branched = True, False
         await super()._enter()
+        if self._worlds.outside:
+            await self._browser.relay.open_outlet()
 
     async def _renew(self) -> bool:
         """Emptying the context does for servers that keep nothing, and pages whose past is known."""
@@ -184,14 +191,22 @@ class ForkingEnvironment(BrowserEnvironment):
     async def _adopt_all(self, memo: Memo) -> None:
         """The pages that were open, in their order, with their numbers."""
         assert self._context is not None
-        pages = {await _target(await self._context.new_cdp_session(page)): page for page in self._context.pages}
+        pages = {}
+        for page in self._context.pages:
+            cdp = await self._context.new_cdp_session(page)
+            pages[target := await _target(cdp)] = page
+            self._ward.forget(target)  # no popup
+            await self._browser.guard.cover(cdp)
+        if self._worlds.outside:
+            self._let_out(self._ward)
+            await self._browser.relay.open_outlet()
+        self._browser.guard.go()
         for tab in memo.tabs:
             if tab.target not in pages:
                 raise EnvironmentError_("restore: a page is missing: return by another route")
             self._opened = tab.index
             await self._adopt(pages[tab.target])
             self._tabs[-1].traffic.documents = tab.documents
-            self._ward.forget(tab.target)
         self._opened = memo.opened
 
 

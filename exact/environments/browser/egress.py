@@ -73,12 +73,16 @@ class Egress:
         if end := self._ends.get(ident):
             end.room.add(size)
 
-    async def close(self) -> None:
-        """End all connections. Never raises; may be called twice."""
-        tasks = list(self._tasks)
-        for task in tasks:
+    def shut(self) -> None:
+        """End all connections and let none through any more: whoever judges the requests on them goes."""
+        self.admit((), sockets=False)
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Shut, and wait until everything has ended. Never raises; may be called twice."""
+        self.shut()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _serve(self, ident: int, end: _End) -> None:
         try:

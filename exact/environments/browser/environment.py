@@ -141,6 +141,8 @@ class BrowserEnvironment:
             await act(body, action)
             settled, observation, self._terminated = await self._look()
         info = {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
+        if url := self._unanswered():
+            info["unsettled"] = f"{url} did not answer for {self._config.answer_seconds:g} s: its loading was stopped"
         return Transition(
             observation=None if self._terminated else observation,
             terminated=self._terminated,
@@ -170,6 +172,13 @@ class BrowserEnvironment:
         if not self._tabs:
             raise EnvironmentError_("no page is open: reset first")
         return self._tabs[-1]
+
+    def _unanswered(self) -> str:
+        """An address that did not answer in time, told once."""
+        found = ""
+        for tab in self._tabs:
+            found, tab.unanswered = tab.unanswered or found, ""
+        return found
 
     def _refusal(self, url: str) -> str:
         return target_refusal(url, self._ward.allowed)
@@ -220,7 +229,7 @@ class BrowserEnvironment:
         page.on("dialog", self._dialog)
         page.on("download", self._download)
         page.on("crash", lambda _: self._break("the page crashed"))
-        tab = Tab(page, await page.context.new_cdp_session(page), self._opened)
+        tab = Tab(page, await page.context.new_cdp_session(page), self._opened, self._config.answer_seconds)
         self._opened += 1
         context = await tab.open(self._setup)
         self._tabs.append(tab)
@@ -260,6 +269,9 @@ class BrowserEnvironment:
         try:
             await self._tab.page.goto(url or "about:blank", wait_until="load")
         except Error as error:
+            if self._unanswered():
+                seconds = self._config.answer_seconds
+                raise EnvironmentError_(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds") from error
             blocked = [effect for effect in self._ward.take() if effect.kind == "blocked"]
             if blocked:
                 way_out = f"allow {origin(blocked[0].url)} with --allow-origin if it belongs to the task"

@@ -85,7 +85,10 @@ class Guard:
         self._cdp = cdp
         self._wards: dict[str, Ward] = {}
         self._contexts: dict[str, str] = {}
+        self._shared: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._going = asyncio.Event()
+        self._going.set()
 
     async def start(self) -> None:
         """Judge from now on."""
@@ -98,6 +101,29 @@ class Guard:
     def busy(self) -> bool:
         """Whether a request is held back at the moment."""
         return bool(self._tasks)
+
+    @property
+    def shared_workers(self) -> int:
+        """How many workers live that belong to no page: one that runs already cannot be judged, see `cover`."""
+        return len(self._shared)
+
+    @staticmethod
+    async def cover(page: CDPSession) -> None:
+        """Judge what is loaded already: a page that was there before `start`, its frames and its workers.
+
+        The browser hands out ways to the network when a document loads. That `Fetch` on its own session watches is heeded for new ones
+        only; switching it on and off on the page's session makes the page get others.
+        """
+        await page.send("Fetch.enable")
+        await page.send("Fetch.disable")
+
+    def hold(self) -> None:
+        """Answer no request until `go`."""
+        self._going.clear()
+
+    def go(self) -> None:
+        """Answer requests, those that came meanwhile too."""
+        self._going.set()
 
     def admit(self, context: str, ward: Ward) -> None:
         """Answer for a browser context, by its CDP id."""
@@ -112,10 +138,13 @@ class Guard:
         info = event["targetInfo"]
         target, context = info["targetId"], info.get("browserContextId", "")
         new, self._contexts[target] = target not in self._contexts, context
+        if info["type"] in ("shared_worker", "service_worker"):
+            self._shared.add(target)
         if new and info["type"] == "page" and context in self._wards:
             self._wards[context].expect(target)
 
     def _gone(self, event: Event) -> None:
+        self._shared.discard(event["targetId"])
         context = self._contexts.pop(event["targetId"], "")
         if context in self._wards:
             self._wards[context].forget(event["targetId"])
@@ -128,6 +157,7 @@ class Guard:
     async def _answer(self, event: Event) -> None:
         from playwright.async_api import Error
 
+        await self._going.wait()
         try:
             if "responseStatusCode" in event or "responseErrorReason" in event:
                 await self._response(event)
@@ -153,7 +183,7 @@ class Guard:
     async def _refuse(self, event: Event, ward: Ward | None) -> None:
         """Aborting a navigation leaves the page as it was; a popup that never became a page is closed."""
         await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
-        if ward and ward.forget(event["frameId"]):
+        if ward and event["resourceType"] == "Document" and ward.forget(event["frameId"]):
             await self._cdp.send("Target.closeTarget", {"targetId": event["frameId"]})
 
     async def _response(self, event: Event) -> None:

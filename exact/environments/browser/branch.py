@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from exact.environments.base import Capabilities, Snapshot
+from exact.environments.base import Capabilities, Fidelity, Snapshot
 from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.forked import ForkedBrowser
 from exact.environments.browser.guard import Ward
 from exact.environments.browser.memo import Memo, OpenTab
 from exact.environments.processor import processor_seconds
+from exact.environments.sites_kept import Standing
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
+from exact.safety import origins
 from exact.task import Task
 
 if TYPE_CHECKING:
@@ -34,12 +36,13 @@ class ForkingEnvironment(BrowserEnvironment):
             browser,
             worlds.setup,
             worlds.config,
-            sealed=worlds.outside is None,
+            sealed=worlds.sealed,
             speculative=speculative,
             evaluator=worlds.evaluator,
             masks=worlds.masks,
         )
-        self._worlds = worlds
+        self._worlds, self._states = worlds, worlds.states
+        self._standing = Standing(self._still, worlds.outside.site.base if worlds.outside and worlds.outside.site else "")
         self._entered = False
         """Whether an episode was begun in this branch's browser, or before it branched off."""
         self._branched = False
@@ -95,7 +98,8 @@ class ForkingEnvironment(BrowserEnvironment):
         if self.obstacle:
             raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
         async with self._world("snapshot"):
-            return await self._worlds.keep(self._browser, await self._memo(), "page" if self.severed else self.capabilities.fidelity)
+            fidelity: Fidelity = "page" if self.severed else self.capabilities.fidelity
+            return await self._worlds.keep(self._browser, await self._memo(), fidelity, self._standing)
 
     @property
     def severed(self) -> str:
@@ -113,7 +117,22 @@ class ForkingEnvironment(BrowserEnvironment):
 
     def _let_out(self, ward: Ward) -> None:
         if self._worlds.outside:
-            self._browser.relay.egress.admit(ward.allowed, sockets=ward.writes)
+            self._browser.relay.egress.admit(ward.allowed, sockets=ward.writable)
+
+    @property
+    def _undone(self) -> tuple[str, ...] | None:
+        return origins(self._states.site.base) if self._states else None
+
+    async def _still(self) -> None:
+        with suppress(EnvironmentError_):  # it is gone, and says nothing any more
+            await self._browser.relay.sandbox.pause()
+
+    async def _arrive(self, name: str = "") -> None:
+        """Bring the site outside to where this branch goes: to what was kept under a name, else to the start."""
+        if self._states:
+            await (self._states.arrive(self._standing, name) if name else self._states.begin(self._standing))
+            if self._states.forks:
+                self._browser.relay.egress.move(self._states.site.base, self._standing.base)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Leave this branch for a new one of a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_."""
@@ -141,14 +160,17 @@ class ForkingEnvironment(BrowserEnvironment):
     async def close(self) -> None:
         await super().close()
         await self._worlds.end(self._browser)
+        if self._states:
+            await self._states.leave(self._standing)
 
     @asynccontextmanager
     async def _world(self, what: str) -> AsyncIterator[None]:
-        """Awake while something is asked of it, paused when nothing was for a while."""
-        await self._browser.rouse()
+        """Awake while something is asked of it, paused when nothing was for a while. A site that branches share is in its state."""
         try:
-            async with super()._world(what):
-                yield
+            async with self._states.turn(self._standing) if self._states else nullcontext():
+                await self._browser.rouse()
+                async with super()._world(what):
+                    yield
         except EnvironmentError_ as error:
             if lost := self._browser.relay.lost:
                 raise EnvironmentError_(f"{what}: {lost}") from error
@@ -163,6 +185,7 @@ class ForkingEnvironment(BrowserEnvironment):
         self._entered, self._branched = True, False
         await super()._enter()
         if self._worlds.outside:
+            await self._arrive()
             await self._browser.relay.open_outlet()
 
     async def _renew(self) -> bool:
@@ -198,6 +221,7 @@ class ForkingEnvironment(BrowserEnvironment):
             self._ward.forget(target)  # no popup
             await self._browser.guard.cover(cdp)
         if self._worlds.outside:
+            await self._arrive(memo.site)
             self._let_out(self._ward)
             await self._browser.relay.open_outlet()
         self._browser.guard.go()

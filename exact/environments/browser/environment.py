@@ -192,7 +192,13 @@ class BrowserEnvironment:
     def _ward_of(self, task: Task) -> Ward:
         allowed = origins(task.start, *task.origins, *self._config.allow_origins)
         explores = {"rollback": self._sealed, "observe": False, "free": True}[self._config.speculation]
-        return Ward(allowed, writes=explores or not self._speculative, frames=self._frames)
+        only = self._undone if self._speculative and self._config.speculation == "rollback" else None
+        return Ward(allowed, writes=explores or not self._speculative, frames=self._frames, only=only)
+
+    @property
+    def _undone(self) -> tuple[str, ...] | None:
+        """Origins at which a sealed world's writes are undone; None: all."""
+        return None
 
     async def _renew(self) -> bool:
         """Empty the context instead of opening another one, three times as fast. False where it is not certain that nothing stays.

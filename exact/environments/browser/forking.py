@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser import inside
 from exact.environments.browser.branch import ForkingEnvironment
-from exact.environments.browser.egress import Outside, flags
+from exact.environments.browser.egress import flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.forked import ForkedBrowser, command, connect
@@ -25,6 +26,8 @@ from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
 from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter, open_sandboxes
 from exact.environments.sandbox.sandboxes import LIMIT
+from exact.environments.sites import Outside
+from exact.environments.sites_kept import SiteStates, Standing
 from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
@@ -52,6 +55,7 @@ class ForkingWorlds:
         self._sandboxes, self._playwright = sandboxes, playwright
         self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
         self.outside, self.idle, self.masks = outside, idle, Masks(config.masks)
+        self.states = SiteStates(outside.site) if outside and outside.site else None
         self._memos: dict[str, Memo] = {}
         self._origin = ""
         """Image of a world that is ready and has seen nothing."""
@@ -72,6 +76,11 @@ class ForkingWorlds:
             yield environment
 
     @property
+    def sealed(self) -> bool:
+        """Whether all that is done in these worlds is undone: there is no outside, or a site that can be kept and brought back."""
+        return self.outside is None or self.states is not None
+
+    @property
     def stateless(self) -> bool:
         """Whether no server of these worlds keeps anything."""
         return self.outside is None and all(service.stateless for service in self.services)
@@ -87,7 +96,7 @@ class ForkingWorlds:
 
     def drop(self, snapshot: Snapshot) -> None:
         """Nobody will come back to it."""
-        self._memos.pop(snapshot.id, None)
+        self._forget(snapshot.id)
         self._sandboxes.images.drop(snapshot.id)
 
     async def fresh(self) -> ForkedBrowser:
@@ -106,16 +115,24 @@ class ForkingWorlds:
                 await self._sandboxes.end(sandbox)
                 raise
 
-    async def keep(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity = "world") -> Snapshot:
-        """Take a snapshot of a browser's world; it goes on. Raises EnvironmentError_."""
+    async def keep(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity, standing: Standing) -> Snapshot:
+        """Take a snapshot of a browser's world and, with it, of what it has of a site outside; both go on. Raises EnvironmentError_."""
         await browser.relay.hold()
         try:
+            if self.states:
+                memo = replace(memo, site=await self.states.keep(standing))
             image = await self._sandboxes.checkpoint(browser.relay.sandbox)
         finally:
             await browser.relay.release()
-        images = self._sandboxes.images
-        self._memos = {id: kept for id, kept in self._memos.items() if id in images} | {image.id: memo}
+        for id in [id for id in self._memos if id not in self._sandboxes.images]:
+            self._forget(id)
+        self._memos[image.id] = memo
         return Snapshot(id=image.id, fidelity=fidelity, fingerprint=memo.fingerprint)
+
+    def _forget(self, id: str) -> None:
+        memo = self._memos.pop(id, None)
+        if memo and memo.site and self.states:
+            self.states.drop(memo.site)
 
     def memo(self, snapshot: Snapshot) -> Memo:
         """What is to be known about a snapshot besides its image. Raises EnvironmentError_ if it is not one of these worlds."""
@@ -186,11 +203,17 @@ async def forking(
 ) -> AsyncIterator[ForkingWorlds]:
     """Worlds that fork, while the block runs.
 
-    `outside`: a way to sites that are not in the sandbox; their state does not roll back, and neither do the worlds count as sealed then.
+    `outside`: a way to sites that are not in the sandbox. Without hooks for one of them they keep what is done to them: the worlds are not
+    sealed then, and their snapshots are of the client.
     `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
     Raises EnvironmentError_ where there is no usable runsc or no browser.
     """
     from playwright.async_api import async_playwright
 
     async with open_sandboxes(limit=limit) as sandboxes, async_playwright() as playwright:
-        yield ForkingWorlds(sandboxes, playwright, setup, config, services=services, outside=outside, evaluator=evaluator, idle=idle)
+        worlds = ForkingWorlds(sandboxes, playwright, setup, config, services=services, outside=outside, evaluator=evaluator, idle=idle)
+        try:
+            yield worlds
+        finally:
+            if worlds.states:
+                await worlds.states.close()

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from exact.environments.base import Effect
-from exact.safety import refusal
+from exact.safety import origin, refusal
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
@@ -32,9 +32,14 @@ _PATIENCE = 1.0
 class Ward:
     """What one browser context may do, and what it did since it was last asked."""
 
-    def __init__(self, allowed: Iterable[str], *, writes: bool, frames: Callable[[], Awaitable[set[str]]]) -> None:
-        """`allowed`: origins. `writes`: whether methods that change the outside are sent. `frames` gives the ids of all frames now."""
-        self.allowed, self.writes, self.frames = tuple(allowed), writes, frames
+    def __init__(
+        self, allowed: Iterable[str], *, writes: bool, frames: Callable[[], Awaitable[set[str]]], only: Iterable[str] | None = None
+    ) -> None:
+        """`allowed`: origins. `writes`: whether methods that change the outside are sent, `only` to these origins where there are some
+        that others are not undone with. `frames` gives the ids of all frames now."""
+        self.allowed, self.frames = tuple(allowed), frames
+        self.writable = () if not writes else self.allowed if only is None else tuple(each for each in self.allowed if each in set(only))
+        """Origins to which writes are sent."""
         self._effects: list[Effect] = []
         self._popups: set[str] = set()
         self._settled = asyncio.Event()
@@ -68,13 +73,13 @@ class Ward:
 
     def refusal(self, method: str, url: str) -> str:
         """Why a request is not sent; empty if it is."""
-        if method not in _READS and not self.writes:
+        if method not in _READS and origin(url) in self.allowed and origin(url) not in self.writable:
             return "a write while exploring"
         return refusal(url, self.allowed)
 
     def policy(self) -> str:
         """A content security policy that holds for what `Fetch` does not see: WebSockets and WebTransport."""
-        sockets = [o.replace("http", "ws", 1) for o in self.allowed if o.startswith("http")] if self.writes else []
+        sockets = [o.replace("http", "ws", 1) for o in self.writable if o.startswith("http")]
         return " ".join(("connect-src http: https: data: blob: filesystem:", *sockets))
 
 

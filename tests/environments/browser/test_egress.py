@@ -15,7 +15,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import Effect, Transition
 from exact.environments.browser import PageSetup
 from exact.environments.browser.branch import ForkingEnvironment
-from exact.environments.browser.egress import Outside
+from exact.environments.sites import Outside
 from exact.environments.browser.forking import ForkingWorlds, forking
 from exact.environments.sandbox import find_runsc
 from exact.errors import EnvironmentError_

@@ -41,6 +41,8 @@ class Body(NamedTuple):
     """Whether closing this tab leaves another one."""
     refusal: Callable[[str], str]
     """Why the agent may not go to a URL; empty if it may."""
+    fill: Callable[[str], str] = str
+    """A text as it is typed: with what an agent knows by name only."""
 
 
 async def act(body: Body, action: Action) -> None:
@@ -107,7 +109,7 @@ async def _drag(body: Body, action: Action) -> None:
 
 
 async def _fill(body: Body, action: Action) -> None:
-    id, text = action.elements[0], str(action.args[1])
+    id, text = action.elements[0], body.fill(str(action.args[1]))
     how = await _ask(body, id, _place(body, id), scripts.FOCUS, text)
     keyboard = body.tab.page.keyboard
     if how["done"]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from exact.environments.accounts import Leased
 from exact.environments.base import Capabilities, Fidelity, Snapshot
 from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.forked import ForkedBrowser
@@ -16,7 +17,7 @@ from exact.environments.browser.memo import Memo, OpenTab
 from exact.environments.processor import processor_seconds
 from exact.environments.sites_kept import Standing
 from exact.errors import EnvironmentError_
-from exact.observation import Observation
+from exact.observation import Element, Observation
 from exact.safety import origins
 from exact.task import Task
 
@@ -31,7 +32,7 @@ class ForkingEnvironment(BrowserEnvironment):
 
     _browser: ForkedBrowser
 
-    def __init__(self, worlds: ForkingWorlds, browser: ForkedBrowser, *, speculative: bool) -> None:
+    def __init__(self, worlds: ForkingWorlds, browser: ForkedBrowser, *, speculative: bool, login: Leased | None = None) -> None:
         super().__init__(
             browser,
             worlds.setup,
@@ -41,7 +42,7 @@ class ForkingEnvironment(BrowserEnvironment):
             evaluator=worlds.evaluator,
             masks=worlds.masks,
         )
-        self._worlds, self._states = worlds, worlds.states
+        self._worlds, self._states, self._login = worlds, worlds.states, login
         self._standing = Standing(self._still, worlds.outside.site.base if worlds.outside and worlds.outside.site else "")
         self._entered = False
         """Whether an episode was begun in this branch's browser, or before it branched off."""
@@ -119,6 +120,18 @@ class ForkingEnvironment(BrowserEnvironment):
         if self._worlds.outside:
             self._browser.relay.egress.admit(ward.allowed, sockets=ward.writable)
 
+    def _fill(self, text: str) -> str:
+        return self._login.now.fill(text) if self._login else text
+
+    def _veil(self, text: str) -> str:
+        return self._login.now.veil(text) if self._login else text
+
+    def _shown(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
+        if not self._login:
+            return elements
+        replace, veil = msgspec.structs.replace, self._veil
+        return tuple(replace(each, name=veil(each.name), value=each.value and veil(each.value)) for each in elements)
+
     @property
     def _undone(self) -> tuple[str, ...] | None:
         return origins(self._states.site.base) if self._states else None
@@ -137,6 +150,8 @@ class ForkingEnvironment(BrowserEnvironment):
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Leave this branch for a new one of a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_."""
         memo = self._worlds.memo(snapshot)
+        if self._login:
+            self._login.change(memo.account)
         await self._exchange(lambda: self._worlds.branch(snapshot.id))
         return await self.take_up(memo)
 
@@ -209,6 +224,7 @@ class ForkingEnvironment(BrowserEnvironment):
             self._opened,
             tuple(tabs),
             self._clock.now if self._clock else 0,
+            account=self._login.now.name if self._login else "",
         )
 
     async def _adopt_all(self, memo: Memo) -> None:

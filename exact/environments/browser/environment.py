@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Effect, Snapshot, Transition
@@ -137,8 +139,11 @@ class BrowserEnvironment:
         async with self._world(f"step {action.key}"):
             for tab in self._tabs:
                 tab.traffic.mark()
-            body = Body(self._tab, self._ids, self._config.width, self._config.height, len(self._tabs) > 1, self._refusal)
-            await act(body, action)
+            body = Body(self._tab, self._ids, self._config.width, self._config.height, len(self._tabs) > 1, self._refusal, self._fill)
+            try:
+                await act(body, action)
+            except ActionError as error:
+                raise ActionError(self._veil(str(error))) from error.__cause__
             settled, observation, self._terminated = await self._look()
         info = {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
         if url := self._unanswered():
@@ -146,7 +151,7 @@ class BrowserEnvironment:
         return Transition(
             observation=None if self._terminated else observation,
             terminated=self._terminated,
-            effects=self._ward.take(),
+            effects=tuple(self._veiled(effect) for effect in self._ward.take()),
             info=info,
         )
 
@@ -193,7 +198,20 @@ class BrowserEnvironment:
         allowed = origins(task.start, *task.origins, *self._config.allow_origins)
         explores = {"rollback": self._sealed, "observe": False, "free": True}[self._config.speculation]
         only = self._undone if self._speculative and self._config.speculation == "rollback" else None
-        return Ward(allowed, writes=explores or not self._speculative, frames=self._frames, only=only)
+        ward = Ward(allowed, writes=explores or not self._speculative, frames=self._frames, only=only)
+        ward.veil = self._veil
+        return ward
+
+    def _fill(self, text: str) -> str:
+        """A text as it is typed: with what an agent knows by name only."""
+        return text
+
+    def _veil(self, text: str) -> str:
+        """A text as an agent may read it."""
+        return text
+
+    def _veiled(self, effect: Effect) -> Effect:
+        return msgspec.structs.replace(effect, url=self._veil(effect.url), detail=self._veil(effect.detail))
 
     @property
     def _undone(self) -> tuple[str, ...] | None:
@@ -341,8 +359,8 @@ class BrowserEnvironment:
             terminated = await self._is_over(tab)
         documents = read(snapshot, Box(0, 0, config.width, config.height))
         nodes = [node for tree in trees for node in tree["nodes"]]
-        elements = build(documents, nodes, self._ids, tab.index, tab.traffic.documents)
-        url, tabs = documents[0].url, tuple(other.page.url for other in self._tabs if other is not tab)
+        elements = self._shown(build(documents, nodes, self._ids, tab.index, tab.traffic.documents))
+        url, tabs = self._veil(documents[0].url), tuple(self._veil(other.page.url) for other in self._tabs if other is not tab)
         where = self._where(documents, elements)
         digests = describe.fingerprint(url, elements, tabs, self._masks, where)
         observation = Observation(
@@ -350,13 +368,17 @@ class BrowserEnvironment:
             fingerprint=digests.fingerprint,
             volatile=digests.volatile,
             url=url,
-            title=whole(documents[0].title),
+            title=self._veil(whole(documents[0].title)),
             instruction=self._instruction,
             elements=elements,
             tabs=tabs,
             screenshot=screenshot,
         )
         return observation, terminated
+
+    def _shown(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
+        """Elements as an agent may read them."""
+        return elements
 
     def _where(self, documents: list[Document], elements: Sequence[Element]) -> list[str]:
         """Where each element is in its document; nothing where no mask asks for it."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from exact.config import BrowserConfig
+from exact.environments.accounts import Accounts, Leased
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser import inside
 from exact.environments.browser.branch import ForkingEnvironment
@@ -24,6 +27,7 @@ from exact.environments.browser.forked import ForkedBrowser, command, connect
 from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
+from exact.environments.browser.tape import Tape
 from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter, open_sandboxes
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.environments.sites import Outside
@@ -49,6 +53,7 @@ class ForkingWorlds:
         *,
         services: Sequence[Service],
         outside: Outside | None,
+        tape: Tape | None,
         evaluator: Evaluator | None,
         idle: float,
     ) -> None:
@@ -56,6 +61,10 @@ class ForkingWorlds:
         self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
         self.outside, self.idle, self.masks = outside, idle, Masks(config.masks)
         self.states = SiteStates(outside.site) if outside and outside.site else None
+        self.accounts: Accounts | None = None
+        if outside and outside.accounts:
+            self.accounts = Accounts(outside.accounts, os.environ, shared=outside.site is not None)
+        self._tape = tape
         self._memos: dict[str, Memo] = {}
         self._origin = ""
         """Image of a world that is ready and has seen nothing."""
@@ -64,14 +73,15 @@ class ForkingWorlds:
     @asynccontextmanager
     async def open(self, *, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
         """A fresh environment, ended on leaving."""
-        async with self._around(await self.fresh(), speculative) as environment:
+        async with self._logged_in() as login, self._around(self.fresh, speculative, login) as environment:
             yield environment
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
         """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentError_ if it is gone."""
         memo = self.memo(snapshot)
-        async with self._around(await self.branch(snapshot.id), speculative) as environment:
+        branch = partial(self.branch, snapshot.id)
+        async with self._logged_in(memo.account) as login, self._around(branch, speculative, login) as environment:
             await environment.take_up(memo)
             yield environment
 
@@ -146,8 +156,22 @@ class ForkingWorlds:
         await self._sandboxes.end(browser.relay.sandbox)
 
     @asynccontextmanager
-    async def _around(self, browser: ForkedBrowser, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
-        environment = ForkingEnvironment(self, browser, speculative=speculative)
+    async def _logged_in(self, name: str = "") -> AsyncIterator[Leased | None]:
+        """A log-in while the block runs, that one or any; None where there are none."""
+        if self.accounts is None:
+            yield None
+            return
+        leased = Leased(self.accounts, self.accounts.take(name) if name else await self.accounts.lease())
+        try:
+            yield leased
+        finally:
+            leased.close()
+
+    @asynccontextmanager
+    async def _around(
+        self, make: Callable[[], Awaitable[ForkedBrowser]], speculative: bool, login: Leased | None
+    ) -> AsyncIterator[ForkingEnvironment]:
+        environment = ForkingEnvironment(self, await make(), speculative=speculative, login=login)
         try:
             yield environment
         finally:
@@ -167,7 +191,9 @@ class ForkingWorlds:
         return browser
 
     async def _connect(self, sandbox: Sandbox, *, restored: bool) -> ForkedBrowser:
-        return await connect(self._playwright, sandbox, restored=restored, hosts=self.outside.hosts if self.outside else None)
+        return await connect(
+            self._playwright, sandbox, restored=restored, hosts=self.outside.hosts if self.outside else None, tape=self._tape
+        )
 
     def _guest(self) -> Guest:
         executable, python = find_browser().resolve(), interpreter()
@@ -197,6 +223,7 @@ async def forking(
     *,
     services: Sequence[Service] = (),
     outside: Outside | None = None,
+    tape: Tape | None = None,
     evaluator: Evaluator | None = None,
     limit: int = LIMIT,
     idle: float = 5.0,
@@ -204,14 +231,16 @@ async def forking(
     """Worlds that fork, while the block runs.
 
     `outside`: a way to sites that are not in the sandbox. Without hooks for one of them they keep what is done to them: the worlds are not
-    sealed then, and their snapshots are of the client.
+    sealed then, and their snapshots are of the client. `tape`: where its answers are recorded, or replayed from.
     `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
     Raises EnvironmentError_ where there is no usable runsc or no browser.
     """
     from playwright.async_api import async_playwright
 
     async with open_sandboxes(limit=limit) as sandboxes, async_playwright() as playwright:
-        worlds = ForkingWorlds(sandboxes, playwright, setup, config, services=services, outside=outside, evaluator=evaluator, idle=idle)
+        worlds = ForkingWorlds(
+            sandboxes, playwright, setup, config, services=services, outside=outside, tape=tape, evaluator=evaluator, idle=idle
+        )
         try:
             yield worlds
         finally:

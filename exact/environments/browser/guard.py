@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from exact.environments.base import Effect
+from exact.environments.browser.scrub import nothing
+from exact.environments.browser.tape import Tape, encoded
 from exact.safety import origin, refusal
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ _MAKE_WORLDS = ("Document", "Other")
 document's policy from what the server sent, whatever `continueResponse` says, so documents are handed over as a whole."""
 _OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
 """Headers that hold for the body as it was sent, not as it is handed on."""
+_ENDLESS = ("EventSource", "Media", "Ping", "Preflight")
+"""Kinds of answers that are not recorded."""
 _READS = ("GET", "HEAD", "OPTIONS")
 _PATIENCE = 1.0
 """Seconds a request of a frame that is not known yet is held back before it is refused."""
@@ -41,6 +45,8 @@ class Ward:
         self.writable = () if not writes else self.allowed if only is None else tuple(each for each in self.allowed if each in set(only))
         """Origins to which writes are sent."""
         self._effects: list[Effect] = []
+        self.veil: Callable[[str], str] = nothing
+        """Hides what must not be written down."""
         self._popups: set[str] = set()
         self._settled = asyncio.Event()
         self._settled.set()
@@ -86,8 +92,9 @@ class Ward:
 class Guard:
     """The one judge of a browser's requests; each context's Ward gives the rules."""
 
-    def __init__(self, cdp: CDPSession) -> None:
-        self._cdp = cdp
+    def __init__(self, cdp: CDPSession, tape: Tape | None = None) -> None:
+        """`tape`: where answers are recorded, or where they come from."""
+        self._cdp, self._tape = cdp, tape
         self._wards: dict[str, Ward] = {}
         self._contexts: dict[str, str] = {}
         self._shared: set[str] = set()
@@ -180,10 +187,48 @@ class Guard:
                 ward.record(Effect(kind="blocked", method=request["method"], url=request["url"], detail=reason))
             await self._refuse(event, ward)
             return
+        if ward and self._tape and self._tape.mode == "replay":
+            await self._replay(event, ward)
+            return
         answer: dict[str, Any] = {"requestId": event["requestId"]}
-        if request["method"] not in _READS or kind in _MAKE_WORLDS:
+        if request["method"] not in _READS or kind in _MAKE_WORLDS or self._records(event):
             answer["interceptResponse"] = True
         await self._cdp.send("Fetch.continueRequest", answer)
+
+    def _records(self, event: Event) -> bool:
+        """Whether an answer is written down: it comes over the network, and has an end."""
+        return self._tape is not None and event["request"]["url"].startswith("http") and event["resourceType"] not in _ENDLESS
+
+    async def _replay(self, event: Event, ward: Ward) -> None:
+        """Answer from the tape, where this was asked before."""
+        assert self._tape is not None
+        request = event["request"]
+        if not request["url"].startswith("http"):
+            await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            return
+        found = self._tape.answer(request, ward.veil)
+        if found is None:
+            ward.record(Effect(kind="blocked", method=request["method"], url=request["url"], detail="not in the recorded traffic"))
+            await self._refuse(event, ward)
+            return
+        if request["method"] not in _READS:
+            ward.record(Effect(kind="request", method=request["method"], url=request["url"], status=found.status))
+        headers = [{"name": name, "value": value} for name, value in found.headers if name.lower() not in _OF_THE_WIRE]
+        if event["resourceType"] in _MAKE_WORLDS:
+            headers.append({"name": "Content-Security-Policy", "value": ward.policy()})
+        answer = {"requestId": event["requestId"], "responseCode": found.status, "responseHeaders": headers, "body": encoded(found.body)}
+        await self._cdp.send("Fetch.fulfillRequest", answer)
+
+    async def _record(self, event: Event, ward: Ward) -> None:
+        """Write an answer down. The body of a redirect cannot be had, and a download's goes to nobody."""
+        assert self._tape is not None
+        status, body = event["responseStatusCode"], b""
+        if not 300 <= status < 400:
+            got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
+            body = base64.b64decode(got["body"]) if got["base64Encoded"] else got["body"].encode()
+        headers = [(each["name"], each["value"]) for each in event.get("responseHeaders", ())]
+        kept = [(name, value) for name, value in headers if name.lower() not in _OF_THE_WIRE]
+        self._tape.record(event["request"], status, kept, body, ward.veil)
 
     async def _refuse(self, event: Event, ward: Ward | None) -> None:
         """Aborting a navigation leaves the page as it was; a popup that never became a page is closed."""
@@ -196,6 +241,8 @@ class Guard:
         ward = await self._ward(event["frameId"])
         if ward and request["method"] not in _READS:
             ward.record(Effect(kind="request", method=request["method"], url=request["url"], status=status))
+        if ward and status and self._records(event):
+            await self._record(event, ward)
         answer: dict[str, Any] = {"requestId": event["requestId"]}
         if ward is None or event["resourceType"] not in _MAKE_WORLDS or not 200 <= status < 600 or 300 <= status < 400:
             await self._cdp.send("Fetch.continueResponse", answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
@@ -15,9 +16,10 @@ from exact.config import BrowserConfig
 from exact.environments.base import Effect, Transition
 from exact.environments.browser import PageSetup
 from exact.environments.browser.branch import ForkingEnvironment
-from exact.environments.sites import Outside
 from exact.environments.browser.forking import ForkingWorlds, forking
+from exact.environments.browser.tape import Tape
 from exact.environments.sandbox import find_runsc
+from exact.environments.sites import Account, Outside
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task
@@ -316,3 +318,54 @@ async def test_a_popup_that_is_never_answered_leaves_its_opener(impatient: Forki
 async def test_a_start_that_is_never_answered_is_an_error_with_the_way_out(impatient: ForkingEnvironment) -> None:
     with pytest.raises(EnvironmentError_, match=r"never did not answer for 3 s: raise browser.answer_seconds"):
         await impatient.reset(msgspec.structs.replace(TASK, start="http://shop.test/never"))
+
+
+LOGIN = """<p>-</p><input aria-label=user><input type=password aria-label=pass><button onclick="const [user, pass] =
+    [...document.querySelectorAll('input')].map(each => each.value); fetch('/size?user=' + user, {method: 'POST', body: 'password=' + pass});
+    document.querySelector('p').textContent = 'Hello ' + user + ' ' + pass">Log in</button>"""
+
+
+async def test_each_branch_has_a_log_in_of_its_own_whose_secrets_are_not_read(fresh: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "hunter2")
+    fields = {"user": "ann", "password": "$SHOP_PASSWORD"}
+    accounts = tuple(Account(name=name, fields=fields | {"user": name}) for name in ("anna", "bob"))
+    outside = Outside(hosts={"shop.test": f"127.0.0.1:{fresh.port}"}, accounts=accounts)
+    fresh.pages["/"] = LOGIN
+    async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=False) as first:
+        seen = await first.reset(TASK)
+        await do(first, f'fill [{find(seen, "user").id}] "<user>"')
+        await do(first, f'fill [{find(seen, "pass").id}] "<password>"')
+        step = await click(first, "Log in")
+        assert fresh.received == b"password=hunter2" and find(step.observation, "Hello <user> <password>")
+        assert [effect.url for effect in step.effects] == ["http://shop.test/size?user=<user>"]
+        assert b"hunter2" not in msgspec.json.encode(step) and b"anna" not in msgspec.json.encode(step)
+        async with worlds.open(speculative=False):
+            third = asyncio.ensure_future(anext(aiter(_opened(worlds))))
+            with pytest.raises(EnvironmentError_, match="another branch uses the log-in anna"):
+                async with worlds.fork(await first.snapshot(), speculative=False):
+                    pass
+            assert not third.done()
+        await third
+
+
+async def _opened(worlds: ForkingWorlds) -> AsyncIterator[None]:
+    async with worlds.open(speculative=False):
+        yield
+
+
+async def test_recorded_traffic_answers_where_the_site_is_gone_and_has_no_credentials(fresh: Site, tmp_path: Path) -> None:
+    fresh.pages["/"] = LOGIN + "<a href='/hop?cookie=sid&to=/who'>Go</a>"
+    for mode in ("record", "replay"):
+        tape = Tape(tmp_path / "traffic.jsonl", "record" if mode == "record" else "replay")
+        place = f"127.0.0.1:{fresh.port}" if mode == "record" else "127.0.0.1:9"
+        async with (
+            forking(CONFIG, PageSetup(), outside=Outside(hosts={"shop.test": place}), tape=tape) as worlds,
+            worlds.open(speculative=False) as world,
+        ):
+            seen = await world.reset(TASK)
+            await do(world, f'fill [{find(seen, "pass").id}] "hunter2"')
+            assert [effect.status for effect in (await click(world, "Log in")).effects] == [200]
+            assert "Cookies" in (await do(world, f"click [{find(seen, 'Go').id}]")).observation.text  # type: ignore[union-attr]
+            if mode == "replay":
+                assert [effect.detail for effect in (await do(world, 'goto "/text"')).effects] == ["not in the recorded traffic"]
+    assert "hunter2" not in (tmp_path / "traffic.jsonl").read_text() and "sid=yes" not in (tmp_path / "traffic.jsonl").read_text()

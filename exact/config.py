@@ -292,6 +292,8 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     height: AtLeastOne = 720
     settle_seconds: Amount = 3.0
     """Cap on waiting for a page to become quiet after an action."""
+    answer_seconds: Amount = 15.0
+    """How long a server may take to answer a navigation: its loading is stopped then, and the page before stays."""
     allow_origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides the task's."""
     page_snapshots: bool = False

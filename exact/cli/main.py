@@ -24,6 +24,7 @@ COMMANDS = {
     "show": ("exact.cli.show:show", "Prints what a search found: figures, warnings, the principal variation, one state."),
     "tasks": ("exact.cli.tasks:tasks", "Names the tasks of the benchmarks."),
     "check": ("exact.cli.check:check", "Tries whether an environment keeps the contract that searches rely on."),
+    "prompts": ("exact.cli.prompts:prompts", "Shows what models are asked, word for word."),
     "config": ("exact.cli.config:config", "Shows what a configuration means."),
     "doctor": ("exact.cli.doctor:doctor", "Says what is installed, what is missing, and how to get it."),
 }

@@ -106,6 +106,8 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """replan: one action, then search again. plan: the whole path, until the world differs from what was foreseen."""
     enact: Literal["enact", "promote"] = "enact"
     """At a commit. enact: act in the live world. promote: the searched world becomes the live one, where it rolls back."""
+    prefetch: AtLeastZero = 1
+    """Worlds to spare, which are brought to the likely next states while a model thinks; where worlds fork."""
     breadth: AtLeastOne = 3
     """Beam search and tree of thoughts: states kept at each level. best_of_n: trajectories."""
     limits: ScopeLimits = ScopeLimits()
@@ -121,7 +123,23 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
 
     kind: Literal["builtin", "llm", "random"] = "builtin"
     samples: AtLeastOne = 8
-    """llm: answers drawn for one expansion; priors are their frequencies."""
+    """llm: answers drawn for one expansion."""
+    form: Literal["samples", "list"] = "samples"
+    """llm. samples: one action an answer, many answers. list: up to k actions with confidences in one answer."""
+    weigh: Literal["frequency", "logprobs"] = "frequency"
+    """llm, samples: what an answer counts. logprobs: the geometric mean of its tokens' probabilities, where the server gives them."""
+    temperature: Amount = 1.0
+    """llm: priors are taken to the power of one over this: below 1 surer, above 1 flatter."""
+    unseen: Share = 1.0
+    """llm, samples: as many are drawn again while the share of actions not seen yet is estimated above this,"""
+    most: AtLeastOne = 32
+    """llm: until there are so many."""
+    mend: bool = True
+    """llm: answers that cannot be used go back once, with the reason."""
+    style: Literal["plain", "explorative"] = "plain"
+    """llm. explorative: may try what it is unsure of, and step back on its own."""
+    examples: str = ""
+    """llm: path to a YAML list of solved steps that every prompt shows; each has `goal`, `observation`, `thought` and `action`."""
     prior_floor: Share = 0.02
     """llm: no proposal's prior is below this."""
     images: bool = False
@@ -139,10 +157,32 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
 class ValueConfig(Strict, frozen=True, kw_only=True):
     """Who judges states."""
 
-    kind: Literal["builtin", "llm", "constant", "oracle"] = "builtin"
-    """constant: 0.5 for everything, a control. oracle: the benchmark's own verdict on what ended in search; marked as one everywhere."""
+    kind: Literal[
+        "builtin", "llm", "single_debate", "debate", "rubric", "cascade", "ensemble", "trained", "constant", "oracle"
+    ] = "builtin"  # fmt: skip
+    """llm: a grade. single_debate: a grade, after arguing both sides in one answer. debate: two debaters and judges. rubric: checks of yes
+    and no. trained: a classifier's probability. cascade, ensemble: see `members`. constant: 0.5 for everything, a control. oracle: the
+    benchmark's own verdict on what ended in search; marked as one everywhere."""
     samples: AtLeastOne = 4
-    """llm: judgements drawn for one state; the value is their mean."""
+    """Judgements drawn for one state; the value is their mean. debate: for each judge and each order."""
+    grades: Literal["even", "web", "desktop", "reinforced"] = "even"
+    """What the letters are worth: see docs/agents.md."""
+    rounds: AtLeastOne = 1
+    """debate: how often both sides speak; from the second on each has read the other."""
+    judges: AtLeastOne = 1
+    """debate: their number; each may have a model of its own: `value.judge`, `value.judge.1`, ..."""
+    threshold: Share = 0.15
+    """debate: while the standard error of the value is above this, the judges are asked again,"""
+    most: AtLeastOne = 6
+    """debate: until each has given so many verdicts in each order."""
+    role: str = "value"
+    """Whose model is asked: `models.<role>`; a debate's are `<role>.supporter`, `.opposer` and `.judge`, each else `models.<role>`."""
+    members: tuple[ValueConfig, ...] = ()
+    """cascade: the cheap one, then the dear one. ensemble: all."""
+    calibration: str = ""
+    """Path to a curve that `exact calibrate --fit` wrote: values are taken through it."""
+    comparison: Literal["values", "llm"] = "values"
+    """How a search that compares siblings has them ranked: by their values, or by a model, pair by pair."""
     images: bool = False
     history: AtLeastZero = 5
     observation_tokens: AtLeastOne = 5000
@@ -156,8 +196,18 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     kind: Literal["none", "builtin", "llm"] = "builtin"
     memory: str = ""
     """Path of the SQLite memory; empty: `memory.sqlite` in the run directory."""
+    signals: tuple[Literal["outcome", "policy", "judge", "sibling", "branch", "edge", "edge_value"], ...] = ("policy", "outcome", "judge")
+    """Which wrong expectations make lessons: see docs/reflection.md. ExACT's are `edge` and `edge_value`."""
+    add_q: bool = False
+    """Whether |Q| is added to the size of an `edge` (ExACT's second measure)."""
     threshold: Share = 0.25
-    """A lesson is written for the most surprising step if its |surprise| reaches this."""
+    """A lesson is written of a surprise whose size reaches this,"""
+    most: AtLeastOne = 1
+    """for at most so many steps of a task, for the policy and for the value function each; the most surprising first."""
+    outcome: Literal["judge", "evaluator"] = "judge"
+    """Who says how an attempt ended. evaluator: the benchmark, which later attempts must not know; such lessons are marked."""
+    confidence: Share = 0.2
+    """A lesson whose outcome the agent judged itself is shown only if that judgement v was this sure: |2 v - 1|."""
     k: AtLeastZero = 2
     """How many reflections are shown at an expansion or evaluation."""
     similarity: Share = 0.3
@@ -253,6 +303,23 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Cap on waiting for a page to become quiet after an action."""
     allow_origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides the task's."""
+    masks: tuple[str, ...] = ()
+    """Regular expressions: what they match in names, values and addresses does not tell states apart. Besides clocks, ages and tokens.
+    A task adds its own by `masks` in its metadata, one a line."""
+    learn_masks: bool = False
+    """Whether the start of a task is reset to and looked at twice at first: what differs is volatile from then on. Not for worlds whose
+    resets do not repeat: what they draw would be masked."""
+    clock: AtLeastZero = 0
+    """Milliseconds for which the page's clock runs after each action, standing still otherwise, so that what moves moves alike each
+    time. 0: it runs by itself."""
+    sandbox: Literal["auto", "never", "required"] = "auto"
+    """Whether browser and services are kept and forked as one world, in gVisor. auto: where a task declares services and this machine can,
+    else states are reached by reset and replay. required: always, or the task fails."""
+    snapshots: AtLeastZero = 4096
+    """MiB of snapshots kept at most; the least recently used goes first."""
+    speculation: Literal["rollback", "observe", "free"] = "rollback"
+    """Writes while exploring. rollback: only where the world rolls back. observe: never, they are held back and done at a commit.
+    free: everywhere, also where nothing undoes them; then one worker acts at a time."""
 
 
 class Config(Strict, frozen=True, kw_only=True):

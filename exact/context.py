@@ -22,8 +22,21 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     """Whether it is presumed to change the outside."""
 
 
-class Evaluation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """An estimate of the probability that the task succeeds from a state."""
+class Argument(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one debater said."""
+
+    side: Literal["for", "against"]
+    text: str
+    round: int = 0
+    """From 0."""
+
+
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    """An estimate of the probability that the task succeeds from a state, and where its opinions part.
+
+    The parts of the disagreement are of different kinds: an order effect says that the judge heeds what it reads last, a spread within
+    a judge that it is unsure, a spread between judges that what is known admits several readings.
+    """
 
     value: float
     """In [0, 1]."""
@@ -32,6 +45,16 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The single opinions behind `value`, each in [0, 1]."""
     disagreement: float = 0.0
     """Standard deviation of the opinions, in [0, 0.5]."""
+    order_effect: float = 0.0
+    """In [-1, 1]: mean of the opinions that read the argument for success first, less that of those that read it last."""
+    within: float = 0.0
+    """Standard deviation of one judge's opinions in one order, pooled; in [0, 0.5]."""
+    between: float = 0.0
+    """Standard deviation of the judges' means, in [0, 0.5]."""
+    arguments: tuple[Argument, ...] = ()
+    """Of a debate, in the order in which they were made."""
+    judges: tuple[str, ...] = ()
+    """What each judge held, one line each, where there are several."""
 
 
 class Reflection(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,8 +82,10 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
     node: int = -1
     outcome: float | None = None
-    """Value of the outcome it was contrasted with, in [0, 1]."""
+    """How the attempt ended, in [0, 1]."""
     outcome_source: Literal["judge", "evaluator"] = "judge"
+    signal: str = ""
+    """Which expectation was wrong: see exact.reflection.contrast."""
     model: str = ""
     prompt: str = ""
     """Name, version and hash of the prompt that wrote it; empty for the builtin reflector."""

@@ -40,6 +40,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The accessibility tree, one element a line, indented: `[4] button "Submit" focused`."""
     fingerprint: str
     """Hex digest of what identifies the state (URL, tree, form values), with volatile parts and ids left out."""
+    volatile: str = ""
+    """Hex digest of all of that with the volatile parts, where there are any: see environments.verify."""
     url: str = ""
     title: str = ""
     instruction: str = ""

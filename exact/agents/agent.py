@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from exact.agents.base import Comparator, Policy, ValueFunction
 from exact.agents.compare import ValueComparator
-from exact.config import Config, ModelConfig, PolicyConfig
+from exact.agents.roles import model_for
+from exact.agents.value.build import comparator, value_function
+from exact.config import Config, PolicyConfig
 from exact.environments.base import Worlds
 from exact.environments.verdicts import TellingWorlds, Verdicts
 from exact.errors import UsageError
@@ -58,26 +60,12 @@ def build(config: Config, models: Callable[[str], ChatModel], *, run: str = "") 
     return Agent(
         policy=(policy := _policy(config.policy, config, models)),
         policies=(policy, *(_policy(arm, config, models) for arm in config.arms)) if config.arms else (),
-        value=_value(config, models, verdicts),
+        value=value_function(config, config.value, models, verdicts),
+        comparator=comparator(config, models),
         reflector=_reflector(config, models, run),
         oracle=verdicts is not None,
         verdicts=verdicts,
     )
-
-
-def model_for(config: Config, role: str) -> ModelConfig:
-    """The model of a role or of a part of one, such as `value.judge`. Raises UsageError if there is none."""
-    return roles_of.model_for(config.models, role)
-
-
-def roles(config: Config) -> tuple[str, ...]:
-    """The roles of a configuration that call a model."""
-    parts = {"policy": config.policy.kind, "value": config.value.kind, "reflection": config.reflection.kind}
-    if config.search.algorithm == "react":
-        del parts["value"]
-    if any(arm.kind == "llm" for arm in config.arms):
-        parts["policy"] = "llm"
-    return tuple(role for role, kind in parts.items() if kind == "llm")
 
 
 def _policy(settings: PolicyConfig, config: Config, models: Callable[[str], ChatModel]) -> Policy:
@@ -95,28 +83,6 @@ def _policy(settings: PolicyConfig, config: Config, models: Callable[[str], Chat
             from exact.agents.builtin.policy import BuiltinPolicy
 
             return BuiltinPolicy()
-
-
-def _value(config: Config, models: Callable[[str], ChatModel], verdicts: Verdicts | None) -> ValueFunction:
-    match config.value.kind:
-        case "oracle":
-            from exact.agents.value.oracle import OracleValue
-
-            assert verdicts is not None
-            return OracleValue(verdicts)
-        case "llm":
-            from exact.agents.value.llm import LLMValue
-            from exact.models.openai import sampling
-
-            return LLMValue(models("value"), config.value, sampling=sampling(model_for(config, "value")))
-        case "constant":
-            from exact.agents.value.constant import ConstantValue
-
-            return ConstantValue()
-        case "builtin":
-            from exact.agents.builtin.value import BuiltinValue
-
-            return BuiltinValue()
 
 
 def _reflector(config: Config, models: Callable[[str], ChatModel], run: str) -> Reflector | None:

@@ -7,18 +7,25 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from exact.action import Action, ActionSpace
+from exact.agents.grades import SCALES, Grades
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.observation import Observation
 
-GRADES = {"A": 1.0, "B": 0.8, "C": 0.5, "D": 0.2, "E": 0.0}
-"""What a verdict says about the probability of success; the prompt `value` tells what the letters mean."""
+CHECKS = 4
+"""Of a rubric, at most."""
 
 THOUGHT = 1000
 """Characters of a thought that are kept."""
 
 _ACTION = re.compile(r"^[ \t>*_#`-]*action[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
 _VERDICT = re.compile(r"^[ \t>*_#`-]*verdict[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
+_LISTED = re.compile(
+    r"^[ \t>*_#`\d.-]*action[ \t]*\(?[ \t]*(?P<percent>\d{1,3}(?:\.\d+)?)[ \t]*%[ \t]*\)?[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M
+)
+_CHECK = re.compile(r"^[ \t>*_#`-]*check[ \t]*(?P<number>\d{1,2})[ \t*_`]*[:.][ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
+_YES = re.compile(r"[*_`]*(?P<answer>yes|no)\b[*_`.,:;—– -]*(?:[\"“«](?P<quote>.*)[\"”»][.]?)?.*\Z", re.I)
+_BETTER = re.compile(r"^[ \t>*_#`-]*better[ \t*_`]*:[ \t*_`]*(?P<which>first|second|neither)[ \t\r*_`.]*$", re.I | re.M)
 _REASONING = re.compile(r"\A.*</think>", re.S)
 _LABEL = re.compile(r"^\s*(?:thought|reasoning)\s*:\s*", re.I)
 
@@ -57,15 +64,89 @@ def parse_action(text: str, actions: ActionSpace, observation: Observation, trie
     return Chosen(action, _thought(said[: lines[0].start()]))
 
 
-def parse_verdict(text: str) -> Judged:
-    """The grade in the line `Verdict: ...`. Raises AnswerError: none, or several that differ."""
+class Listed(NamedTuple):
+    """One action of a list, and how sure the model says it is."""
+
+    chosen: Chosen
+    confidence: float
+    """In (0, 1]."""
+
+
+def parse_actions(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> tuple[Listed, ...]:
+    """The actions in the lines `Action (70%): ...`, each distinct, each with the thought above it.
+
+    Lines that cannot be used are left out. Raises ActionError where none can: with the first one's reason.
+    """
+    said = _REASONING.sub("", text)
+    found, error, above = dict[str, Listed](), ActionError(f"there is no line such as `Action (70%): {_example(actions)}`"), 0
+    for line in reversed(lines := list(_LISTED.finditer(said))):
+        above = next((other.end() for other in reversed(lines) if other.end() < line.start()), 0)
+        try:
+            chosen = parse_action(f"{said[above : line.start()]}\nAction: {line['rest']}", actions, observation, tried)
+        except ActionError as failed:
+            error = failed
+            continue
+        found[chosen.action.key] = Listed(chosen, min(1.0, max(0.01, float(line["percent"]) / 100)))
+    if not found:
+        raise error
+    return tuple(found.values())[::-1]
+
+
+def parse_verdict(text: str, grades: Grades = SCALES["even"]) -> Judged:
+    """The grade in the line `Verdict: ...`, on a scale. Raises AnswerError: none, or several that differ."""
     said = _REASONING.sub("", text)
     lines = list(_VERDICT.finditer(said))
-    grades = {line["grade"].upper() for line in lines}
-    if len(grades) != 1:
-        found = "there is no line" if not grades else f"there are verdicts {' and '.join(sorted(grades))}"
+    letters = {line["grade"].upper() for line in lines}
+    if len(letters) != 1:
+        found = "there is no line" if not letters else f"there are verdicts {' and '.join(sorted(letters))}"
         raise AnswerError(f"{found}: end with one line such as `Verdict: C`, a letter from A to E")
-    return Judged(GRADES[grades.pop()], _thought(said[: lines[-1].start()]))
+    return Judged(grades.value(letters.pop()), _thought(said[: lines[-1].start()]))
+
+
+def parse_argument(text: str) -> str:
+    """A debater's case. Raises AnswerError: nothing was said."""
+    said = _thought(_REASONING.sub("", text))
+    if not said:
+        raise AnswerError("there is no case: write one, in words")
+    return said
+
+
+def parse_checks(text: str) -> tuple[str, ...]:
+    """The questions in the lines `Check 1: ...`, at most `CHECKS`. Raises AnswerError: none."""
+    found = tuple(line["rest"].strip() for line in _CHECK.finditer(_REASONING.sub("", text)) if line["rest"].strip())
+    if not found:
+        raise AnswerError("there is no check: write at least one line such as `Check 1: Is the box ticked?`")
+    return found[:CHECKS]
+
+
+class Met(NamedTuple):
+    """The answer to a check."""
+
+    yes: bool
+    quote: str = ""
+    """The words that are said to show it."""
+
+
+def parse_met(text: str, checks: int) -> tuple[Met, ...]:
+    """An answer for each check, in order. Raises AnswerError: one is missing, answered twice, or is neither yes nor no."""
+    found = dict[int, Met]()
+    for line in _CHECK.finditer(_REASONING.sub("", text)):
+        number, answer = int(line["number"]), _YES.match(line["rest"].strip())
+        if answer is None or number in found or not 1 <= number <= checks:
+            raise AnswerError(f"check {number} has no clear answer: write one line for each, `Check {number}: no` or `Check {number}: yes \"...\"`")
+        found[number] = Met(answer["answer"].lower() == "yes", (answer["quote"] or "").strip())
+    if len(found) != checks:
+        missing = next(number for number in range(1, checks + 1) if number not in found)
+        raise AnswerError(f"check {missing} is not answered: write one line for each of the {checks}")
+    return tuple(found[number] for number in sorted(found))
+
+
+def parse_better(text: str) -> float:
+    """What the line `Better: ...` gives to the first of two: 1, 0, or 0.5. Raises AnswerError: no such line, or several that differ."""
+    said = {line["which"].lower() for line in _BETTER.finditer(_REASONING.sub("", text))}
+    if len(said) != 1:
+        raise AnswerError("there is no one line `Better: first`, `Better: second` or `Better: neither`: end with it")
+    return {"first": 1.0, "second": 0.0, "neither": 0.5}[said.pop()]
 
 
 def _unfenced(rest: str, below: str) -> str:

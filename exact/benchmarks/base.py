@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from exact.config import BrowserConfig
 from exact.environments.base import Worlds
+from exact.environments.browser.environment import Evaluator
+from exact.environments.browser.setup import PageSetup
 from exact.task import Task
 
 
@@ -33,4 +35,13 @@ class Suite(Protocol):
 
     def worlds(self, config: BrowserConfig) -> AbstractAsyncContextManager[Worlds]:
         """Servers and a browser, shared by the environments opened from it; all gone on leaving. Raises EnvironmentError_."""
+        ...
+
+
+@runtime_checkable
+class Served(Protocol):
+    """A suite that says what its pages need and who judges, for tasks that declare services (see sandbox/service.py)."""
+
+    def page(self, task: Task) -> tuple[PageSetup, Evaluator | None]:
+        """The set-up of a task's pages, and its evaluator if it has one."""
         ...

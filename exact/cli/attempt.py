@@ -5,19 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from exact.cli.progress import Progress
 from exact.config import Config
 from exact.environments.base import Worlds
+from exact.errors import UsageError
 from exact.runs.runner import Runner
 from exact.runs.shared import SharedWorlds
 from exact.runs.store import Line, RunFolder
 from exact.task import Task
+
+if TYPE_CHECKING:
+    from exact.environments.browser.environment import Evaluator
+    from exact.environments.browser.setup import PageSetup
+    from exact.environments.sandbox.service import Service
 
 
 def attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool = False) -> int:
@@ -37,7 +45,14 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
     benchmark = folder.manifest.benchmark
     with Progress(folder, config, as_json=as_json) as progress:
-        async with SharedWorlds(_suite if benchmark else lambda task: task.id, lambda task: _worlds(task, config, benchmark)) as worlds:
+        told = set[str]()
+
+        def tell(text: str) -> None:
+            if text not in told:
+                told.add(text)
+                click.echo(f"exact: {text}", err=True)
+
+        async with SharedWorlds(partial(_key, benchmark), lambda task: _worlds(task, config, benchmark, tell)) as worlds:
 
             def finished(task: Task, line: Line) -> None:
                 progress.finished(task, line, _report(folder, task))
@@ -48,16 +63,41 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
             return await runner.run()
 
 
-def _suite(task: Task) -> str:
-    return task.id.partition("/")[0]
+def _key(benchmark: bool, task: Task) -> str:
+    """What tasks share whose worlds are opened once: their suite and their services."""
+    return f"{task.id.partition('/')[0] if benchmark else task.id} {task.metadata.get('services', '')}"
 
 
-def _worlds(task: Task, config: Config, benchmark: bool) -> AbstractAsyncContextManager[Worlds]:
+def _worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
+    from exact.environments.sandbox.service import declared
+
+    services = declared(task)
     if benchmark:
         from exact.benchmarks import registry
+        from exact.benchmarks.base import Served
 
-        return registry.suite(task.id).worlds(config.browser)
-    return _site(config)
+        suite = registry.suite(task.id)
+        if not services or not isinstance(suite, Served):
+            return suite.worlds(config.browser)
+        setup, evaluator = suite.page(task)
+        return _served(config, services, tell, setup, evaluator)
+    return _served(config, services, tell) if services else _site(config)
+
+
+@asynccontextmanager
+async def _served(
+    config: Config,
+    services: Sequence[Service],
+    tell: Callable[[str], None],
+    setup: PageSetup | None = None,
+    evaluator: Evaluator | None = None,
+) -> AsyncIterator[Worlds]:
+    """A site that comes with its task."""
+    from exact.environments.browser.served import served
+    from exact.environments.browser.setup import PageSetup
+
+    async with served(config.browser, setup or PageSetup(), services, evaluator=evaluator, tell=tell) as worlds:
+        yield worlds
 
 
 @asynccontextmanager
@@ -67,6 +107,8 @@ async def _site(config: Config) -> AsyncIterator[Worlds]:
     from exact.environments.browser.setup import PageSetup
     from exact.environments.browser.worlds import BrowserWorlds
 
+    if config.browser.sandbox == "required":
+        raise UsageError("browser.sandbox is required, but a site outside is in no sandbox: declare its services with --services")
     async with launch(config.browser) as browser:
         yield BrowserWorlds(browser, PageSetup(), config.browser, sealed=False, evaluator=None)
 

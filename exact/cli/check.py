@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
+import sys
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -24,13 +28,19 @@ if TYPE_CHECKING:
 @click.option("--goal", default="", metavar="TEXT", help="Its instruction.")
 @click.option("--quick", is_flag=True, help="Fewer depths and cycles: under a minute.")
 @click.option("--limit", default=30.0, show_default=True, metavar="SECONDS", help="How long one call may take before it counts as hung.")
+@click.option("--python", metavar="PATH", help="Run module:factory or file.py:factory in a process of its own, by this interpreter.")
+@click.option("--sandbox", is_flag=True, help="Run it in a process of its own that can be checkpointed and restored (gVisor).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of a table.")
-def check(environment: str, task_id: str | None, goal: str, quick: bool, limit: float, as_json: bool) -> int:
+def check(
+    environment: str, task_id: str | None, goal: str, quick: bool, limit: float, python: str | None, sandbox: bool, as_json: bool
+) -> int:
     """Tries the promises of the environment contract on ENV; exit code 1 if one is not kept.
 
-    ENV is a task id (miniwob/click-button?seed=1), or module:factory: a callable without arguments that gives Worlds.
+    ENV is a task id (miniwob/click-button?seed=1), or module:factory: a callable without arguments that gives Worlds, or an async
+    context manager of them. With --python or --sandbox it is what exact/environments/guest.py describes, and may be file.py:factory.
     """
-    findings = asyncio.run(_check(environment, task_id, goal, quick, limit))
+    open = partial(_guest, environment, python, sandbox) if python or sandbox else partial(_opened, environment)
+    findings = asyncio.run(_check(open, partial(_task, environment, task_id, goal), quick, limit))
     if as_json:
         import msgspec
 
@@ -40,30 +50,48 @@ def check(environment: str, task_id: str | None, goal: str, quick: bool, limit: 
     return 0 if all(finding.passed for finding in findings) else 1
 
 
-async def _check(environment: str, task_id: str | None, goal: str, quick: bool, limit: float) -> list[Finding]:
+async def _check(
+    open: Callable[[], AbstractAsyncContextManager[Worlds]], task: Callable[[], Task], quick: bool, limit: float
+) -> list[Finding]:
     from exact.environments.check import check as run
 
-    opened, task = _opened(environment, task_id, goal)
-    async with opened as worlds:
-        return await run(worlds, task, quick=quick, limit=limit)
+    async with open() as worlds:
+        return await run(worlds, task(), quick=quick, limit=limit)
 
 
-def _opened(environment: str, task_id: str | None, goal: str) -> tuple[AbstractAsyncContextManager[Worlds], Task]:
+def _task(environment: str, task_id: str | None, goal: str) -> Task:
+    from exact.benchmarks import registry
     from exact.task import Task
 
-    if "/" in environment:
+    name = environment.rpartition(":")[2]
+    return Task(id=task_id or name, instruction=goal) if ":" in environment else registry.task(environment)
+
+
+def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
+    from exact.environments.sandboxed import sandboxed_worlds
+    from exact.environments.worker import Factory, WorkerWorlds
+
+    if ":" not in environment:
+        raise UsageError(f"{environment!r} names no factory: write module:factory or file.py:factory")
+    name = str(Path(environment).absolute()) if environment.rpartition(":")[0].endswith(".py") else environment
+    factory = Factory(name, python=Path(python or sys.executable))
+    return sandboxed_worlds(factory) if sandbox else nullcontext(WorkerWorlds(factory))
+
+
+def _opened(environment: str) -> AbstractAsyncContextManager[Worlds]:
+    module, colon, name = environment.partition(":")
+    if not colon and "/" in environment:
         from exact.benchmarks import registry
         from exact.config import BrowserConfig
 
-        return registry.suite(environment).worlds(BrowserConfig(screenshots=False)), registry.task(environment)
-    module, colon, name = environment.partition(":")
+        return registry.suite(environment).worlds(BrowserConfig(screenshots=False))
     if not colon:
         raise UsageError(f"{environment!r} names no environment: write a task id (miniwob/click-button) or module:factory")
     try:
-        factory = getattr(importlib.import_module(module), name)
+        made = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError) as error:
         raise UsageError(f"{environment}: {error}") from error
-    return nullcontext(factory()), Task(id=task_id or name, instruction=goal)
+    return made if isinstance(made, AbstractAsyncContextManager) else nullcontext(made)
 
 
 def _table(findings: list[Finding]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exact.agents.agent import model_for, roles
+from exact.agents.roles import model_for, roles
 from exact.config import Config
 from exact.errors import UsageError
 from exact.models.providers import providers, serving

@@ -23,6 +23,12 @@ from exact.task import Task
 @click.option("--url", help="Start on your own site instead of a benchmark's task.")
 @click.option("--goal", help="With --url: what to achieve, in words.")
 @click.option(
+    "--services",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --url: YAML list of the site's services (command, ready_url), started with the browser in one sandbox.",
+)
+@click.option(
     "--allow-origin", "origins", multiple=True, metavar="ORIGIN", help="Let pages of https://host[:port] be opened too. Repeatable."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be called, written and spent at worst; do nothing.")
@@ -30,14 +36,14 @@ from exact.task import Task
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
 def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
-    origins: tuple[str, ...], dry_run: bool, watch: bool, as_json: bool,
+    services: Path | None, origins: tuple[str, ...], dry_run: bool, watch: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Let one agent attempt some tasks and write a report of each.
 
     TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact tasks list` names them.
     """
     config = _config(path, overrides, origins, watch)
-    found = _own_site(url, goal, tasks) if url or goal else _tasks(tasks)
+    found = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
     out = out or _free(Path("runs"), config.name)
     if dry_run:
         from exact.cli.dry import describe
@@ -70,13 +76,31 @@ def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
     return tuple(registry.expand(patterns))
 
 
-def _own_site(url: str | None, goal: str | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:
+def _own_site(url: str | None, goal: str | None, services: Path | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:
     if not (url and goal) or tasks:
         raise UsageError('--url and --goal go together, without TASK: exact run --url https://example.org --goal "Find the opening hours"')
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise UsageError(f"--url {url!r} is no web address: write https://host/path")
-    return (Task(id=f"site/{parts.netloc}{parts.path}".rstrip("/"), instruction=goal, start=url),)
+    task = Task(id=f"site/{parts.netloc}{parts.path}".rstrip("/"), instruction=goal, start=url)
+    return (task if services is None else _with_services(task, services),)
+
+
+def _with_services(task: Task, path: Path) -> Task:
+    """The task with what a file declares. Raises UsageError where that reads as no list of services."""
+    import yaml
+
+    from exact.environments.sandbox.service import declared
+
+    try:
+        text = msgspec.json.encode(yaml.safe_load(path.read_text("utf-8"))).decode()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    served = msgspec.structs.replace(task, metadata={"services": text})
+    declared(served)
+    return served
 
 
 def _free(parent: Path, name: str) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -119,4 +119,30 @@ class Worlds(Protocol):
 
         A speculative one must not change the outside: unless the world is sealed, its writes are aborted and recorded.
         """
+        ...
+
+
+class Branch(Environment, Protocol):
+    """An environment that was made of a snapshot."""
+
+    @property
+    def observation(self) -> Observation:
+        """The last one: of a branch that was just made, how it arrived."""
+        ...
+
+
+@runtime_checkable
+class Forks(Worlds, Protocol):
+    """Worlds that are kept as a whole, so that any number of branches of one snapshot live side by side."""
+
+    def fork(self, snapshot: Snapshot, *, speculative: bool) -> AbstractAsyncContextManager[Branch]:
+        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentError_ if it is gone."""
+        ...
+
+    def has(self, snapshot: Snapshot) -> bool:
+        """Whether it can still be returned to."""
+        ...
+
+    def drop(self, snapshot: Snapshot) -> None:
+        """Nobody will come back to it."""
         ...

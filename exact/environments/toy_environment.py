@@ -119,6 +119,11 @@ class ToyEnvironment:
         self._broken = "" if at else "not reset yet: call reset first"
         self._busy = self._closed = False
 
+    @property
+    def observation(self) -> Observation:
+        """Of where it stands. Raises EnvironmentError_ where it stands nowhere."""
+        return self._observed(self._here())
+
     async def reset(self, task: Task) -> Observation:
         """Bring the world to its start; mends a broken one."""
         with self._call():

@@ -26,29 +26,38 @@ _UNFINISHED = {
 T = TypeVar("T")
 
 
-async def ask(model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int) -> list[T]:
+async def ask(model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int, mend: bool = False) -> list[T]:
+    """As `read`, without the answers that were read."""
+    return [said for _, said in await read(model, request, parse, seed=seed, mend=mend)]
+
+
+async def read(
+    model: ChatModel, request: ChatRequest, parse: Callable[[str], T], *, seed: int, mend: bool = False
+) -> list[tuple[Choice, T]]:
     """What the samples say, in order, without those that do not parse; at least one.
 
     `parse` raises ActionError or AnswerError, whose text goes back to the model. A sample that did not end by itself does not
-    parse, for its last line may be half a line. Only when no sample parses is the question asked again. Each attempt's
+    parse, for its last line may be half a line. Only when no sample parses is the question asked again; with `mend` also once for the
+    samples that do not, with the first one's error. Each attempt's
     `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing either, and
     ModelError.
     """
-    asked, error, shown = request, "", ""
+    asked, error, shown, found, wanted = request, "", "", list[tuple[Choice, T]](), request.sampling.n
     for attempt in range(ATTEMPTS):
-        sampling = msgspec.structs.replace(request.sampling, seed=call_seed(seed, request.role, request.node, attempt, request.draw))
+        keyed = call_seed(seed, request.role, request.node, attempt, request.draw)
+        sampling = msgspec.structs.replace(request.sampling, seed=keyed, n=wanted)
         asked = msgspec.structs.replace(request, messages=_with_error(request, shown, error), sampling=sampling, attempt=attempt)
         answer = await model.complete(asked)
-        parsed: list[T] = []
         errors: list[tuple[str, str]] = []
         for choice in answer.choices:
             try:
-                parsed.append(_parsed(choice, parse, sampling.max_tokens))
+                found.append((choice, _parsed(choice, parse, sampling.max_tokens)))
             except (ActionError, AnswerError) as failed:
                 errors.append((choice.text, str(failed)))
-        if parsed:
-            return parsed
+        if found and not (mend and errors and attempt == 0):
+            return found
         shown, error = errors[0] if errors else ("", "the server gave no answer")
+        wanted = len(errors) if found else wanted
     raise AnswerError(f"{model.name} gave nothing for the {request.role} that can be read, asked {ATTEMPTS} times: {error}")
 
 

@@ -57,11 +57,12 @@ class Commits:
         assert self._state.decided is not None
         if self._setting.config.search.enact == "enact" or not await self._promote(self._state.decided):
             await self._setting.live.commit(self._state.decided)
+        self._places.go_on(waypoints(self._state.tree.root), outdated=self._state.wrote)
 
     async def _promote(self, decided: ev.Decided) -> bool:
         """Make a searched world the live one, if there is one, or one can be brought to the state; whether it was done."""
         edge = self._state.tree.root.edges[decided.decision.edges[0]]
-        if edge.child is None or self._places.busy or not (await self._setting.live.open()).capabilities.sealed:
+        if edge.child is None or self._places.busy or not await self._interchangeable():
             return False
         child = next((node for node in edge.outcomes if self._places.standing(waypoints(node))), edge.child)
         path = waypoints(child)
@@ -71,12 +72,17 @@ class Commits:
             self._setting.live.promote(place, decided, child)
         return True
 
+    async def _interchangeable(self) -> bool:
+        """Whether a searched world may take the live one's place: it rolls back, and is allowed all that the live one is."""
+        capabilities = (await self._setting.live.open()).capabilities
+        return capabilities.sealed and self._setting.config.browser.speculation != "observe"
+
     async def _bring(self, place: Place, child: Node) -> bool:
         """Walk a place to the committed child; whether it stands there, and may be believed to."""
         began, path = self._setting.journal.now, waypoints(child)
         try:
-            with self._state.budget.reserve({"transitions": len(path) - 1}) as held:
-                arrival = await place.arrive(path, again=lambda: held.extend("transitions", len(path) - 1))
+            with self._state.budget.reserve({}) as held:
+                arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}))
         except BudgetExceeded:
             return False
         except EnvironmentError_ as error:

@@ -13,7 +13,8 @@ from typing import Literal
 import msgspec
 
 from exact.context import Evaluation, Reflection
-from exact.environments.base import Effect
+from exact.environments.base import Effect, Fidelity
+from exact.environments.restore import RouteName
 from exact.models.base import Sampling, Usage
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
@@ -62,17 +63,45 @@ class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
     """A speculative world was brought to a node."""
 
     node: int
-    route: Literal["there", "replay"]
-    """`there`: it stood there already; `replay`: reset and the node's path again."""
+    route: RouteName
+    """See exact/environments/restore/routes.py."""
     verdict: Literal["exact", "drifted", "diverged"]
     transitions: int = 0
     """Environment steps replayed."""
     resets: int = 0
     effects: tuple[Effect, ...] = ()
     reason: str = ""
+    failed: tuple[RouteName, ...] = ()
+    """Routes that did not lead there, before the one named."""
     diverged: Diverged | None = None
     """Where the world went instead."""
+    worlds: int = 0
+    """How many were open then, the live one included."""
+    prepared: bool = False
+    """Whether it was brought there in the background, before anybody asked."""
     selection: int = -1
+    seconds: float = 0.0
+
+
+class Kept(Event, frozen=True, kw_only=True, tag="kept"):
+    """A snapshot of a node was taken. It is lost with the process: nothing hangs on it."""
+
+    node: int
+    fidelity: Fidelity
+    bytes: int = 0
+    """Of all snapshots that are kept; 0 where nobody counts them."""
+    seconds: float = 0.0
+
+
+class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):
+    """A spare world was brought to a node in the background. Nothing hangs on it but the count of steps."""
+
+    node: int
+    route: RouteName
+    verdict: Literal["exact", "drifted", "diverged"]
+    transitions: int = 0
+    """Environment steps replayed."""
+    reason: str = ""
     seconds: float = 0.0
 
 
@@ -289,5 +318,5 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
 AnyEvent = (
     Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Told | Late | Released | Decided
-    | Committed | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
+    | Committed | Kept | Prepared | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
 )  # fmt: skip

@@ -179,7 +179,7 @@ class State:
                 self.scope(event.selection).spend("transitions")
             case ev.Arrived():
                 self._arrived(event)
-            case ev.Rebuilt():
+            case ev.Rebuilt() | ev.Prepared():
                 self.budget.spend("transitions", event.transitions)
             case ev.Called():
                 self._called(event)

@@ -52,6 +52,12 @@ class Live:
         assert self._world is not None, "the live world is opened before anything is searched"
         return self._world.actions
 
+    @property
+    def sealed(self) -> bool:
+        """Whether a reset undoes all that its steps do; once it was opened."""
+        assert self._world is not None, "the live world is opened before anything is searched"
+        return self._world.capabilities.sealed
+
     async def close(self) -> None:
         """Let the world go."""
         self._world = None

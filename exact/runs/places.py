@@ -1,46 +1,120 @@
-"""The speculative worlds of an attempt: at most one for each worker, opened when first needed."""
+"""The speculative worlds of an attempt: at most one for each worker and some to spare, opened when first needed.
+
+A spare one is what the next states are prepared in while a model thinks: see prefetch.py. A worker never waits for one of those.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from exact.environments.base import Worlds
-from exact.environments.restore import Place, Waypoint
+from exact.environments.restore import Arrival, Costs, Place, Shelf, Waypoint
 from exact.task import Task
+
+WORTHWHILE = 0.05
+"""Seconds from which on a way is worth a spare world."""
 
 
 class Places:
     """Lends places, each to one piece of work at a time."""
 
-    def __init__(self, worlds: Worlds, task: Task, size: int) -> None:
-        self._all = [Place(worlds, task) for _ in range(size)]
+    def __init__(self, worlds: Worlds, task: Task, size: int, *, spare: int = 0, clock: Callable[[], float]) -> None:
+        """`size`: workers that use them. `clock`: seconds, to measure routes by."""
+        self.shelf = Shelf(worlds)
+        self._spare = spare if self.shelf.forks is not None else 0
+        self.costs = Costs(workers=size)
+        self._all = [Place(worlds, task, shelf=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare)]
         self._free = list(self._all)
+        """The longest unused first."""
         self._room = asyncio.Semaphore(size)
+        self._coming: dict[tuple[Waypoint, ...], asyncio.Event] = {}
+        self._prepared: dict[Place, tuple[Waypoint, ...]] = {}
 
     @asynccontextmanager
     async def borrow(self, path: Sequence[Waypoint]) -> AsyncIterator[Place]:
-        """A free place, waited for: one that stands at the path's end, else one that is open, else a new one."""
+        """A free place, waited for: the one from which the path's end is reached at the least cost; of equal ones, an open one."""
         async with self._room:
-            place = min(self._free, key=lambda each: (not each.stands_at(path), not each.opened))
+            if (coming := self._coming.get(tuple(path))) is not None:
+                await coming.wait()
+            place = min(self._free, key=lambda each: (_nearness(each, path), not each.opened))
             self._free.remove(place)
             try:
                 yield place
             finally:
                 self._free.append(place)
-                self._free.sort(key=self._all.index)
+
+    @asynccontextmanager
+    async def spare(self, path: Sequence[Waypoint], wanted: Sequence[Sequence[Waypoint]]) -> AsyncIterator[Place | None]:
+        """A free place to prepare a state in; None where there is none to spare.
+
+        `wanted`: states that are likely needed, this one among them, the likeliest first: a place that stands at a likelier one stays.
+        Of equally near ones, one that is not open yet: what others stand at may be come back to.
+        """
+        end, places = tuple(path), {tuple(each): rank for rank, each in reversed(list(enumerate(wanted)))}
+        ranks = {place: place.rank(places) for place in self._free}
+        free = [place for place in self._free if ranks[place] > places[end]]
+        if len(self._coming) >= self._spare or end in self._coming or self.standing(path) or not free:
+            yield None
+            return
+        place = min(free, key=lambda each: (-ranks[each], _nearness(each, path), each.opened))
+        self._free.remove(place)
+        self._coming[end] = asyncio.Event()
+        try:
+            yield place
+        finally:
+            self._free.insert(0, place)
+            self._coming.pop(end).set()
+
+    @property
+    def spares(self) -> int:
+        """How many may be brought to states in the background at once."""
+        return self._spare
+
+    def may_prepare(self, path: Sequence[Waypoint], *, replays: bool) -> bool:
+        """Whether a world can be brought to the path's end, and none is there or on its way. `replays`: by repeated steps too."""
+        if tuple(path) in self._coming or not self._free:
+            return False
+        near = min(_nearness(each, path) for each in self._free)
+        return near >= WORTHWHILE and bool(self._free[0].routes(path, replays=replays))
+
+    def prepared(self, place: Place, arrival: Arrival, path: Sequence[Waypoint]) -> None:
+        """A place was brought to a state before anybody asked."""
+        if arrival.verdict == "exact":
+            self._prepared[place] = tuple(path)
+
+    def was_prepared(self, place: Place, path: Sequence[Waypoint]) -> bool:
+        """Whether it was brought there before anybody asked; true once."""
+        return self._prepared.pop(place, None) == tuple(path)
+
+    @property
+    def open(self) -> int:
+        """How many worlds are open now."""
+        return sum(place.opened for place in self._all)
 
     @property
     def busy(self) -> bool:
-        """Whether all are lent."""
-        return not self._free
+        """Whether all that workers may have are lent."""
+        return self._room.locked()
 
     def standing(self, path: Sequence[Waypoint]) -> bool:
         """Whether a free place stands at the path's end."""
         return any(each.stands_at(path) for each in self._free)
 
+    def go_on(self, root: Sequence[Waypoint], *, outdated: bool) -> None:
+        """The search goes on from a state. `outdated`: the outside was written to, which only whole worlds take along."""
+        self.shelf.keep_below(root)
+        if outdated:
+            self.shelf.outdate()
+
     async def close(self) -> None:
-        """Let all worlds go."""
+        """Let all worlds go, and what was kept of them."""
         for place in self._all:
             await place.close()
+        self.shelf.clear()
+
+
+def _nearness(place: Place, path: Sequence[Waypoint]) -> float:
+    """Expected seconds to a state, in hundredths: less is noise."""
+    return round(place.routes(path)[0].seconds, 2)

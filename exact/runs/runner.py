@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from exact.agents.agent import Agent, build, roles
+from exact.agents.agent import Agent, build
+from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load
 from exact.environments.base import Worlds
 from exact.errors import EnvironmentError_, InfrastructureError, UsageError

@@ -13,7 +13,7 @@ from exact.budget import Reservation
 from exact.environments.restore import Arrival, Divergence, Place, Waypoint
 from exact.errors import ActionError, EnvironmentError_
 from exact.runs import events as ev
-from exact.runs.fold import beyond
+from exact.runs.fold import State, beyond
 from exact.runs.places import Places
 from exact.runs.setting import Setting
 from exact.runs.story import seen_in, waypoints, wrote
@@ -59,6 +59,7 @@ class Walk:
         async with self.at(path, selection, node, held, more=1) as found:
             if not isinstance(found, Place):
                 return found
+            await self._keep(found, node, selection.edge)
             began, seen = self._setting.journal.now, dict[str, Any]()
             action = node.edges[selection.edge].action
             try:
@@ -83,7 +84,8 @@ class Walk:
         if selection.id in self._state.diverged:
             yield self._state.diverged[selection.id]
             return
-        if self._state.wrote and not (await self._setting.live.open()).capabilities.sealed:
+        sealed = (await self._setting.live.open()).capabilities.sealed
+        if self._state.wrote and not sealed:
             yield Failure(kind="drifted", reason="a committed action wrote outside, so replay does not lead here")
             return
         async with self._places.borrow(path) as place:
@@ -91,8 +93,8 @@ class Walk:
                 yield DROPPED
                 return
             try:
-                held.add({"transitions": more + (0 if place.stands_at(path) else len(path) - 1)})
-                yield await self._arrived(place, path, selection, node, held) or place
+                held.add({"transitions": more})
+                yield await self._arrived(place, path, selection, node, held, replays=sealed or not node.beyond) or place
             except EnvironmentError_:
                 self._lost[selection.id] = place.count()
                 raise
@@ -104,19 +106,37 @@ class Walk:
                 raise
 
     async def _arrived(
-        self, place: Place, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation
+        self, place: Place, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, replays: bool
     ) -> Diverged | Failure | None:
-        """Bring a world to the end of a path; what stood in the way, or nothing."""
-        began = self._setting.journal.now
-        arrival = await place.arrive(path, again=lambda: held.extend("transitions", len(path) - 1))
+        """Bring a world to the end of a path; what stood in the way, or nothing. `replays`: whether steps may be repeated."""
+        began, prepared = self._setting.journal.now, self._places.was_prepared(place, path)
+        arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}), replays=replays)
         place.count()
         seconds = round(self._setting.journal.now - began, 6)
         met = await self._diverged(arrival.divergence, node) if arrival.divergence else None
         self._setting.record(
-            arrived(arrival, node=node.id, selection=selection.id, seconds=seconds, diverged=met if isinstance(met, Diverged) else None)
+            arrived(
+                arrival,
+                node=node.id,
+                selection=selection.id,
+                seconds=seconds,
+                diverged=met if isinstance(met, Diverged) else None,
+                worlds=self._places.open + 1,
+                prepared=prepared and arrival.route == "there",
+            )
         )
         held.count("transitions", arrival.transitions)
         return met or (Failure(kind="drifted", reason=arrival.reason) if arrival.verdict == "drifted" else None)
+
+    async def _keep(self, place: Place, node: Node, edge: int) -> None:
+        """Take a snapshot of a node before an action changes it, where that pays."""
+        began = self._setting.journal.now
+        snapshot = await place.keep(returns(self._state, node, edge))
+        if snapshot is not None:
+            seconds = round(self._setting.journal.now - began, 6)
+            self._setting.record(
+                ev.Kept(node=node.id, fidelity=snapshot.fidelity, bytes=getattr(self._setting.worlds, "bytes", 0), seconds=seconds)
+            )
 
     async def _diverged(self, divergence: Divergence, node: Node) -> Diverged | Failure:
         """What a world that went elsewhere means for the search: an outcome of an edge below the root, else that it did not arrive."""
@@ -133,11 +153,21 @@ class Walk:
         return Diverged(node=child.parent.id, edge=child.via, stepped=stepped)
 
 
-def arrived(arrival: Arrival, *, node: int, selection: int = -1, seconds: float, diverged: Diverged | None = None) -> ev.Arrived:
-    """The event of an arrival at a node."""
+def arrived(arrival: Arrival, *, diverged: Diverged | None = None, **more: Any) -> ev.Arrived:
+    """The event of an arrival; `more`: its fields that the world does not know."""
     fields = msgspec.structs.asdict(arrival)
     del fields["divergence"]
-    return ev.Arrived(node=node, selection=selection, seconds=seconds, diverged=diverged, **fields)
+    return ev.Arrived(diverged=diverged, **fields, **more)
+
+
+def returns(state: State, node: Node, edge: int) -> float:
+    """How often the search is expected to come back to a node once it has acted there by an edge.
+
+    As often as it has come back to the nodes it acted in so far, once to begin with; but not oftener than there are other actions left.
+    """
+    left = sum(not (each.closed or index == edge or (node.id, index) in state.acted) for index, each in enumerate(node.edges))
+    nodes = len({id for id, _ in state.acted})
+    return min(left, (len(state.acted) + 2) / (nodes + 1) - 1)
 
 
 def ancestry(node: Node) -> list[Node]:

@@ -16,10 +16,8 @@ Draws are keyed by (seed, node, how many decisions were made there before). An a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from exact.context import Proposal
 from exact.search.base import Done, Proposed, Result, Selection, Wait
 from exact.search.draw import generator
 from exact.search.final import FinalChoice

@@ -12,6 +12,7 @@ from exact.search.backup import back_up
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
 from exact.search.exhaust import reopen, settle
 from exact.search.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising
+from exact.search.foresee import foresee
 from exact.search.select import SelectionRule, follow, puct
 from exact.search.stop import clear, promising, route, winner
 from exact.search.tree import Node, Path, Tree
@@ -92,6 +93,10 @@ class MCTS(Work):
             return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")
         return self.commit(tree, order, self.final.reason, plan=principal(tree, self.final) if self.plan else ())
 
+    def forecast(self, tree: Tree, k: int) -> list[Node]:
+        found = [*foresee(tree, self.rule, self.depth), *super().forecast(tree, k)]
+        return list({node.id: node for node in found}.values())[:k]
+
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
         kept = super().advance(tree, edge, observed)
         reopen(tree)
@@ -111,6 +116,7 @@ class MCTS(Work):
     def _down(self, tree: Tree, node: Node, path: Path) -> Selection | Wait | Done | None:
         """From a state on; `path` leads to it."""
         deepest = tree.root.depth + self.depth
+        rule, widens = self.rule, self.widening is not None
         while True:
             if node.pending:
                 return Wait()
@@ -118,10 +124,10 @@ class MCTS(Work):
                 return self.select_state(tree, path, node, *self._of_a_state(node, deepest))
             if node.terminated or node.held or node.depth >= deepest:
                 return self._again(tree, path, node)
-            expanded = node.expansions and not node.refused and self.widening is None
-            if not expanded and (asked := self._expands(tree, path, node)) is not None:
+            grows = widens or node.refused or not node.expansions
+            if grows and (asked := self._expands(tree, path, node)) is not None:
                 return asked
-            index = self.rule(tree, node)
+            index = rule(tree, node)
             if index < 0:
                 return self._stuck(tree, path, node)
             edge = node.edges[index]

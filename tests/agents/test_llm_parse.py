@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.agents.parse import GRADES, THOUGHT, parse_action, parse_verdict
+from exact.agents.grades import SCALES
+from exact.agents.parse import THOUGHT, parse_action, parse_verdict
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.observation import Element, Observation
@@ -84,7 +85,7 @@ def test_any_text_is_an_action_of_the_page_or_an_action_error(text):
 @given(answers)
 def test_any_text_is_a_verdict_or_an_answer_error(text):
     try:
-        assert parse_verdict(text).value in GRADES.values()
+        assert parse_verdict(text).value in [SCALES["even"].value(letter) for letter in "ABCDE"]
     except AnswerError as error:
         assert str(error)
 
@@ -101,7 +102,7 @@ def test_a_written_text_comes_back_as_it_was(thought, text):
     "text", ["so.\nVerdict: B", "so.\n**Verdict: B**", "`Verdict:` b.", "Verdict: B\nVerdict: B", "<think>Verdict: A</think>Verdict: B"]
 )
 def test_a_verdict_is_found(text):
-    assert parse_verdict(text).value == GRADES["B"]
+    assert parse_verdict(text).value == SCALES["even"].value("B")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_what_is_no_verdict_or_two_is_told(text):
 
 
 def test_grades_fall_from_one_to_zero():
-    values = [GRADES[letter] for letter in "ABCDE"]
+    values = [SCALES["even"].value(letter) for letter in "ABCDE"]
     assert values == sorted(values, reverse=True) and values[0] == 1.0 and values[-1] == 0.0
 
 

@@ -3,10 +3,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.agents.policy.llm import LLMPolicy, floored
+from exact.agents.policy.llm import LLMPolicy
+from exact.agents.policy.prior import floored
 from exact.config import ModelConfig, PolicyConfig
 from exact.context import Taken
-from exact.errors import AnswerError, ModelError
+from exact.errors import AnswerError, ModelError, UsageError
 from exact.models.base import Image, Sampling, Text
 from exact.models.openai import OpenAIModel
 from exact.models.scripted import Reply, ScriptedModel, ScriptedServer
@@ -24,7 +25,7 @@ async def proposed(model, k=6, given=None, **config):
 
 async def test_priors_are_the_share_of_the_answers_that_parse():
     model = samples("Action: click [2]", 'size!\nAction: fill [3] "42"', 'Action: fill [3] "42"', "nonsense", "Action: fill [3] '42'")
-    got = await proposed(model, samples=5)
+    got = await proposed(model, samples=5, mend=False)
     assert [(p.action.key, p.prior) for p in got] == [('fill [3] "42"', 0.75), ("click [2]", 0.25)]
     assert got[0].rationale == "size!" and len(model.requests) == 1
 
@@ -89,7 +90,7 @@ async def test_the_request_tells_where_it_belongs_and_how_it_is_sampled():
     policy = LLMPolicy(model, PolicyConfig(samples=3), sampling=Sampling(temperature=0.7, max_tokens=99, logprobs=True))
     await policy.propose(context(node=12), ACTIONS, 4)
     (request,) = model.requests
-    assert (request.role, request.node, request.attempt) == ("policy", 12, 0) and request.prompt.startswith("policy@1:")
+    assert (request.role, request.node, request.attempt) == ("policy", 12, 0) and request.prompt.startswith("policy@2:")
     sampling = request.sampling
     assert (sampling.n, sampling.temperature, sampling.max_tokens, sampling.logprobs) == (3, 0.7, 99, True)
 
@@ -132,3 +133,72 @@ async def test_over_http_the_policy_is_the_same():
         over_http = await proposed(model, samples=3)
         await model.close()
     assert over_http == await proposed(samples(*texts), samples=3)
+
+
+async def test_answers_that_cannot_be_used_go_back_once():
+    def answers(question, sample):
+        return "Action: click [1]" if len(question.messages) > 2 else ("Action: click [2]", "Action: click [9]", "none")[sample]
+
+    model = ScriptedModel(answers)
+    got = await proposed(model, samples=3)
+    assert [(p.action.key, p.prior) for p in got] == [("click [1]", pytest.approx(2 / 3)), ("click [2]", pytest.approx(1 / 3))]
+    assert [request.sampling.n for request in model.requests] == [3, 2]
+
+
+async def test_what_still_cannot_be_used_is_left_out():
+    model = samples("Action: click [2]", "Action: click [9]")
+    assert [p.action.key for p in await proposed(model, samples=2)] == ["click [2]"]
+    assert len(model.requests) == 2
+
+
+async def test_more_is_drawn_while_much_is_unseen():
+    varied = ScriptedModel(lambda question, sample: f"Action: click [{1 + sample % 3}]")
+    sure = samples("Action: click [2]")
+    for model in (varied, sure):
+        await proposed(model, samples=3, unseen=0.3, most=9)
+    assert len(varied.requests) == 2 and len(sure.requests) == 1
+    assert len({request.draw for request in varied.requests}) == 2
+
+
+async def test_a_temperature_makes_priors_surer():
+    texts = ("Action: click [1]", "Action: click [2]", "Action: click [2]")
+    (first, second) = await proposed(samples(*texts), samples=3, temperature=0.5)
+    assert first.prior == pytest.approx(0.8) and second.prior == pytest.approx(0.2)
+
+
+async def test_answers_can_count_what_their_tokens_were_worth():
+    texts = (Reply(text="Action: click [1]", logprobs=(-0.1, -0.1)), Reply(text="Action: click [2]", logprobs=(-2.0, -2.0)))
+    got = await proposed(samples(*texts), samples=2, weigh="logprobs")
+    assert got[0].action.key == "click [1]" and got[0].prior == pytest.approx(0.8699, abs=1e-3)
+
+
+async def test_a_list_is_one_call_and_its_confidences_are_the_priors():
+    model = samples('Think.\nBuy it.\nAction (60%): click [2]\nOr the size.\n2. Action (30%): fill [3] "42"\nAction (5%): click [9]')
+    got = await proposed(model, form="list")
+    assert [(p.action.key, pytest.approx(p.prior), p.rationale) for p in got] == [
+        ("click [2]", 2 / 3, "Think.\nBuy it."),
+        ('fill [3] "42"', 1 / 3, "Or the size."),
+    ]
+    assert len(model.requests) == 1 and model.requests[0].prompt.startswith("policy_list@1:")
+
+
+async def test_a_list_without_one_usable_action_goes_back():
+    model = samples("Action (60%): click [9]", "Action: click [2]")
+    with pytest.raises(AnswerError, match=r"no element \[9\]"):
+        await proposed(model, form="list")
+
+
+async def test_examples_are_data_that_each_prompt_shows(tmp_path):
+    file = tmp_path / "examples.yaml"
+    file.write_text("- {goal: Buy a hat., observation: '[4] button \"Buy\"', thought: Only this is left., action: 'click [4]'}\n")
+    model = samples("Action: click [2]")
+    await proposed(model, samples=1, examples=str(file))
+    assert "Goal: Buy a hat." in model.requests[0].messages[0].parts[0].text
+
+
+async def test_examples_that_are_none_are_named(tmp_path):
+    file = tmp_path / "examples.yaml"
+    for text in ("- {goal: x}\n", "{\n"):
+        file.write_text(text)
+        with pytest.raises(UsageError, match="holds no list of examples"):
+            await proposed(samples("Action: click [2]"), examples=str(file))

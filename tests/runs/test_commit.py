@@ -21,7 +21,7 @@ from tests.runs.toys import config, toy_runner
 
 
 def searched(**search: object) -> Config:
-    return config(search={"algorithm": "mcts", "iterations": 24, "k": 4, **search})
+    return config(search={"algorithm": "mcts", "iterations": 24, "k": 4, "prefetch": 0, **search})
 
 
 def searches(events: list[ev.AnyEvent]) -> int:

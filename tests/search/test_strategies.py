@@ -42,7 +42,10 @@ def node(value: float, *edges: Edge) -> Node:
 
 
 def edge(prior: float, visits: int = 0, q: float = 0.0, **more: Any) -> Edge:
-    return Edge(go("on"), prior, visits=visits, total=q * visits, q=q, **more)
+    made = Edge(go("on"), prior, visits=visits, total=q * visits, q=q)
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
 
 
 def followed(state: Node, tree: Tree | None = None, **settings: Any) -> int:

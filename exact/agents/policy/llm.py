@@ -2,78 +2,76 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
-
-import msgspec
+from functools import cached_property, partial
 
 from exact.action import ActionSpace
-from exact.agents.parse import Chosen, parse_action
+from exact.agents.examples import Example, load
+from exact.agents.parse import Chosen, parse_action, parse_actions
+from exact.agents.policy.prior import merged
+from exact.agents.request import about
 from exact.config import PolicyConfig
 from exact.context import Context, Proposal
-from exact.models.ask import ask
-from exact.models.base import ChatModel, ChatRequest, Sampling
-from exact.prompts.library import render
-from exact.reflection.lesson import action_label
+from exact.models.ask import ask, read
+from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
+
+Weighed = tuple[Chosen, float]
 
 
 class LLMPolicy:
-    """Draws answers and counts what they agree on: an action's prior is its share of the answers that parse.
+    """Asks for actions and weighs what it hears: see `PolicyConfig`. The prompts are `policy` and `policy_list`.
 
-    The prompt is `policy`. Two answers agree when their actions have the same key.
+    samples: an action's weight is what the answers that name it count. Two answers agree when their actions have the same key.
+    list: it is the confidence that the one answer states.
     """
 
     def __init__(self, model: ChatModel, config: PolicyConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
         """`sampling` says how answers are drawn; their number is `config.samples`."""
-        self._model, self._config = model, config
-        self._sampling = msgspec.structs.replace(sampling, n=config.samples)
+        self._model, self._config, self._sampling = model, config, sampling
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """At most k distinct actions that the observation admits, most frequent first, then as first named. Raises ModelError."""
-        request = self._request(context, actions)
-        chosen = await ask(
-            self._model, request, lambda text: parse_action(text, actions, context.observation, context.tried), seed=context.seed
-        )
-        return proposals(chosen, k, self._config.prior_floor)
+        """At most k distinct actions that the observation admits, heaviest first, then as first named. Raises ModelError."""
+        heard = await (self._listed(context, actions, k) if self._config.form == "list" else self._sampled(context, actions))
+        return merged(heard, k, self._config.prior_floor, self._config.temperature)
 
-    def _request(self, context: Context, actions: ActionSpace) -> ChatRequest:
-        prompt = render("policy", context=context, actions=actions.describe(), label=action_label, history=self._config.history)
-        screenshot = context.observation.screenshot
-        images = (screenshot,) if self._config.images and screenshot is not None else ()
-        return ChatRequest(
-            messages=prompt.messages(*images),
-            sampling=self._sampling,
-            role="policy",
-            node=context.node,
-            prompt=prompt.id,
-            draw=context.draw,
-        )
+    async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[Weighed]:
+        parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried)
+        [listed] = await ask(self._model, self._request("policy_list", context, actions, samples=1, k=k), parse, seed=context.seed)
+        return [(one.chosen, one.confidence) for one in listed]
+
+    async def _sampled(self, context: Context, actions: ActionSpace) -> list[Weighed]:
+        """In rounds, until little is left unseen."""
+        parse, heard = partial(parse_action, actions=actions, observation=context.observation, tried=context.tried), list[Weighed]()
+        for more in itertools.count():
+            request = self._request("policy", context, actions, samples=self._config.samples, more=more)
+            said = await read(self._model, request, parse, seed=context.seed, mend=self._config.mend)
+            heard += [(chosen, self._weight(choice)) for choice, chosen in said]
+            if (more + 1) * self._config.samples >= self._config.most or unseen([chosen for chosen, _ in heard]) <= self._config.unseen:
+                return heard
+        raise AssertionError("the loop ends by its bound")
+
+    def _weight(self, choice: Choice) -> float:
+        """What an answer counts: 1, or the geometric mean of its tokens' probabilities."""
+        if self._config.weigh == "frequency" or not choice.logprobs:
+            return 1.0
+        return math.exp(math.fsum(choice.logprobs) / len(choice.logprobs))
+
+    def _request(self, name: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: object) -> ChatRequest:
+        return about(
+            name, context, self._config, self._sampling, role="policy", samples=samples, more=more, actions=actions.describe(),
+            style=self._config.style, examples=self._examples, **inputs,
+        )  # fmt: skip
+
+    @cached_property
+    def _examples(self) -> tuple[Example, ...]:
+        return load(self._config.examples) if self._config.examples else ()
 
 
-def proposals(chosen: Sequence[Chosen], k: int, floor: float) -> tuple[Proposal, ...]:
-    """The k most frequent actions with their shares as priors, none below `floor` (or 1/k where that is less), summing to 1.
-
-    An action's rationale is the thought of the first answer that named it.
-    """
-    first: dict[str, Chosen] = {}
+def unseen(chosen: Sequence[Chosen]) -> float:
+    """The share of actions that are still to be seen, by Good and Turing: that of the answers which nothing repeats."""
     count: dict[str, int] = {}
-    for answer in chosen:
-        first.setdefault(answer.action.key, answer)
-        count[answer.action.key] = count.get(answer.action.key, 0) + 1
-    keys = sorted(count, key=lambda key: -count[key])[:k]
-    priors = floored([count[key] for key in keys], floor)
-    return tuple(
-        Proposal(action=first[key].action, prior=prior, rationale=first[key].thought) for key, prior in zip(keys, priors, strict=True)
-    )
-
-
-def floored(weights: Sequence[float], floor: float) -> list[float]:
-    """Probabilities in proportion to positive weights, except that those which would lie below `floor` are at it."""
-    least = min(floor, 1 / len(weights))
-    low: set[int] = set()
-    while True:
-        rest = sum(weight for i, weight in enumerate(weights) if i not in low)
-        scale = (1 - least * len(low)) / rest if rest else 0.0
-        below = {i for i, weight in enumerate(weights) if i not in low and weight * scale < least}
-        if not below:
-            return [least if i in low else weight * scale for i, weight in enumerate(weights)]
-        low |= below
+    for one in chosen:
+        count[one.action.key] = count.get(one.action.key, 0) + 1
+    return sum(n == 1 for n in count.values()) / len(chosen)

@@ -1,49 +1,41 @@
-"""A value function that asks a chat model."""
+"""A value function that asks a chat model for a grade."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
+from functools import partial
+from typing import Literal
 
-import msgspec
-
-from exact.agents.parse import Judged, parse_verdict
+from exact.agents.grades import grades
+from exact.agents.parse import parse_verdict
+from exact.agents.value.opinions import Opinion, evaluation
+from exact.agents.request import about
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.ask import ask
-from exact.models.base import ChatModel, ChatRequest, Sampling
-from exact.prompts.library import render
-from exact.reflection.lesson import action_label
+from exact.models.base import ChatModel, Sampling
 
 
 class LLMValue:
-    """Draws judgements and takes their mean. The prompt is `value`, the scale `exact.agents.parse.GRADES`.
+    """Draws judgements and takes their mean. The scale is `config.grades`.
 
-    A context that has terminated is judged from the last observation before its end and the action taken: nothing else is in it.
+    prompt: `value` judges at once; `value_debate` has the model argue both sides before it does, in one answer. A context that has
+    terminated is judged from the last observation before its end and the action taken: nothing else is in it.
     """
 
-    def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
+    def __init__(
+        self,
+        model: ChatModel,
+        config: ValueConfig,
+        *,
+        sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
+        prompt: Literal["value", "value_debate"] = "value",
+    ) -> None:
         """`sampling` says how judgements are drawn; their number is `config.samples`."""
-        self._model, self._config = model, config
-        self._sampling = msgspec.structs.replace(sampling, n=config.samples)
+        self._model, self._config, self._sampling, self._prompt = model, config, sampling, prompt
+        self._parse = partial(parse_verdict, grades=grades(config.grades))
 
     async def evaluate(self, context: Context) -> Evaluation:
         """The mean of the judgements that parse. Raises ModelError; never invents a value."""
-        return evaluation(await ask(self._model, self._request(context), parse_verdict, seed=context.seed))
-
-    def _request(self, context: Context) -> ChatRequest:
-        prompt = render("value", context=context, label=action_label, history=self._config.history)
-        screenshot = context.observation.screenshot
-        images = (screenshot,) if self._config.images and screenshot is not None else ()
-        draw = -1 - context.draw if context.confirms else context.draw
-        return ChatRequest(
-            messages=prompt.messages(*images), sampling=self._sampling, role="value", node=context.node, prompt=prompt.id, draw=draw
-        )
-
-
-def evaluation(judged: Sequence[Judged]) -> Evaluation:
-    """Mean and standard deviation of some judgements, with the reasoning of the one nearest to the mean (the first of equals)."""
-    values = tuple(one.value for one in judged)
-    mean = statistics.fmean(values)
-    nearest = min(judged, key=lambda one: abs(one.value - mean))
-    return Evaluation(value=mean, rationale=nearest.reasoning, samples=values, disagreement=statistics.pstdev(values, mean))
+        request = about(self._prompt, context, self._config, self._sampling, role=self._config.role, samples=self._config.samples)
+        judged = await ask(self._model, request, self._parse, seed=context.seed)
+        return evaluation([Opinion(one.value, one.reasoning) for one in judged])

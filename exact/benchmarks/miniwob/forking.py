@@ -22,7 +22,7 @@ async def forking_worlds(config: BrowserConfig, pages: Path, rewrite: Rewrite) -
     """Worlds of the pages in a folder as `rewrite` has them. Raises EnvironmentError_ where worlds cannot fork."""
     with _rewritten(pages, rewrite) as folder:
         setup = page_setup(f"127.0.0.1:{_PORT}")
-        async with forking(config, setup, services=[_service(str(folder))], evaluator=verdict) as worlds:
+        async with forking(config, setup, services=[_service(str(folder))], evaluator=verdict, limit=config.snapshots << 20) as worlds:
             yield worlds
 
 

@@ -96,7 +96,15 @@ class MiniWob:
 
     @asynccontextmanager
     async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
-        """The viewport is the benchmark's, whatever `config` says. Raises UsageError where the pages are not installed."""
+        """The viewport is the benchmark's, whatever `config` says. Raises UsageError where the pages are not installed.
+
+        Nothing is written outside of a page here, and a page is replayed faster than a whole world is restored: worlds fork only where
+        `config.sandbox` requires it.
+        """
+        if config.sandbox == "required":
+            async with self.forking_worlds(config) as worlds:
+                yield worlds
+            return
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
         async with serve(self._pages or installed(), self._rewrite) as address:
             setup = page_setup(address)

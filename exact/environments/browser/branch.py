@@ -6,12 +6,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from exact.environments.base import Capabilities, Snapshot
+from exact.environments.base import Capabilities, Fidelity, Snapshot
+from exact.environments.browser.clock import START
 from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.forked import ForkedBrowser
+from exact.environments.browser.guard import Ward
 from exact.environments.browser.memo import Memo, OpenTab
+from exact.environments.processor import processor_seconds
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
+from exact.task import Task
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
@@ -25,7 +29,15 @@ class ForkingEnvironment(BrowserEnvironment):
     _browser: ForkedBrowser
 
     def __init__(self, worlds: ForkingWorlds, browser: ForkedBrowser, *, speculative: bool) -> None:
-        super().__init__(browser, worlds.setup, worlds.config, sealed=True, speculative=speculative, evaluator=worlds.evaluator)
+        super().__init__(
+            browser,
+            worlds.setup,
+            worlds.config,
+            sealed=worlds.outside is None,
+            speculative=speculative,
+            evaluator=worlds.evaluator,
+            masks=worlds.masks,
+        )
         self._worlds = worlds
         self._entered = False
         """Whether an episode was begun in this branch's browser, or before it branched off."""
@@ -33,7 +45,10 @@ class ForkingEnvironment(BrowserEnvironment):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(fidelity="world", sealed=True, screenshots=self._config.screenshots, evaluates=self._evaluator is not None)
+        fidelity: Fidelity = "world" if self._sealed else "client"
+        return Capabilities(
+            fidelity=fidelity, sealed=self._sealed, screenshots=self._config.screenshots, evaluates=self._evaluator is not None
+        )
 
     @property
     def observation(self) -> Observation:
@@ -46,6 +61,11 @@ class ForkingEnvironment(BrowserEnvironment):
     def pid(self) -> int:
         """Of the sandbox's process."""
         return self._browser.relay.sandbox.pid
+
+    @property
+    def processor(self) -> float:
+        """Processor seconds that this branch has taken."""
+        return processor_seconds(self.pid)
 
     @property
     def paused(self) -> bool:
@@ -75,7 +95,22 @@ class ForkingEnvironment(BrowserEnvironment):
         if self.obstacle:
             raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
         async with self._world("snapshot"):
-            return await self._worlds.keep(self._browser, await self._memo())
+            return await self._worlds.keep(self._browser, await self._memo(), "page" if self.severed else self.capabilities.fidelity)
+
+    @property
+    def severed(self) -> str:
+        """What a branch of the present state would find cut off, so that its snapshot counts as `page`. Empty if nothing."""
+        if sockets := self._browser.relay.egress.sockets:
+            return f"{sockets} WebSocket{'s' * (sockets > 1)} to the outside"
+        if self._worlds.outside and any(tab.traffic.streaming for tab in self._tabs):
+            return "a response that still comes in"
+        return ""
+
+    def _ward_of(self, task: Task) -> Ward:
+        ward = super()._ward_of(task)
+        if self._worlds.outside:
+            self._browser.relay.egress.admit(ward.allowed, sockets=ward.writes)
+        return ward
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Leave this branch for a new one of a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_."""
@@ -88,9 +123,10 @@ class ForkingEnvironment(BrowserEnvironment):
         async with self._world("restore"):
             self._entered = self._branched = True
             self._broken, self._task, self._ids, self._instruction = "", memo.task, memo.ids.copy(), memo.instruction
+            self._masks = self._shared.of(memo.task)
             self._context_id, self._ward = self._browser.context_id, self._ward_of(memo.task)
             self._browser.guard.admit(self._context_id, self._ward)
-            await self._connect()
+            await self._connect(memo.now)
             await self._adopt_all(memo)
             _, observation, self._terminated = await self._look()
         self._ward.take()
@@ -116,12 +152,12 @@ class ForkingEnvironment(BrowserEnvironment):
         finally:
             self._browser.rest(self._worlds.idle)
 
-    async def _enter(self) -> None:
+    async def _enter(self, now: int = START) -> None:
         """In a world that has seen nothing."""
         if self._entered:
             await self._exchange(self._worlds.fresh)
         self._entered, self._branched = True, False
-        await super()._enter()
+        await super()._enter(now)
 
     async def _renew(self) -> bool:
         """Emptying the context does for servers that keep nothing, and pages whose past is known."""
@@ -136,7 +172,15 @@ class ForkingEnvironment(BrowserEnvironment):
     async def _memo(self) -> Memo:
         assert self._task is not None and self._seen is not None
         tabs = [OpenTab(await _target(tab.cdp), tab.index, tab.traffic.documents) for tab in self._tabs]
-        return Memo(self._task, self._seen.fingerprint, self._instruction, self._ids.copy(), self._opened, tuple(tabs))
+        return Memo(
+            self._task,
+            self._seen.fingerprint,
+            self._instruction,
+            self._ids.copy(),
+            self._opened,
+            tuple(tabs),
+            self._clock.now if self._clock else 0,
+        )
 
     async def _adopt_all(self, memo: Memo) -> None:
         """The pages that were open, in their order, with their numbers."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+from exact.environments.browser.masks import Masks, Part
 from exact.environments.browser.tree import keyboard_target
 from exact.observation import Element
 
@@ -32,18 +34,39 @@ def _line(element: Element) -> str:
     return " ".join(parts)
 
 
-def fingerprint(url: str, elements: Sequence[Element], tabs: Sequence[str] = ()) -> str:
-    """Hex SHA-256 of what identifies a state: URL, other tabs, and of each element depth, role, name, value, states and
-    whether it is in view.
+class Digests(NamedTuple):
+    """What identifies a state. Hex SHA-256."""
+
+    fingerprint: str
+    """Of what is not volatile."""
+    volatile: str
+    """Of all, where something is volatile; else empty."""
+
+
+def fingerprint(
+    url: str, elements: Sequence[Element], tabs: Sequence[str] = (), masks: Masks | None = None, places: Sequence[str] = ()
+) -> Digests:
+    """What identifies a state: URL, other tabs, and of each element depth, role, name, value, states and whether it is in view.
 
     Left out: ids and boxes (except of drawn shapes, which have nothing else), DOM attributes, caret, and the focus on anything that
     typing does not change (else every click on a button would be a new state). Scrolling counts as far as it shows other elements.
+    `places`: where each element is in its document, for masks that were learned.
     """
-    parts: list[object] = [url, list(tabs)]
-    for element in elements:
-        states = [state for state in element.states if state != "focused" or keyboard_target(element)]
-        place = _geometry(element) if element.role in _DRAWN and element.box else ""
-        parts.append([element.depth, element.role, element.name, element.value, states, element.visible, place])
+    masks = masks or Masks()
+    found = [part(element) for element in elements]
+    whole: list[object] = [url, list(tabs), *found]
+    masked: list[object] = [masks.address(url), [masks.address(tab) for tab in tabs], *masks.parts(elements, found, places)]
+    return Digests(_digest(masked), "" if whole == masked else _digest(whole))
+
+
+def part(element: Element) -> Part:
+    """What identifies one element, in the order of masks.FIELDS."""
+    states = [state for state in element.states if state != "focused" or keyboard_target(element)]
+    place = _geometry(element) if element.role in _DRAWN and element.box else ""
+    return [element.depth, element.role, element.name, element.value, states, element.visible, place]
+
+
+def _digest(parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +60,25 @@ def read(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
     ]
     _Placer(documents, raw, strings).place(0, viewport, 0.0, 0.0)
     return documents
+
+
+def places(documents: list[Document]) -> dict[tuple[str, int], str]:
+    """Where nodes are in their documents, by frame and backend id: a path that begins at the nearest ancestor with an id of its own.
+
+    The same for the same node of a page that is loaded twice, as far as the page is built alike.
+    """
+    found: dict[tuple[str, int], str] = {}
+    for number, document in enumerate(documents):
+        paths: list[str] = []
+        counts: dict[tuple[int, str], int] = {}
+        names = Counter(node.attributes["id"] for node in document.nodes if node.attributes.get("id"))
+        for node in document.nodes:
+            own = node.attributes.get("id", "")
+            counts[node.parent, node.name] = nth = counts.get((node.parent, node.name), 0) + 1
+            above = paths[node.parent] if node.parent >= 0 else str(number)
+            paths.append(f"{number}#{own}" if own and names[own] == 1 else f"{above}/{node.name}[{nth}]")
+            found[document.frame, node.backend] = paths[-1]
+    return found
 
 
 def _at(strings: list[str], index: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,18 @@ from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Effect, Snapshot, Transition
 from exact.environments.browser import describe
 from exact.environments.browser.act import Body, act
-from exact.environments.browser.dom import STYLES, read
+from exact.environments.browser.clock import START, Clock
+from exact.environments.browser.dom import STYLES, Document, places, read
 from exact.environments.browser.grammar import BROWSER_ACTIONS
 from exact.environments.browser.guard import Ward
 from exact.environments.browser.launch import Browser
+from exact.environments.browser.masks import Masks, Part
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.tab import Tab
 from exact.environments.browser.tree import Ids, build, whole
 from exact.environments.browser.watch import TIMERS
 from exact.errors import ActionError, EnvironmentError_, UsageError
-from exact.observation import Box, Observation
+from exact.observation import Box, Element, Observation
 from exact.safety import origin, origins, target_refusal
 from exact.task import Outcome, Score, Task
 
@@ -45,14 +47,24 @@ class BrowserEnvironment:
         sealed: bool,
         speculative: bool,
         evaluator: Evaluator | None,
+        masks: Masks | None = None,
     ) -> None:
         self._browser, self._setup, self._config, self._evaluator = browser, setup, config, evaluator
         self._sealed, self._speculative = sealed, speculative
+        self._shared = masks or Masks(config.masks)
+        self._masks = self._shared
+        self._looks: dict[str, Part] = {}
+        """Of the last observation, by where elements are; kept while masks are learned."""
+        self._clock = Clock(config.clock) if config.clock else None
         self._context: BrowserContext | None = None
         self._context_id = ""
         self._ward = Ward((), writes=False, frames=self._frames)
         self._tabs: list[Tab] = []
         self._opening: set[asyncio.Task[None]] = set()
+        self._dialogs = 0
+        """How many are open."""
+        self._behind: Sequence[str] = ()
+        """Of a page that was restored: addresses to which going back leads, the next one last."""
         self._opened = 0
         self._task: Task | None = None
         self._ids = Ids()
@@ -65,7 +77,11 @@ class BrowserEnvironment:
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            fidelity="replay", sealed=self._sealed, screenshots=self._config.screenshots, evaluates=self._evaluator is not None
+            fidelity="replay",
+            sealed=self._sealed,
+            concurrent=self._sealed or self._config.speculation != "free",
+            screenshots=self._config.screenshots,
+            evaluates=self._evaluator is not None,
         )
 
     @property
@@ -79,17 +95,28 @@ class BrowserEnvironment:
 
     async def reset(self, task: Task) -> Observation:
         """The task's start, in a browser context that knows nothing of before: cookies, storage and scripts are gone."""
+        self._masks = self._shared.of(task)
+        if self._config.learn_masks and self._masks.begin(task):
+            await self._learn(task)
+        return await self._reset(task)
+
+    async def _learn(self, task: Task) -> None:
+        """See the start three times, the last two without a reset between them: what differs is volatile."""
+        await self._reset(task)
+        first = self._looks
+        await self._reset(task)
+        self._masks.learn(first, second := self._looks)
+        async with self._world("look"):
+            await self._look()
+        self._masks.learn(second, self._looks)
+
+    async def _reset(self, task: Task) -> Observation:
         self._terminated = True
         async with self._world("reset"):
-            if not await self._renew():
-                await self._leave()
-                await self._enter()
-            self._task, self._ids, self._instruction = task, Ids(), ""
-            self._ward = self._ward_of(task)
-            self._browser.guard.admit(self._context_id, self._ward)
+            await self._anew(task)
             await self._start(task.start)
             if self._setup.begin:
-                await self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
+                await self._begin(task)
             if self._setup.instruction:
                 self._instruction = str(await self._tab.evaluate(self._setup.instruction, page_world=True) or "")
             _, observation, terminated = await self._look()
@@ -99,17 +126,29 @@ class BrowserEnvironment:
         self._terminated = False
         return observation
 
+    async def _anew(self, task: Task, now: int = START) -> None:
+        """In a context that knows nothing of before, for a task. `now`: what its clock shows, if it is held."""
+        if not await self._renew():
+            await self._leave()
+            await self._enter(now)
+        self._task, self._ids, self._instruction, self._behind = task, Ids(), "", ()
+        self._ward = self._ward_of(task)
+        self._browser.guard.admit(self._context_id, self._ward)
+
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle; see Environment."""
         if self._terminated:
             raise ActionError("the episode is over: reset first")
+        if action.name not in BROWSER_ACTIONS.verbs:
+            raise ActionError(f"unknown action {action}: valid: {', '.join(BROWSER_ACTIONS.verbs)}")
         if BROWSER_ACTIONS.is_final(action):
             self._terminated = True
             return Transition(observation=None, terminated=True)
         async with self._world(f"step {action.key}"):
             for tab in self._tabs:
                 tab.traffic.mark()
-            body = Body(self._tab, self._ids, self._config.width, self._config.height, len(self._tabs) > 1, self._refusal)
+            opener = len(self._tabs) > 1
+            body = Body(self._tab, self._ids, self._config.width, self._config.height, opener, self._refusal, self._back)
             await act(body, action)
             settled, observation, self._terminated = await self._look()
         info = {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
@@ -143,6 +182,12 @@ class BrowserEnvironment:
             raise EnvironmentError_("no page is open: reset first")
         return self._tabs[-1]
 
+    def _back(self) -> str:
+        if len(self._tabs) > 1 or not self._behind:
+            return ""
+        *self._behind, url = self._behind
+        return url
+
     def _refusal(self, url: str) -> str:
         return target_refusal(url, self._ward.allowed)
 
@@ -154,7 +199,8 @@ class BrowserEnvironment:
 
     def _ward_of(self, task: Task) -> Ward:
         allowed = origins(task.start, *task.origins, *self._config.allow_origins)
-        return Ward(allowed, writes=self._sealed or not self._speculative, frames=self._frames)
+        explores = {"rollback": self._sealed, "observe": False, "free": True}[self._config.speculation]
+        return Ward(allowed, writes=explores or not self._speculative, frames=self._frames)
 
     async def _renew(self) -> bool:
         """Empty the context instead of opening another one, three times as fast. False where it is not certain that nothing stays.
@@ -163,22 +209,25 @@ class BrowserEnvironment:
         """
         from playwright.async_api import Error
 
-        if not self._sealed or self._broken or self._opened != 1 or len(self._tabs) != 1 or self._opening:
+        if not self._sealed or self._clock or self._broken or self._opened != 1 or len(self._tabs) != 1 or self._opening:
             return False
         try:
             return await self._tab.renew()
         except (Error, EnvironmentError_):
             return False
 
-    async def _enter(self) -> None:
+    async def _enter(self, now: int = START) -> None:
         """Open a context and its first tab."""
         self._broken, self._opened = "", 0
-        page = await self._connect()
+        page = await self._connect(now)
         self._context_id = await self._adopt(page)
 
-    async def _connect(self) -> Page:
-        """Enter the browser; popups are looked at from now on. Gives the first page."""
-        self._context, page = await self._browser.enter(self._config, (TIMERS, *self._setup.init_scripts))
+    async def _connect(self, now: int = START) -> Page:
+        """Enter the browser; popups are looked at from now on. Gives the first page. `now`: what its clock shows, if it is held."""
+        timers = () if self._clock else (TIMERS,)  # held timers are not waited for
+        self._context, page = await self._browser.enter(self._config, (*timers, *self._setup.init_scripts))
+        if self._clock:
+            await self._clock.hold(self._context, now)
         self._context.set_default_timeout(_PATIENCE * 1000)
         self._context.on("page", self._popup)
         return page
@@ -213,8 +262,12 @@ class BrowserEnvironment:
         from playwright.async_api import Error
 
         self._ward.record(Effect(kind="dialog", method=dialog.type, url=dialog.page.url if dialog.page else "", detail=dialog.message))
-        with suppress(Error):
-            await dialog.accept(dialog.default_value if dialog.type == "prompt" else None)
+        self._dialogs += 1
+        try:
+            with suppress(Error):
+                await dialog.accept(dialog.default_value if dialog.type == "prompt" else None)
+        finally:
+            self._dialogs -= 1
 
     def _download(self, download: Download) -> None:
         self._ward.record(Effect(kind="download", method="GET", url=download.url, detail=download.suggested_filename))
@@ -235,11 +288,18 @@ class BrowserEnvironment:
             raise
         await self._settle()
 
+    async def _begin(self, task: Task) -> None:
+        began = self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
+        await (self._clock.under(began) if self._clock else began)
+
     async def _settle(self) -> bool:
         """Wait until the page is quiet. False if it still was not at the cap."""
         try:
             async with asyncio.timeout(self._config.settle_seconds):
                 await self._quiet()
+                if self._clock:
+                    await self._clock.run(self._tabs)
+                    await self._quiet()
         except TimeoutError:
             return False
         return True
@@ -286,9 +346,12 @@ class BrowserEnvironment:
         nodes = [node for tree in trees for node in tree["nodes"]]
         elements = build(documents, nodes, self._ids, tab.index, tab.traffic.documents)
         url, tabs = documents[0].url, tuple(other.page.url for other in self._tabs if other is not tab)
+        where = self._where(documents, elements)
+        digests = describe.fingerprint(url, elements, tabs, self._masks, where)
         observation = Observation(
             text=describe.text(elements),
-            fingerprint=describe.fingerprint(url, elements, tabs),
+            fingerprint=digests.fingerprint,
+            volatile=digests.volatile,
             url=url,
             title=whole(documents[0].title),
             instruction=self._instruction,
@@ -297,6 +360,15 @@ class BrowserEnvironment:
             screenshot=screenshot,
         )
         return observation, terminated
+
+    def _where(self, documents: list[Document], elements: Sequence[Element]) -> list[str]:
+        """Where each element is in its document; nothing where no mask asks for it."""
+        if not self._config.learn_masks:
+            return []
+        known = places(documents)
+        found = [known.get((place.frame, place.backend), "") if (place := self._ids.place(e.id)) else "" for e in elements]
+        self._looks = {where: describe.part(element) for where, element in zip(found, elements, strict=True)}
+        return found
 
     async def _is_over(self, tab: Tab) -> bool:
         return bool(self._setup.terminated) and bool(await tab.evaluate(f"Boolean({self._setup.terminated})", page_world=True))

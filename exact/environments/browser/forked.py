@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -30,14 +30,14 @@ _FLAGS = (
     # What it gives a context: ours is the browser's own one, which outlives the connection that a snapshot was taken over.
     *("--lang=en-US", "--accept-lang=en-US", "--force-prefers-reduced-motion"),
     # What a sandbox wants.
-    *("--no-sandbox", "--no-zygote", "--no-proxy-server", "--remote-debugging-port=0", "--user-data-dir=/tmp/profile"),
+    *("--no-sandbox", "--no-zygote", "--remote-debugging-port=0", "--user-data-dir=/tmp/profile"),
 )
 _NO_SERVICE_WORKERS = "if (navigator.serviceWorker) navigator.serviceWorker.register = async () => {};"
 
 
-def command(executable: str, config: BrowserConfig, hosts: Mapping[str, str]) -> list[str]:
+def command(executable: str, config: BrowserConfig, hosts: Mapping[str, str], way_out: Sequence[str] = ("--no-proxy-server",)) -> list[str]:
     """How Chromium is started inside."""
-    flags = dict.fromkeys([*_FLAGS, *arguments(hosts), f"--window-size={config.width},{config.height}"])
+    flags = dict.fromkeys([*_FLAGS, *way_out, *arguments(hosts), f"--window-size={config.width},{config.height}"])
     return [executable, *flags, "about:blank"]
 
 
@@ -110,11 +110,13 @@ async def _still(page: Page) -> None:
         await page.emulate_media(reduced_motion="reduce")
 
 
-async def connect(playwright: Playwright, sandbox: Sandbox, *, restored: bool, seconds: float = 120.0) -> ForkedBrowser:
-    """Connect to the Chromium in a sandbox once it is ready. Raises EnvironmentError_ that says why it is not."""
+async def connect(
+    playwright: Playwright, sandbox: Sandbox, *, restored: bool, hosts: Mapping[str, str] | None = None, seconds: float = 120.0
+) -> ForkedBrowser:
+    """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not."""
     from playwright.async_api import Error
 
-    relay = Relay(sandbox)
+    relay = Relay(sandbox, hosts)
     try:
         address = await relay.connect(restored=restored, seconds=seconds)
         browser = await playwright.chromium.connect_over_cdp(address)

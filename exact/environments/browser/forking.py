@@ -13,20 +13,25 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from exact.config import BrowserConfig
-from exact.environments.base import Snapshot
+from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser import inside
 from exact.environments.browser.branch import ForkingEnvironment
+from exact.environments.browser.egress import Outside, flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.forked import ForkedBrowser, command, connect
+from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
-from exact.environments.sandbox import Guest, Sandboxes, Service, interpreter, open_sandboxes
+from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter, open_sandboxes
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
+
+_OUTLET = 1
+"""Port of the sandbox's loopback at which its browser finds the way out: none that a service has."""
 
 
 class ForkingWorlds:
@@ -40,12 +45,13 @@ class ForkingWorlds:
         config: BrowserConfig,
         *,
         services: Sequence[Service],
+        outside: Outside | None,
         evaluator: Evaluator | None,
         idle: float,
     ) -> None:
         self._sandboxes, self._playwright = sandboxes, playwright
         self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
-        self.idle = idle
+        self.outside, self.idle, self.masks = outside, idle, Masks(config.masks)
         self._memos: dict[str, Memo] = {}
         self._origin = ""
         """Image of a world that is ready and has seen nothing."""
@@ -68,7 +74,7 @@ class ForkingWorlds:
     @property
     def stateless(self) -> bool:
         """Whether no server of these worlds keeps anything."""
-        return all(service.stateless for service in self.services)
+        return self.outside is None and all(service.stateless for service in self.services)
 
     @property
     def bytes(self) -> int:
@@ -95,12 +101,12 @@ class ForkingWorlds:
         """A browser in a new branch of an image. Raises EnvironmentError_."""
         async with self._sandboxes.branch(id) as sandbox:
             try:
-                return await connect(self._playwright, sandbox, restored=True)
+                return await self._connect(sandbox, restored=True)
             except BaseException:
                 await self._sandboxes.end(sandbox)
                 raise
 
-    async def keep(self, browser: ForkedBrowser, memo: Memo) -> Snapshot:
+    async def keep(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity = "world") -> Snapshot:
         """Take a snapshot of a browser's world; it goes on. Raises EnvironmentError_."""
         await browser.relay.hold()
         try:
@@ -109,7 +115,7 @@ class ForkingWorlds:
             await browser.relay.release()
         images = self._sandboxes.images
         self._memos = {id: kept for id, kept in self._memos.items() if id in images} | {image.id: memo}
-        return Snapshot(id=image.id, fidelity="world", fingerprint=memo.fingerprint)
+        return Snapshot(id=image.id, fidelity=fidelity, fingerprint=memo.fingerprint)
 
     def memo(self, snapshot: Snapshot) -> Memo:
         """What is to be known about a snapshot besides its image. Raises EnvironmentError_ if it is not one of these worlds."""
@@ -134,7 +140,7 @@ class ForkingWorlds:
         """The first world, of which an image is kept before anything is done in it."""
         sandbox = await self._sandboxes.start(self._guest())
         try:
-            browser = await connect(self._playwright, sandbox, restored=False)
+            browser = await self._connect(sandbox, restored=False)
             await browser.relay.hold()
             self._origin = (await self._sandboxes.checkpoint(sandbox, pinned=True)).id
             await browser.relay.release()
@@ -143,9 +149,17 @@ class ForkingWorlds:
             raise
         return browser
 
+    async def _connect(self, sandbox: Sandbox, *, restored: bool) -> ForkedBrowser:
+        return await connect(self._playwright, sandbox, restored=restored, hosts=self.outside.hosts if self.outside else None)
+
     def _guest(self) -> Guest:
         executable, python = find_browser().resolve(), interpreter()
-        spec = {"services": msgspec.to_builtins(self.services), "browser": command(str(executable), self.config, self.setup.hosts)}
+        way_out = flags(self.outside, self._inner(), _OUTLET) if self.outside else ("--no-proxy-server",)
+        spec = {
+            "services": msgspec.to_builtins(self.services),
+            "browser": command(str(executable), self.config, self.setup.hosts, way_out),
+            "outlet": _OUTLET if self.outside else 0,
+        }
         reads = (Path(inside.__file__), executable.parent, python.parents[1], Path(sys.prefix), Path(sys.base_prefix))
         return Guest(
             args=(str(python), "-I", "-S", inside.__file__, json.dumps(spec)),
@@ -154,6 +168,10 @@ class ForkingWorlds:
             programs=(executable,),
         )
 
+    def _inner(self) -> tuple[str, ...]:
+        """Hosts to which no way leads out: loopback is the sandbox's own where it has services, else the host's."""
+        return tuple(self.setup.hosts) if self.services else (*self.setup.hosts, "<-loopback>")
+
 
 @asynccontextmanager
 async def forking(
@@ -161,16 +179,18 @@ async def forking(
     setup: PageSetup,
     *,
     services: Sequence[Service] = (),
+    outside: Outside | None = None,
     evaluator: Evaluator | None = None,
     limit: int = LIMIT,
     idle: float = 5.0,
 ) -> AsyncIterator[ForkingWorlds]:
     """Worlds that fork, while the block runs.
 
+    `outside`: a way to sites that are not in the sandbox; their state does not roll back, and neither do the worlds count as sealed then.
     `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
     Raises EnvironmentError_ where there is no usable runsc or no browser.
     """
     from playwright.async_api import async_playwright
 
     async with open_sandboxes(limit=limit) as sandboxes, async_playwright() as playwright:
-        yield ForkingWorlds(sandboxes, playwright, setup, config, services=services, evaluator=evaluator, idle=idle)
+        yield ForkingWorlds(sandboxes, playwright, setup, config, services=services, outside=outside, evaluator=evaluator, idle=idle)

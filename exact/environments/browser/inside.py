@@ -1,12 +1,15 @@
 """The first process of a browser world, inside the sandbox: starts its services, then Chromium, then relays bytes.
 
 Run as a script by an interpreter that need not have `exact`: standard library only, Python 3.9 and later. Its one argument is a JSON
-object, `{"services": [...], "browser": [program, arguments...]}`.
+object, `{"services": [...], "browser": [program, arguments...], "outlet": port}`; at the outlet, if it is not 0, Chromium finds its proxy.
 
 On stdin and stdout go frames: connection (4 bytes), length (4 bytes), little-endian, then that many bytes, at most 64 KiB. A connection
 begins with its first frame and ends with an empty one. Connection 0 is control, in JSON. From the host: `hold` (say nothing until `go`, so
 that a checkpoint cuts no frame), `anew` (after a restore: the connections of before are dropped; what was held back with them). To the
 host: `ready` with the address of Chromium's WebSocket, `held`, `failed`, `died`.
+
+Connections made at the outlet have numbers from 2**31 and begin with `open` to the host, which speaks SOCKS on them. Neither side has
+more than WINDOW bytes of one under way: whoever hands bytes on says `took`, so a connection that nobody reads holds up no other.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import re
 import socket
 import struct
@@ -26,6 +30,8 @@ import urllib.request
 from typing import IO, Any
 
 FRAME = 65536
+WINDOW = 4 * FRAME
+OUTWARD = 1 << 31
 _POLL = 0.02
 """Seconds between questions whether a service is ready."""
 
@@ -40,6 +46,12 @@ class Out:
     def send(self, ident: int, data: bytes) -> None:
         with self._lock:
             self._write(ident, data)
+
+    def send_of(self, end: End, data: bytes, **message: object) -> None:
+        """A frame of a connection, or a message about it; nothing if it was dropped while this was held."""
+        with self._lock:
+            if end.open:
+                self._write(0 if message else end.ident, json.dumps(message).encode() if message else data)
 
     def control(self, **message: object) -> None:
         self.send(0, json.dumps(message).encode())
@@ -57,11 +69,97 @@ class Out:
             view = view[os.write(self._descriptor, view) :]
 
 
+class End:
+    """One connection from the browser to the outside: its socket here, frames to the host."""
+
+    def __init__(self, ident: int, sock: socket.socket, out: Out) -> None:
+        self.ident, self.open = ident, True
+        self._sock, self._out = sock, out
+        self._given: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._free, self._room = WINDOW, threading.Condition()
+
+    def begin(self) -> None:
+        for work in (self._pump, self._deliver):
+            threading.Thread(target=work, daemon=True).start()
+
+    def give(self, data: bytes) -> None:
+        """From the host, empty at the end; at most WINDOW bytes wait here."""
+        self._given.put(data)
+
+    def took(self, size: int) -> None:
+        """The host has handed on that much."""
+        with self._room:
+            self._free += size
+            self._room.notify()
+
+    def drop(self) -> None:
+        self.open = False
+        self.give(b"")
+        self.took(WINDOW)
+        close(self._sock)
+
+    def _pump(self) -> None:
+        self._out.send_of(self, b"", open=self.ident)
+        data = b"-"
+        while data and self.open:
+            with self._room:
+                while not self._free:
+                    self._room.wait()
+            try:
+                data = self._sock.recv(min(FRAME, self._free))
+            except OSError:
+                data = b""
+            with self._room:
+                self._free -= len(data)
+            self._out.send_of(self, data)
+
+    def _deliver(self) -> None:
+        with contextlib.suppress(OSError):
+            while data := self._given.get():
+                self._sock.sendall(data)
+                self._out.send_of(self, b"", took=self.ident, bytes=len(data))
+        close(self._sock)
+
+
+class Outlet:
+    """The port that Chromium takes for its proxy."""
+
+    def __init__(self, out: Out) -> None:
+        self.out, self.ends = out, dict[int, End]()
+
+    def listen(self, port: int) -> None:
+        server = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self._accept, args=(server,), daemon=True).start()
+
+    def hear(self, ident: int, data: bytes) -> None:
+        end = self.ends.get(ident) if data else self.ends.pop(ident, None)
+        if end is not None:
+            end.give(data)
+
+    def took(self, ident: int, size: int) -> None:
+        if ident in self.ends:
+            self.ends[ident].took(size)
+
+    def drop(self) -> None:
+        for end in list(self.ends.values()):
+            end.drop()
+        self.ends.clear()
+
+    def _accept(self, server: socket.socket) -> None:
+        ident = OUTWARD
+        while True:
+            sock, _ = server.accept()
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            ident += 1
+            self.ends[ident] = End(ident, sock, self.out)
+            self.ends[ident].begin()
+
+
 class World:
     """The processes of the world, and the connections to its browser."""
 
     def __init__(self, out: Out) -> None:
-        self.out = out
+        self.out, self.outlet = out, Outlet(out)
         self.connections: dict[int, socket.socket] = {}
         self.names: dict[int, str] = {}
         self.place, self.path = ("", 0), ""
@@ -69,6 +167,8 @@ class World:
     def begin(self, spec: dict[str, Any]) -> None:
         for service in spec["services"]:
             self.serve(service)
+        if spec.get("outlet"):
+            self.outlet.listen(spec["outlet"])
         self.browse(spec["browser"])
         threading.Thread(target=self.reap, daemon=True).start()
         self.ready()
@@ -118,11 +218,17 @@ class World:
             ident, size = struct.unpack("<II", read(8))
             data = read(size)
             if ident == 0:
-                self.obey(json.loads(data)["do"])
+                self.obey(json.loads(data))
+            elif ident & OUTWARD:
+                self.outlet.hear(ident, data)
             else:
                 self.forward(ident, data)
 
-    def obey(self, order: str) -> None:
+    def obey(self, message: dict[str, Any]) -> None:
+        order = message["do"]
+        if order == "took":
+            self.outlet.took(message["end"], message["bytes"])
+            return
         if order == "hold":
             self.out.hold()
             return
@@ -136,6 +242,7 @@ class World:
         for sock in list(self.connections.values()):
             close(sock)
         self.connections.clear()
+        self.outlet.drop()
 
     def forward(self, ident: int, data: bytes) -> None:
         sock = self.connections.get(ident)

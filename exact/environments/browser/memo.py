@@ -33,3 +33,5 @@ class Memo:
     """Pages opened in the episode."""
     tabs: tuple[OpenTab, ...]
     """In the order of the environment: the last one is the present one."""
+    now: int = 0
+    """What the page's clock shows, if it is held: milliseconds since 1970."""

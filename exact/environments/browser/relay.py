@@ -10,10 +10,12 @@ import contextlib
 import json
 import secrets
 import struct
+from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
-from exact.environments.browser.inside import FRAME
+from exact.environments.browser.egress import Egress
+from exact.environments.browser.inside import FRAME, OUTWARD
 from exact.environments.sandbox import Sandbox
 from exact.errors import EnvironmentError_
 
@@ -26,8 +28,10 @@ _HEAD = 16384
 class Relay:
     """One for each sandbox. It says what became of the world in `lost`."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None) -> None:
+        """`hosts`: names of servers outside, as in Outside. Nothing outside is reached before something is admitted."""
         self.sandbox = sandbox
+        self.egress = Egress(self._pass, self._say, hosts or {})
         self.lost = ""
         """Why the world is gone or unfit; empty while it is well."""
         self.address = ""
@@ -83,11 +87,24 @@ class Relay:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self.egress.close()
         if not self._path.done():
             self._path.cancel()
 
-    async def _order(self, do: str) -> None:
-        await self._send(0, json.dumps({"do": do}).encode())
+    async def _order(self, do: str, **more: int) -> None:
+        await self._send(0, json.dumps({"do": do, **more}).encode())
+
+    async def _say(self, do: str, **more: int) -> None:
+        """An order that waits while the world is held. Nothing where it is gone."""
+        await self._open.wait()
+        with contextlib.suppress(EnvironmentError_):
+            await self._order(do, **more)
+
+    async def _pass(self, ident: int, data: bytes) -> None:
+        """Bytes from the outside, as above."""
+        await self._open.wait()
+        with contextlib.suppress(EnvironmentError_):
+            await self._send(ident, data)
 
     async def _send(self, ident: int, data: bytes) -> None:
         async with self._sending:
@@ -106,6 +123,8 @@ class Relay:
                 data = await self.sandbox.stdout.readexactly(size)
                 if ident == 0:
                     self._hear(json.loads(data))
+                elif ident & OUTWARD:
+                    self.egress.hear(ident, data)
                 elif writer := self._writers.get(ident):
                     await self._hand(writer, data)
             self._fail("it does not keep to the protocol")
@@ -127,6 +146,10 @@ class Relay:
             self._path.set_result(message["ready"])
         elif "held" in message:
             self._held.set()
+        elif "open" in message:
+            self.egress.open(message["open"])
+        elif "took" in message:
+            self.egress.took(message["took"], message["bytes"])
         elif "failed" in message:
             self._fail(message["failed"])
         elif "died" in message:

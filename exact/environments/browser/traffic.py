@@ -22,6 +22,7 @@ class Traffic:
         self.documents = 0
         """How often the main frame got a new document."""
         self._requests: dict[str, str] = {}
+        self._streams: dict[str, str] = {}
         self._frames: set[str] = set()
         self._stale: set[str] = set()
         self._idle = asyncio.Event()
@@ -54,6 +55,11 @@ class Traffic:
         return self._idle.is_set()
 
     @property
+    def streaming(self) -> bool:
+        """Whether a response has not come to its end, waited for or not."""
+        return bool(self._requests or self._streams)
+
+    @property
     def navigating(self) -> bool:
         """Whether a frame is loading a document."""
         return bool(self._frames)
@@ -69,9 +75,12 @@ class Traffic:
             self.started += 1
             self._requests[event["requestId"]] = event.get("loaderId", "")
             self._weigh()
+        elif event["type"] in ("EventSource", "Media"):
+            self._streams[event["requestId"]] = event.get("loaderId", "")
 
     def _finished(self, event: Event) -> None:
         self._requests.pop(event["requestId"], None)
+        self._streams.pop(event["requestId"], None)
         self._weigh()
 
     def _requested(self, event: Event) -> None:
@@ -92,5 +101,7 @@ class Traffic:
         frame = event["frame"]
         if "parentId" not in frame:
             self.documents += 1
-            self._requests = {id: loader for id, loader in self._requests.items() if loader == frame["loaderId"]}
+            self._requests, self._streams = (
+                {id: loader for id, loader in kept.items() if loader == frame["loaderId"]} for kept in (self._requests, self._streams)
+            )
         self._weigh()

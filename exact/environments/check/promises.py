@@ -73,6 +73,8 @@ async def snapshots_are_states(subject: Subject) -> str:
     async with subject.world() as world:
         if world.capabilities.fidelity == "replay":
             raise Skip("has no snapshots of its own: states are reached by reset and replay")
+        if world.capabilities.fidelity == "page":
+            return await _pages_come_back(subject, world)
         seen: Observation | None = await subject.reset(world)
         reached = 0
         for depth in range(1, subject.depth + 1):
@@ -81,6 +83,23 @@ async def snapshots_are_states(subject: Subject) -> str:
                 break
             seen, reached = await _returns(subject, world, seen, depth), depth
     return f"depths 1 to {reached}" if reached else "no state to return to: every action ends the episode"
+
+
+async def _pages_come_back(subject: Subject, world: Environment) -> str:
+    """Page snapshots hold no script's state: told is how far they carry. What a fingerprint shows to be missing is no broken promise."""
+    back = on = refused = 0
+    for depth in range(1, subject.depth + 1):
+        path = await subject.walk(world, await subject.reset(world), depth, f"page {depth}")
+        try:
+            snapshot = await subject.call("snapshot", world.snapshot())
+            ahead = await subject.walk(world, path[-1][1], 2, f"ahead {depth}") if path else []
+            seen = await subject.call("restore", world.restore(snapshot))
+        except EnvironmentError_:
+            refused += 1
+            continue
+        if seen.fingerprint == snapshot.fingerprint:
+            back, on = back + 1, on + (not await subject.follow(world, ahead))
+    return f"{back} of {subject.depth} pages came back, {on} of them went on alike; {refused} refused, the rest seen to differ"
 
 
 async def _deeper(subject: Subject, world: Environment, seen: Observation, depth: int) -> Observation | None:

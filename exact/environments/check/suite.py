@@ -27,7 +27,7 @@ CHECKS: Mapping[str, Check] = {
 """Every check by name, in the order in which they are run."""
 
 DEPTH, QUICK_DEPTH = 8, 5
-CYCLES, QUICK_CYCLES = 200, 8
+CYCLES, QUICK_CYCLES = 200, 16
 KEYS = ("Tab", "x", "ArrowDown")
 
 

@@ -38,10 +38,15 @@ def interpreter() -> Path:
     raise EnvironmentError_(f"{sys.executable} cannot be executed by this user, and there is no /usr/bin/python3: install python3")
 
 
+def inherited(ours: dict[str, str]) -> dict[str, str]:
+    """The variables that every guest has."""
+    kept = {name: ours[name] for name in _KEPT if name in ours}
+    return {"PATH": "/usr/bin:/bin", **kept, "HOME": "/tmp"}
+
+
 def environment(guest: Guest, ours: dict[str, str]) -> list[str]:
     """The guest's variables, `NAME=value`."""
-    kept = {name: ours[name] for name in _KEPT if name in ours}
-    return [f"{name}={value}" for name, value in {"PATH": "/usr/bin:/bin", **kept, "HOME": "/tmp", **guest.env}.items()]
+    return [f"{name}={value}" for name, value in {**inherited(ours), **guest.env}.items()]
 
 
 def homes() -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class Images:
     def find(self, id: str) -> Image:
         """Raises EnvironmentError_ if it is gone."""
         if id not in self._kept:
-            raise EnvironmentError_(f"snapshot {id} is gone, others needed its room: return by another route")
+            raise EnvironmentError_(f"snapshot {id} is gone, dropped or for want of room: return by another route")
         return self._kept[id]
 
     @contextmanager

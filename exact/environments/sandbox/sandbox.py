@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import shutil
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections import deque
 from pathlib import Path
 
 from exact.environments.sandbox.runsc import Runsc
+from exact.environments.stderr import Stderr
 from exact.errors import EnvironmentError_
 
 _NAME = "world"
@@ -19,24 +19,21 @@ _PATIENCE = 60.0
 """Seconds for one command of runsc."""
 _GRACE = 1.0
 """Seconds in which a guest whose stdin is closed may end by itself."""
-_LINES = 200
 
 
 class Sandbox:
     """A guest that runs, was restored, or is paused. Made by Sandboxes; it dies with this process."""
 
-    def __init__(self, runsc: Runsc, state: Path, bundle: Path, process: Process) -> None:
+    def __init__(self, runsc: Runsc, state: Path, bundle: Path, process: Process, log: Path | None) -> None:
         self._runsc, self._state, self.bundle, self._process = runsc, state, bundle, process
-        self._log: deque[str] = deque(maxlen=_LINES)
-        self._listening = asyncio.ensure_future(self._listen())
         self._paused = False
         self._turn = asyncio.Lock()
-        assert process.stdin is not None and process.stdout is not None
-        self.stdin, self.stdout = process.stdin, process.stdout
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        self.stdin, self.stdout, self._stderr = process.stdin, process.stdout, Stderr(process.stderr, process.pid, log)
 
     @classmethod
-    async def run(cls, runsc: Runsc, state: Path, bundle: Path, image: Path | None = None) -> Sandbox:
-        """Start the guest of a bundle, or bring it back from an image."""
+    async def run(cls, runsc: Runsc, state: Path, bundle: Path, image: Path | None = None, *, log: Path | None = None) -> Sandbox:
+        """Start the guest of a bundle, or bring it back from an image. `log`: see Stderr."""
         verb = ("run",) if image is None else ("restore", f"--image-path={image}")
         process = await asyncio.create_subprocess_exec(
             *runsc.command(state, *verb, f"--bundle={bundle}", _NAME),
@@ -46,7 +43,7 @@ class Sandbox:
             limit=_LIMIT,
             start_new_session=True,
         )
-        return cls(runsc, state, bundle, process)
+        return cls(runsc, state, bundle, process, log)
 
     @property
     def pid(self) -> int:
@@ -94,7 +91,7 @@ class Sandbox:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()
-        self._listening.cancel()
+        await self._stderr.close()
         shutil.rmtree(self._state, ignore_errors=True)
 
     def kill(self) -> None:
@@ -105,22 +102,14 @@ class Sandbox:
     async def why(self) -> str:
         """The last thing it said before it ended, for messages."""
         await self._process.wait()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE):
-                await asyncio.shield(self._listening)
-        said = (line for line in reversed(self._log) if ": " in line and not line[0].isspace())  # not the lines of a Go stack
+        await self._stderr.end(_GRACE)
+        said = (line for line in reversed(self.log) if ": " in line and not line[0].isspace())  # not the lines of a Go stack
         return next(said, f"it ended with status {self._process.returncode}")
 
     @property
     def log(self) -> tuple[str, ...]:
         """The last lines of its stderr."""
-        return tuple(self._log)
-
-    async def _listen(self) -> None:
-        assert self._process.stderr is not None
-        with contextlib.suppress(ValueError):  # a line longer than the limit: nobody reads on
-            async for line in self._process.stderr:
-                self._log.append(line.decode(errors="replace").rstrip())
+        return self._stderr.lines
 
     async def _control(self, *arguments: str) -> None:
         if not self.alive:

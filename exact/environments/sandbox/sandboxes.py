@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import json
 import os
+import secrets
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,10 +30,10 @@ LIMIT = 4 << 30
 class Sandboxes:
     """All sandboxes of one owner. Made by `open_sandboxes`."""
 
-    def __init__(self, runsc: Runsc, room: Room, limit: int) -> None:
-        self.runsc, self._room = runsc, room
+    def __init__(self, runsc: Runsc, room: Room, limit: int, log: Path | None = None) -> None:
+        self.runsc, self._room, self._log = runsc, room, log
         self.images = Images(min(limit, shutil.disk_usage(room.path).free // 2))
-        self._numbers = count(1)
+        self._numbers, self._mark = count(1), secrets.token_hex(3)
         self._running: set[Sandbox] = set()
         self._guests: dict[Path, Guest] = {}
 
@@ -45,7 +46,7 @@ class Sandboxes:
 
     async def checkpoint(self, sandbox: Sandbox, *, pinned: bool = False) -> Image:
         """Keep a sandbox as it is now; it goes on. Raises EnvironmentError_."""
-        id = f"world-{next(self._numbers)}"
+        id = f"world-{self._mark}-{next(self._numbers)}"
         folder = self._room.folder("images", id)
         await sandbox.checkpoint(folder)
         versions = self._versions(sandbox.bundle)
@@ -80,7 +81,7 @@ class Sandboxes:
 
     async def _run(self, bundle: Path, image: Path | None = None) -> Sandbox:
         state = self._room.folder("state", str(next(self._numbers)))
-        sandbox = await Sandbox.run(self.runsc, state, bundle, image)
+        sandbox = await Sandbox.run(self.runsc, state, bundle, image, log=self._log)
         self._running = {each for each in self._running if each.alive} | {sandbox}
         return sandbox
 
@@ -98,12 +99,13 @@ class Sandboxes:
 
 
 @asynccontextmanager
-async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None) -> AsyncIterator[Sandboxes]:
-    """Sandboxes while the block runs; none remains after it, nor after a crash. `limit`: bytes of images.
+async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log: Path | None = None) -> AsyncIterator[Sandboxes]:
+    """Sandboxes while the block runs; none remains after it, nor after a crash. `limit`: bytes of images. `log`: a file
+    that what they say on stderr is appended to.
 
     Raises EnvironmentError_ where there is no usable runsc, or no room for images.
     """
-    sandboxes = Sandboxes(find_runsc(), Room(parent), limit)
+    sandboxes = Sandboxes(find_runsc(), Room(parent), limit, log)
     atexit.register(sandboxes.abandon)
     try:
         yield sandboxes

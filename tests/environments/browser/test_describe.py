@@ -31,6 +31,7 @@ def test_each_element_is_one_line(name: str, value: str) -> None:
 def test_a_fingerprint_holds_what_identifies_a_state(changed: Element, same: bool) -> None:
     usual = fingerprint("http://a.test/", [Element(id="1", role="button", name="Go")])
     assert (fingerprint("http://a.test/", [changed]) == usual) is same
+    assert usual.volatile == ""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from exact.action import Action
+from exact.budget import Budget
 from exact.environments.base import Capabilities, Transition
 from exact.environments.restore import Place, Standing, Waypoint
 from exact.errors import ActionError, EnvironmentError_
@@ -165,7 +166,8 @@ async def test_an_end_that_came_early_is_an_outcome_too() -> None:
 
 async def test_no_further_replay_is_made_where_it_may_not_be() -> None:
     here = place(Worlds(lambda resets, text: text.replace("ab", "aX")))
-    arrival = await here.arrive(path("abc"), again=lambda: False)
+    budget = Budget({"transitions": 5})
+    arrival = await here.arrive(path("abc"), hold=lambda steps: budget.reserve({}).__enter__().add({"transitions": steps}))
     assert (arrival.verdict, arrival.resets) == ("drifted", 1)
     await here.close()
 

@@ -1,0 +1,38 @@
+"""From weighed actions to priors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from exact.agents.parse import Chosen
+from exact.context import Proposal
+
+
+def merged(heard: Sequence[tuple[Chosen, float]], k: int, floor: float, temperature: float = 1.0) -> tuple[Proposal, ...]:
+    """The k heaviest actions; priors in proportion to weight ** (1 / temperature), none below `floor` (or 1/k where that is less).
+
+    Weights of equal actions add; they are above 0. An action's rationale is the thought of the first answer that named it.
+    """
+    first: dict[str, Chosen] = {}
+    weight: dict[str, float] = {}
+    for chosen, counts in heard:
+        first.setdefault(chosen.action.key, chosen)
+        weight[chosen.action.key] = weight.get(chosen.action.key, 0.0) + counts
+    keys = sorted(weight, key=lambda key: -weight[key])[:k]
+    priors = floored([(weight[key] / weight[keys[0]]) ** (1 / max(temperature, 0.01)) for key in keys], floor)
+    return tuple(
+        Proposal(action=first[key].action, prior=prior, rationale=first[key].thought) for key, prior in zip(keys, priors, strict=True)
+    )
+
+
+def floored(weights: Sequence[float], floor: float) -> list[float]:
+    """Probabilities in proportion to weights, except that those which would lie below `floor` are at it. Not all weights are 0."""
+    least = min(floor, 1 / len(weights))
+    low: set[int] = set()
+    while True:
+        rest = sum(weight for i, weight in enumerate(weights) if i not in low)
+        scale = (1 - least * len(low)) / rest if rest else 0.0
+        below = {i for i, weight in enumerate(weights) if i not in low and weight * scale < least}
+        if not below:
+            return [least if i in low else weight * scale for i, weight in enumerate(weights)]
+        low |= below

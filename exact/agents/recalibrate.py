@@ -1,0 +1,62 @@
+"""Grades say how far an attempt has come. A curve fitted to outcomes turns them into probabilities."""
+
+from __future__ import annotations
+
+import bisect
+from pathlib import Path
+
+import msgspec
+
+from exact.agents.base import ValueFunction
+from exact.context import Context, Evaluation
+from exact.errors import UsageError
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A function of values that never falls: straight between its points, level beyond them."""
+
+    values: tuple[float, ...]
+    """Increasing, in [0, 1]; at least one."""
+    probabilities: tuple[float, ...]
+    """One for each value, never falling, in [0, 1]."""
+    about: str = ""
+    """Which value function, on which runs, from how many outcomes."""
+
+    def __call__(self, value: float) -> float:
+        """The probability for a value."""
+        i = bisect.bisect_left(self.values, value)
+        if i == 0:
+            return self.probabilities[0]
+        if i == len(self.values):
+            return self.probabilities[-1]
+        low, high = self.values[i - 1], self.values[i]
+        before, after = self.probabilities[i - 1], self.probabilities[i]
+        return before + (after - before) * (value - low) / (high - low)
+
+
+def load(path: str) -> Curve:
+    """The curve in a JSON file. Raises UsageError."""
+    try:
+        curve = msgspec.json.decode(Path(path).read_bytes(), type=Curve)
+    except OSError as error:
+        raise UsageError(f"cannot read calibration {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path} holds no calibration ({error}): write one with `exact calibrate RUN --fit {path}`") from error
+    rising = all(a < b for a, b in zip(curve.values, curve.values[1:], strict=False))
+    never_falls = all(a <= b for a, b in zip(curve.probabilities, curve.probabilities[1:], strict=False))
+    whole = len(curve.values) == len(curve.probabilities) > 0 and all(0 <= each <= 1 for each in (*curve.values, *curve.probabilities))
+    if not (rising and never_falls and whole):
+        raise UsageError(f"{path} holds no curve that never falls: write one with `exact calibrate RUN --fit {path}`")
+    return curve
+
+
+class RecalibratedValue:
+    """Another value function's judgements, through a curve. Its opinions and their disagreement are kept as they were."""
+
+    def __init__(self, value: ValueFunction, curve: Curve) -> None:
+        self._value, self._curve = value, curve
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        """Raises ModelError."""
+        found = await self._value.evaluate(context)
+        return msgspec.structs.replace(found, value=self._curve(found.value))

@@ -1,0 +1,41 @@
+"""Which models an agent needs, by role, and which one plays a role that has none of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exact.config import Config, ModelConfig, ValueConfig
+from exact.models import roles as roles_of
+
+_ASKS = frozenset({"llm", "single_debate", "rubric", "trained"})
+
+
+def roles(config: Config) -> tuple[str, ...]:
+    """The roles of a configuration that call a model, each once: `policy`, `value`, `value.judge`, `reflection`."""
+    found = ["policy"] if any(each.kind == "llm" for each in (config.policy, *config.arms)) else []
+    if config.search.algorithm != "react":
+        found += value_roles(config.value)
+        found += [config.value.role] if config.value.comparison == "llm" else []
+    found += ["reflection"] if config.reflection.kind == "llm" else []
+    return tuple(dict.fromkeys(found))
+
+
+def value_roles(settings: ValueConfig) -> Iterator[str]:
+    """Those of a value function and of all it is made of."""
+    if settings.kind in _ASKS:
+        yield settings.role
+    if settings.kind == "debate":
+        yield from (f"{settings.role}.supporter", f"{settings.role}.opposer")
+        yield from (judge(settings, index) for index in range(settings.judges))
+    for member in settings.members:
+        yield from value_roles(member)
+
+
+def judge(settings: ValueConfig, index: int) -> str:
+    """The role of a debate's judge: `value.judge`, `value.judge.1`, ..."""
+    return f"{settings.role}.judge" + (f".{index}" if index else "")
+
+
+def model_for(config: Config, role: str) -> ModelConfig:
+    """The model of a role or of a part of one, such as `value.judge`. Raises UsageError if there is none."""
+    return roles_of.model_for(config.models, role)

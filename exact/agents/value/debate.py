@@ -1,0 +1,95 @@
+"""Multi-agent debate: one argues for the state, one against it, and judges decide, in both orders of presentation.
+
+A judge that heeds what it reads last is not cured by asking it more often. Each judge reads the debate as often one way round as the other,
+and the value is the mean over both: a shift by the order cancels. What is left, the spread within a judge, falls with more
+samples, and those are drawn only where it is large.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, NamedTuple
+
+from exact.agents import roles
+from exact.agents.grades import grades
+from exact.agents.parse import parse_argument, parse_verdict
+from exact.agents.value.opinions import Opinion, Order, evaluation, standard_error
+from exact.agents.request import about
+from exact.config import ValueConfig
+from exact.context import Argument, Context, Evaluation
+from exact.models.ask import ask
+from exact.models.base import ChatModel, Sampling
+
+Side = Literal["for", "against"]
+ORDERS: tuple[Order, Order] = ("for first", "against first")
+
+
+class Seat(NamedTuple):
+    """Who speaks: a model and how it is sampled."""
+
+    model: ChatModel
+    sampling: Sampling
+
+
+class DebateValue:
+    """Two debaters argue `config.rounds` times, independently within a round; each of `judges` draws `config.samples` verdicts in each order.
+
+    While the standard error of the value is above `config.threshold`, all judges draw as many again, up to `config.most` in each order.
+    """
+
+    def __init__(self, supporter: Seat, opposer: Seat, judges: Sequence[Seat], config: ValueConfig) -> None:
+        self._debaters: dict[Side, Seat] = {"for": supporter, "against": opposer}
+        self._judges, self._config = tuple(judges), config
+        self._parse = partial(parse_verdict, grades=grades(config.grades))
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        """Raises ModelError where a debater or a judge could not be heard; never invents a value."""
+        arguments = await self._argue(context)
+        opinions = list[Opinion]()
+        for more in itertools.count():
+            opinions += await self._verdicts(context, arguments, more)
+            drawn = (more + 1) * self._config.samples
+            if drawn >= self._config.most or standard_error(opinions) <= self._config.threshold:
+                return evaluation(opinions, arguments)
+        raise AssertionError("the loop ends by its bound")
+
+    async def _argue(self, context: Context) -> tuple[Argument, ...]:
+        heard = tuple[Argument, ...]()
+        for number in range(self._config.rounds):
+            said = await asyncio.gather(*(self._case(context, side, number, heard) for side in self._debaters))
+            heard += tuple(said)
+        return heard
+
+    async def _case(self, context: Context, side: Side, number: int, heard: tuple[Argument, ...]) -> Argument:
+        seat = self._debaters[side]
+        role = f"{self._config.role}.{'supporter' if side == 'for' else 'opposer'}"
+        request = about(
+            "debater", context, self._config, seat.sampling, role=role, samples=1, more=number, side=side, heard=heard
+        )  # fmt: skip
+        [text] = await ask(seat.model, request, parse_argument, seed=context.seed)
+        return Argument(side=side, text=text, round=number)
+
+    async def _verdicts(self, context: Context, arguments: tuple[Argument, ...], more: int) -> list[Opinion]:
+        asked = [(judge, order) for judge in range(len(self._judges)) for order in ORDERS]
+        said = await asyncio.gather(*(self._verdict(context, arguments, judge, order, more) for judge, order in asked))
+        return [opinion for opinions in said for opinion in opinions]
+
+    async def _verdict(
+        self, context: Context, arguments: tuple[Argument, ...], judge: int, order: Order, more: int
+    ) -> list[Opinion]:  # fmt: skip
+        seat = self._judges[judge]
+        request = about(
+            "judge", context, self._config, seat.sampling, role=roles.judge(self._config, judge), samples=self._config.samples,
+            more=more, arguments=presented(arguments, order),
+        )  # fmt: skip
+        judged = await ask(seat.model, request, self._parse, seed=context.seed)
+        return [Opinion(one.value, one.reasoning, judge, order) for one in judged]
+
+
+def presented(arguments: Sequence[Argument], order: Order) -> tuple[Argument, ...]:
+    """The debate as a judge reads it: round by round, within each the one side first or the other."""
+    against_first = order == "against first"
+    return tuple(sorted(arguments, key=lambda one: (one.round, (one.side == "for") == against_first)))

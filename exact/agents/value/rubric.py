@@ -1,0 +1,85 @@
+"""A value function by checks: questions of yes and no, written once for a task, each yes held against what can be seen."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from exact.agents.parse import Met, parse_checks, parse_met
+from exact.agents.value.opinions import Opinion, evaluation
+from exact.agents.request import about
+from exact.config import ValueConfig
+from exact.context import Context, Evaluation
+from exact.models.ask import ask
+from exact.models.base import ChatModel, ChatRequest, Sampling
+from exact.prompts.library import render
+from exact.reflection.lesson import action_label
+
+
+class RubricValue:
+    """The value is the share of the checks that are met. A yes counts only if the words it quotes stand in the state or the steps.
+
+    The checks of a task are asked for in its first state and kept. Where screenshots are shown, a yes without a quotation counts, for a
+    picture cannot be quoted.
+    """
+
+    def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
+        self._model, self._config, self._sampling = model, config, sampling
+        self._checks = dict[str, asyncio.Future[tuple[str, ...]]]()
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        """Raises ModelError; never invents a value."""
+        checks = await self._of(context)
+        request = about(
+            "value_rubric", context, self._config, self._sampling, role=self._config.role, samples=self._config.samples, checks=checks
+        )  # fmt: skip
+        answers = await ask(self._model, request, partial(parse_met, checks=len(checks)), seed=context.seed)
+        return evaluation([self._opinion(checks, met, context) for met in answers])
+
+    async def _of(self, context: Context) -> tuple[str, ...]:
+        """The task's checks; asked for once, whoever comes first."""
+        about_task = f"{context.task.id}\n{context.instruction}"
+        while (known := self._checks.get(about_task)) is not None:
+            if not known.done():
+                await asyncio.wait([known])
+            elif not known.cancelled():
+                return known.result()
+        kept = self._checks[about_task] = asyncio.get_running_loop().create_future()
+        try:
+            [checks] = await ask(self._model, self._asked(context), parse_checks, seed=context.seed)
+            kept.set_result(checks)
+            return checks
+        finally:
+            if not kept.done():  # it failed: the next one asks again
+                del self._checks[about_task]
+                kept.cancel()
+
+    def _asked(self, context: Context) -> ChatRequest:
+        """The same for every state of a task, so it is journalled once, under node 0."""
+        prompt = render("rubric", context=context)
+        sampling = Sampling(temperature=self._sampling.temperature, top_p=self._sampling.top_p, max_tokens=self._sampling.max_tokens)
+        return ChatRequest(messages=prompt.messages(), sampling=sampling, role=self._config.role, node=0, prompt=prompt.id)
+
+    def _opinion(self, checks: tuple[str, ...], answers: tuple[Met, ...], context: Context) -> Opinion:
+        seen = _plain(_sight(context))
+        lines, met = list[str](), 0
+        for check, answer in zip(checks, answers, strict=True):
+            stands = _plain(answer.quote) in seen if answer.quote else self._config.images
+            met += answer.yes and stands
+            lines.append(f"{check} {'no' if not answer.yes else 'yes' if stands else 'yes, but what it quotes is not there'}")
+        return Opinion(met / len(checks), "; ".join(lines))
+
+
+def _sight(context: Context) -> str:
+    """All the words that a quotation may come from."""
+    steps = [action_label(taken.action, taken.observation) for taken in context.history]
+    observation = context.observation
+    return "\n".join([observation.url or "", observation.title or "", observation.text, *steps])
+
+
+def _plain(text: str) -> str:
+    """For comparing: one space for any, quotation marks and case left out."""
+    return " ".join(text.casefold().translate(_MARKS).split())
+
+
+_MARKS = str.maketrans("", "", "\"'“”‘’«»`")

@@ -1,0 +1,30 @@
+"""A value function that was trained: a classifier behind an HTTP endpoint, which answers with a probability."""
+
+from __future__ import annotations
+
+from exact.agents.value.opinions import Opinion, evaluation
+from exact.agents.request import about
+from exact.config import ValueConfig
+from exact.context import Context, Evaluation
+from exact.errors import AnswerError
+from exact.models.base import ChatModel, Sampling
+
+
+class TrainedValue:
+    """One call, one number. The model must answer with a number alone: see `exact.models.classifier`."""
+
+    def __init__(self, model: ChatModel, config: ValueConfig) -> None:
+        self._model, self._config = model, config
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        """Raises ModelError; AnswerError for an answer that is no number in [0, 1]."""
+        request = about("value", context, self._config, Sampling(temperature=0.0), role=self._config.role, samples=1)
+        answer = await self._model.complete(request)
+        text = answer.choices[0].text
+        try:
+            value = float(text)
+        except ValueError:
+            value = -1.0
+        if not 0.0 <= value <= 1.0:
+            raise AnswerError(f"{self._model.name} answers {text[:60]!r}, which is no probability: is it a classifier (models.value.api: classify)?")
+        return evaluation([Opinion(value, f"{self._model.name} gives {value:.2f}")])

@@ -1,0 +1,1 @@
+"""How much a value function's word is worth: its judgements against outcomes."""

@@ -1,0 +1,116 @@
+"""Outcomes for states that were searched and not taken: go there in a fresh world, let the policy finish, and ask the benchmark.
+
+What is committed was chosen because it was valued, so it says little about how well states are told apart. States drawn at random do.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+
+from exact.agents.base import Policy
+from exact.calibration.collect import Source, judged_nodes
+from exact.calibration.measure import Judgement
+from exact.context import Context, Taken
+from exact.environments.base import Environment, Worlds
+from exact.errors import ActionError, UsageError
+from exact.runs.fold import State
+from exact.runs.story import context, waypoints
+from exact.search.tree import Node
+from exact.task import Outcome, Task
+
+STEPS = 15
+"""Of the policy at most, where the run has no cap on actions."""
+
+
+class Labelled(msgspec.Struct, frozen=True, kw_only=True):
+    """A state's judgement and how the policy fared from it."""
+
+    task: str
+    node: int
+    value: float
+    success: bool
+    steps: int
+    """That the policy took."""
+    reason: str = ""
+    """Why there is no outcome, where the state was not reached again: then it counts for nothing."""
+
+    def judgement(self) -> Judgement:
+        return Judgement(self.task, self.node, self.value, self.success)
+
+
+async def label(
+    source: Source, count: int, *, worlds: Callable[[Task], AbstractAsyncContextManager[Worlds]], policy: Policy, seed: int = 0
+) -> AsyncIterator[Labelled]:
+    """Outcomes of `count` judged states drawn without return, or of all where there are fewer. Raises UsageError, EnvironmentError_.
+
+    Only where `reset` undoes everything: the policy acts for real.
+    """
+    nodes = judged_nodes(source)
+    for task, state, node in random.Random(seed).sample(nodes, min(count, len(nodes))):
+        async with worlds(task) as opened, opened.open(speculative=False) as world:
+            if not world.capabilities.sealed or not world.capabilities.evaluates:
+                raise UsageError(f"{task.id}: labels need a world that reset undoes and a benchmark that judges it")
+            yield await _outcome(source, task, state, node, world, policy)
+
+
+async def _outcome(source: Source, task: Task, state: State, node: Node, world: Environment, policy: Policy) -> Labelled:
+    assert node.evaluation is not None
+    found = Labelled(task=task.id, node=node.id, value=node.evaluation.value, success=False, steps=0)
+    if reason := await _arrive(world, task, node):
+        return msgspec.structs.replace(found, reason=reason)
+    actions = [str(point.action) for point in waypoints(node) if point.action is not None]
+    if not node.terminated:
+        cap = source.config.limits.actions or STEPS
+        start = context(state, source.folder.blobs, task, node, state.moment(-1, node))
+        actions += await _finish(world, start, policy, max(0, cap - len(actions)))
+    score = await world.evaluate(Outcome(actions=tuple(actions), answer=_answer(world, actions)))
+    return msgspec.structs.replace(found, success=score.success, steps=len(actions) - node.depth)
+
+
+async def _arrive(world: Environment, task: Task, node: Node) -> str:
+    """Reset and walk to a state; why it is not the one, if it is not."""
+    start, *path = waypoints(node)
+    if (await world.reset(task)).fingerprint != start.fingerprint:
+        return "another state after reset"
+    for point in path:
+        assert point.action is not None
+        try:
+            came = (await world.step(point.action)).observation
+        except ActionError as error:
+            return f"{point.action} was refused: {error}"
+        if (came.fingerprint if came else "") != point.fingerprint:
+            return f"another state after {point.action}"
+    return ""
+
+
+async def _finish(world: Environment, seen: Context, policy: Policy, cap: int) -> list[str]:
+    """The policy's favourite action, again and again, until the episode ends, nothing is proposed or the cap is reached; what was done."""
+    done = list[str]()
+    while len(done) < cap:
+        proposals = await policy.propose(seen, world.actions, 1)
+        if not proposals:
+            break
+        action = proposals[0].action
+        taken = Taken(observation=seen.observation, action=action, rationale=proposals[0].rationale)
+        try:
+            came = await world.step(action)
+        except ActionError as error:
+            if len(seen.tried) >= 2:
+                break
+            seen = msgspec.structs.replace(seen, tried=(*seen.tried, msgspec.structs.replace(taken, error=str(error))))
+            continue
+        done.append(str(action))
+        if came.terminated or came.observation is None:
+            break
+        seen = msgspec.structs.replace(seen, observation=came.observation, history=(*seen.history, taken), tried=(), draw=seen.draw)
+    return done
+
+
+def _answer(world: Environment, actions: list[str]) -> str | None:
+    """The text of a final `stop`."""
+    last = world.actions.parse(actions[-1]) if actions else None
+    return " ".join(map(str, last.args)) if last is not None and last.name == "stop" else None

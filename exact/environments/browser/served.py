@@ -1,0 +1,112 @@
+"""Worlds of a site that comes with its task: browser and services in one sandbox where that can be had, else side by side on this machine.
+
+In a sandbox everything is rolled back as one. On this machine the services run once for all worlds of the task and keep what is written
+to them, so states are reached by reset and replay, and writes are held back while exploring.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+from exact.config import BrowserConfig
+from exact.environments.base import Worlds
+from exact.environments.browser.environment import Evaluator
+from exact.environments.browser.launch import launch
+from exact.environments.browser.setup import PageSetup
+from exact.environments.browser.worlds import BrowserWorlds
+from exact.environments.sandbox.service import Service
+from exact.errors import EnvironmentError_
+
+_POLL = 0.05
+"""Seconds between questions whether a service is ready."""
+
+
+@asynccontextmanager
+async def served(
+    config: BrowserConfig,
+    setup: PageSetup,
+    services: Sequence[Service],
+    *,
+    evaluator: Evaluator | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> AsyncIterator[Worlds]:
+    """Worlds of a site with its services, as `config.sandbox` says. `tell` hears why they do not fork where they were to.
+
+    Raises EnvironmentError_ where a service does not start, or no sandbox can be had and one is required.
+    """
+    async with AsyncExitStack() as stack:
+        if config.sandbox == "never" or (refused := await _refused(config)):
+            if config.sandbox != "never":
+                tell(f"worlds do not fork here ({refused}): states are reached by reset and replay, and no write is explored")
+            for service in services:
+                await stack.enter_async_context(_running(service))
+            browser = await stack.enter_async_context(launch(config, setup.hosts))
+            yield BrowserWorlds(browser, setup, config, sealed=False, evaluator=evaluator)
+        else:
+            from exact.environments.browser.forking import forking
+
+            yield await stack.enter_async_context(
+                forking(config, setup, services=services, evaluator=evaluator, limit=config.snapshots << 20)
+            )
+
+
+async def _refused(config: BrowserConfig) -> str:
+    """Why no sandbox can be had, shown by trying; empty where one can. Raises EnvironmentError_ where one is required."""
+    from exact.environments.sandbox.proof import prove
+
+    try:
+        await prove()
+    except (EnvironmentError_, TimeoutError) as error:
+        if config.sandbox == "required":
+            raise EnvironmentError_(f"browser.sandbox is required: {error or 'no answer'}: see `exact doctor`") from error
+        return str(error) or "the sandbox does not answer"
+    return ""
+
+
+@asynccontextmanager
+async def _running(service: Service) -> AsyncIterator[None]:
+    """A service on this machine, ready; ended with all that it started. Raises EnvironmentError_."""
+    name, (program, *arguments) = " ".join(service.command), service.command
+    if await asyncio.to_thread(_answers, service.ready_url):
+        raise EnvironmentError_(f"something answers at {service.ready_url} already, where `{name}` was to be started: end it first")
+    try:
+        process = await asyncio.create_subprocess_exec(
+            program, *arguments, cwd=service.folder, env={**os.environ, **service.env}, stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise EnvironmentError_(f"the service `{name}` does not start: {error}") from error
+    try:
+        await _ready(service, name, process)
+        yield
+    finally:
+        with suppress(ProcessLookupError):  # it has ended, and all that it started
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+async def _ready(service: Service, name: str, process: asyncio.subprocess.Process) -> None:
+    try:
+        async with asyncio.timeout(service.seconds):
+            while not await asyncio.to_thread(_answers, service.ready_url):
+                if process.returncode is not None:
+                    raise EnvironmentError_(f"the service `{name}` ended with status {process.returncode} before it was ready")
+                await asyncio.sleep(_POLL)
+    except TimeoutError as error:
+        raise EnvironmentError_(f"the service `{name}` did not answer at {service.ready_url} within {service.seconds:g} s") from error
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except urllib.error.HTTPError as error:
+        return error.code < 500
+    except OSError:
+        return False

@@ -1,0 +1,155 @@
+"""Calls and replies over a pair of streams, whatever started the process at the far end. `guest.py` describes the frames."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from exact.environments.guest import LIMIT, MAGIC, SIZES, pack
+from exact.errors import ActionError, EnvironmentError_, ExactError, UsageError
+
+_LONGEST = 500
+"""Characters of a message that is repeated in ours."""
+
+
+class RemoteError(Exception):
+    """What was raised in the guest: the cause of the error that the caller gets."""
+
+    def __init__(self, type: str, message: str, traceback: str) -> None:
+        super().__init__(f"\n{traceback}")
+        self.type, self.message, self.traceback = type, message, traceback
+
+
+class _Raised(msgspec.Struct):
+    type: str
+    kinds: list[str]
+    message: str
+    traceback: str
+
+
+class _Part(msgspec.Struct):
+    at: list[str]
+    bytes: int
+
+
+class _Reply(msgspec.Struct):
+    id: int
+    value: Any = None
+    error: _Raised | None = None
+    binary: list[_Part] = []
+
+
+class Channel:
+    """One guest's ear and mouth. Replies come in the order of the calls, for the guest does one thing at a time."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, limit: int = LIMIT) -> None:
+        """`limit`: bytes of a frame at most."""
+        self.lost = ""
+        """Why nothing will come any more; empty while it is well."""
+        self._reader, self._writer, self._limit = reader, writer, limit
+        self._numbers = count(1)
+        self._waiting: dict[int, asyncio.Future[_Reply]] = {}
+        self._abandoned: set[int] = set()
+        self._reading = asyncio.ensure_future(self._read())
+
+    @property
+    def busy(self) -> bool:
+        """Whether the guest has not answered all calls, those that were cancelled included."""
+        return bool(self._waiting or self._abandoned)
+
+    async def call(self, op: str, arguments: Mapping[str, object]) -> object:
+        """What the guest answers, as plain data. A cancelled call goes on in the guest, and its reply is dropped.
+
+        Raises what was raised there: ActionError and UsageError as themselves, anything else as EnvironmentError_, each caused by a
+        RemoteError; EnvironmentError_ with `lost` set when the channel broke; UsageError for arguments that cannot cross.
+        """
+        if self.lost:
+            raise EnvironmentError_(f"{op}: the guest is gone: {self.lost}")
+        id = next(self._numbers)
+        frame = _frame({"id": id, "op": op, "arguments": dict(arguments)}, self._limit)
+        answer = self._waiting[id] = asyncio.get_running_loop().create_future()
+        try:
+            try:
+                self._writer.writelines(frame)
+                await self._writer.drain()
+            except ConnectionError:
+                self._fail("its pipe is closed")
+            reply = await answer
+        finally:
+            if self._waiting.pop(id, None) is not None:
+                self._abandoned.add(id)
+        if reply.error is not None:
+            raise _error(op, reply.error) from RemoteError(reply.error.type, reply.error.message, reply.error.traceback)
+        return reply.value
+
+    async def close(self) -> None:
+        """Stop listening; calls under way fail. The streams are left to who opened them. May be called twice."""
+        self._fail("its channel was closed")
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def _read(self) -> None:
+        try:
+            await self._reader.readuntil(MAGIC)  # before it, what an interpreter may print while it starts
+            while True:
+                self._hear(await self._reply())
+                if await self._reader.readexactly(len(MAGIC)) != MAGIC:
+                    raise ValueError("what came is no frame")
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self._fail("it ended")
+        except (ValueError, LookupError, TypeError, RecursionError, asyncio.LimitOverrunError, msgspec.MsgspecError) as error:
+            self._fail(f"it does not keep to the protocol: {error}")
+
+    async def _reply(self) -> _Reply:
+        size, rest = SIZES.unpack(await self._reader.readexactly(SIZES.size))
+        if size + rest > self._limit:
+            raise ValueError(f"a frame of {size + rest} bytes is more than {self._limit}")
+        reply = msgspec.json.decode(await self._reader.readexactly(size), type=_Reply)
+        for part in reply.binary:
+            rest -= part.bytes
+            if rest < 0 or part.bytes < 0 or part.at[:1] != ["value"] or len(part.at) < 2:
+                raise ValueError("a binary part does not fit its frame")
+            place: Any = reply.value
+            for key in part.at[1:-1]:
+                place = place[key]
+            place[part.at[-1]] = await self._reader.readexactly(part.bytes)
+        if rest:
+            raise ValueError(f"{rest} bytes of a frame belong nowhere")
+        return reply
+
+    def _hear(self, reply: _Reply) -> None:
+        if reply.id in self._abandoned:
+            self._abandoned.discard(reply.id)
+            return
+        answer = self._waiting.pop(reply.id, None)
+        if answer is None:
+            raise ValueError(f"a reply to call {reply.id}, which was not made")
+        if not answer.done():
+            answer.set_result(reply)
+
+    def _fail(self, why: str) -> None:
+        self.lost = self.lost or why
+        waiting, self._waiting = self._waiting, {}
+        for answer in waiting.values():
+            if not answer.done():
+                answer.set_exception(EnvironmentError_(f"the guest is gone: {self.lost}"))
+
+
+def _frame(message: dict[str, Any], limit: int) -> list[bytes]:
+    try:
+        return pack(message, limit)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{message['op']}: its arguments cannot cross to the guest: {error}") from error
+
+
+def _error(op: str, raised: _Raised) -> ExactError:
+    if "ActionError" in raised.kinds:
+        return ActionError(raised.message)
+    text = " ".join(raised.message.split())[:_LONGEST]
+    if "UsageError" in raised.kinds:
+        return UsageError(text)
+    return EnvironmentError_(text if "EnvironmentError_" in raised.kinds else f"{op} failed in the guest: {raised.type}: {text}")

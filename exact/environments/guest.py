@@ -1,0 +1,447 @@
+"""The far end of a worker: one environment, sync or async, behind frames over stdin and stdout.
+
+Run by path, `python guest.py [--path FOLDER]... MODULE:FACTORY` (or FILE.py:FACTORY), by any Python from 3.9 on: it needs the standard
+library and nothing of exact. What the environment prints goes to stderr.
+
+The factory is called with the arguments the host sends, and with `speculative` (bool) if it takes it. It returns, or is a coroutine of,
+
+- an environment of exact's own contract (`exact.environments.base`), Worlds that open one, or an async context manager of either; or
+- any object with methods of the same names, `async def` or not, that take and give plain data in the form of exact's structs:
+  `reset(task) -> observation`, `step(action) -> transition`, and, where it can, `snapshot() -> snapshot`, `restore(snapshot) ->
+  observation`, `observe() -> observation`, `evaluate(outcome) -> score`, `close()`. `actions` is a list of verbs, `{"name": "click",
+  "form": ["[id]"], "help": ""}`; a form's parts are `[id]`, `"text"`, `number` or a fixed word. `capabilities` may be left out: it then
+  says what the methods tell, and that `reset` undoes nothing. What comes in are dicts: a task has `id`, `instruction`, `start`, `seed`,
+  `origins`, `metadata`; an action `name`, `args`, `key`, `elements`; a snapshot `id`, `fidelity`, `fingerprint`; an outcome `actions`,
+  `answer`. What goes out are dicts, or dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and
+  text where it has none; its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None,
+  "terminated": False, "effects": [...], "info": {...}}`; a score needs `value` and `success`. `observe` is asked where the whole process
+  came back from a snapshot of its memory; without it, the last observation given stands.
+
+An exception named ActionError (any class of that name) says that the action does not fit and the world is as it was. A sync environment is
+called in the main thread, where no event loop runs.
+
+A frame: `exg1`, bytes of JSON, bytes of binary parts (two unsigned 32-bit numbers, big-endian), the JSON, the parts. In the JSON, `binary`
+lists for each part where it belongs (`at`, keys from the top) and its `bytes`. A request has `id`, `op`, `arguments`; its reply has the
+same `id`, and `value` or `error` (`type`, `kinds`: the names of its classes, `message`, `traceback`). EOF ends the guest, and all it
+started.
+"""
+
+# ruff: noqa: E402 - stdout is moved away before anything else is imported
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def _take_over() -> tuple[int, int]:
+    """Keep stdin and stdout for the frames alone; from then on fd 0 is empty and fd 1 is stderr."""
+    pipes = os.dup(0), os.dup(1)  # not inherited by what the environment starts
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    os.dup2(2, 1)
+    return pipes
+
+
+if __name__ == "__main__":  # before anything else is imported
+    if sys.version_info < (3, 9):  # noqa: UP036
+        sys.exit("Python %s is too old for a guest: name one of 3.9 or newer" % sys.version.split()[0])  # noqa: UP031
+    _PIPES = _take_over()
+    if sys.path[:1] == [os.path.dirname(os.path.realpath(__file__))]:  # noqa: PTH120 - our neighbours are no top-level modules
+        sys.path[0] = os.getcwd()  # noqa: PTH109
+
+import argparse
+import asyncio
+import contextlib
+import dataclasses
+import enum
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import json
+import queue
+import signal
+import struct
+import threading
+import traceback
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, BinaryIO
+
+PROTOCOL = 1
+MAGIC = b"exg1"
+LIMIT = 256 << 20
+"""Bytes of a frame at most."""
+SIZES = struct.Struct(">II")
+TOKEN = "EXACT_GUEST"
+"""Variable that marks a guest and all that it started, so that they can be found and ended with it."""
+
+_DEATH = 1
+"""PR_SET_PDEATHSIG of linux/prctl.h."""
+_OPS = ("reset", "step", "snapshot", "restore", "observe", "evaluate", "close")
+
+
+def pack(message: dict[str, Any], limit: int = LIMIT) -> list[bytes]:
+    """The frame of a message, in pieces. Raises ValueError and TypeError for what is no plain data, or too large."""
+    message, parts, binary = dict(message), [], []
+    for at, part in _lift(message, ()):
+        binary.append({"at": at, "bytes": len(part)})
+        parts.append(part)
+    if binary:
+        message["binary"] = binary
+    text = json.dumps(message, ensure_ascii=False, allow_nan=False, default=_plain, separators=(",", ":")).encode("utf-8", "replace")
+    rest = sum(map(len, parts))
+    if len(text) + rest > limit:
+        raise ValueError(f"a frame of {len(text) + rest} bytes is more than {limit}")
+    return [MAGIC + SIZES.pack(len(text), rest) + text, *parts]
+
+
+def _lift(message: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], bytes]]:
+    """Take bytes out of nested dicts, and tell where they were. Only `message` itself is changed."""
+    for key, value in message.items():
+        if not isinstance(value, (dict, list, tuple, str, int, float, bytes, type(None))):
+            value = message[key] = _plain(value)
+        if isinstance(value, bytes):
+            message[key] = None
+            yield (*path, key), value
+        elif isinstance(value, dict):
+            message[key] = dict(value)
+            yield from _lift(message[key], (*path, key))
+
+
+def _plain(value: Any) -> Any:
+    """One level of plain data in place of an object. Raises TypeError."""
+    if hasattr(value, "__struct_fields__"):
+        return sys.modules["msgspec"].to_builtins(value, builtin_types=(bytes,))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    if callable(getattr(value, "item", None)):  # a number of NumPy's
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot cross to the host: give dicts, lists, texts, numbers, and bytes as a screenshot")
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """A result as a dict."""
+    return dict(value if isinstance(value, dict) else _plain(value))
+
+
+class _Exact:
+    """One of exact's own environments: structs inside, plain data outside."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.capabilities, self.actions = inner, inner.capabilities, inner.actions
+        self._struct: Callable[..., Any] = importlib.import_module("msgspec").convert
+        self._base, self._task = importlib.import_module("exact.environments.base"), importlib.import_module("exact.task")
+
+    async def reset(self, task: dict[str, Any]) -> Any:
+        return await self.inner.reset(self._struct(task, self._task.Task))
+
+    async def step(self, action: dict[str, Any]) -> Any:
+        return await self.inner.step(self.actions.action(action["name"], *action["args"]))
+
+    async def snapshot(self) -> Any:
+        return await self.inner.snapshot()
+
+    async def restore(self, snapshot: dict[str, Any]) -> Any:
+        return await self.inner.restore(self._struct(snapshot, self._base.Snapshot))
+
+    async def evaluate(self, outcome: dict[str, Any]) -> Any:
+        return await self.inner.evaluate(self._struct(outcome, self._task.Outcome))
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+class Guest:
+    """Answers requests, one at a time."""
+
+    def __init__(self, made: Any, *, speculative: bool) -> None:
+        """`made`: what the factory returned."""
+        self._made, self._speculative = made, speculative
+        self._around = contextlib.AsyncExitStack()
+        self._environment: Any = None
+        self._seen: dict[str, Any] | None = None
+
+    @property
+    def awaits(self) -> bool:
+        """Whether it needs an event loop."""
+        return not hasattr(self._made, "step") or inspect.iscoroutinefunction(self._made.step)
+
+    async def answer(self, message: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
+        """Do what a request asks and send the reply."""
+        try:
+            value = await self._do(message["op"], message["arguments"])
+            send({"id": message["id"], "value": value})
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises crosses as data
+            send({"id": message["id"], "error": described(error)})
+
+    async def _do(self, op: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        if op == "open":
+            return await self._open()
+        method = getattr(self._environment, op, None) if op in _OPS else None
+        if op == "close":
+            await self._close(method)
+            return None
+        if op == "observe" and method is None:
+            return self._observed()
+        if method is None:
+            raise NotImplementedError(f"this environment has no {op}")
+        result = _fields(await _settled(method(**arguments)))
+        if op in ("reset", "restore", "observe"):
+            self._seen = result = _identified(result)
+        if op == "step":
+            seen = result.get("observation")
+            self._seen = result["observation"] = None if seen is None else _identified(_fields(seen))
+        return result
+
+    def _observed(self) -> dict[str, Any]:
+        """The last observation given."""
+        if self._seen is None:
+            raise RuntimeError("there is nothing to observe: reset first")
+        return self._seen
+
+    async def _open(self) -> dict[str, Any]:
+        """Greets again if it is open: a restored guest is asked anew."""
+        if self._environment is None:
+            made = await _settled(self._made)
+            while not hasattr(made, "step"):
+                around = made if hasattr(made, "__aenter__") else made.open(speculative=self._speculative)
+                made = await self._around.enter_async_context(around)
+            ours = sys.modules.get("exact.action")
+            self._environment = _Exact(made) if ours and isinstance(made.actions, ours.ActionSpace) else made
+        verbs = [_verb(verb) for verb in _verbs(self._environment.actions)]
+        return {"protocol": PROTOCOL, "python": sys.version.split()[0], "capabilities": _capabilities(self._environment), "actions": verbs}
+
+    async def _close(self, method: Callable[[], Any] | None) -> None:
+        self._environment = None
+        async with self._around:
+            if method is not None:
+                await _settled(method())
+
+
+async def _settled(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+def _identified(observation: dict[str, Any]) -> dict[str, Any]:
+    if "fingerprint" not in observation:
+        seen = f"{observation.get('url', '')}\n{observation.get('text', '')}".encode("utf-8", "replace")
+        observation["fingerprint"] = hashlib.blake2b(seen, digest_size=16).hexdigest()
+    return observation
+
+
+def _capabilities(environment: Any) -> dict[str, Any]:
+    told = getattr(environment, "capabilities", None)
+    if told is not None:
+        return _fields(told)
+    fidelity = "world" if hasattr(environment, "snapshot") else "replay"
+    return {"fidelity": fidelity, "sealed": False, "evaluates": hasattr(environment, "evaluate")}
+
+
+def _verbs(actions: Any) -> list[Any]:
+    verbs = getattr(actions, "verbs", actions)
+    return list(verbs.values() if isinstance(verbs, dict) else verbs)
+
+
+def _verb(verb: Any) -> dict[str, Any]:
+    fields = verb if isinstance(verb, dict) else {name: getattr(verb, name) for name in ("name", "form", "help", "final")}
+    form = [part.value if isinstance(part, enum.Enum) else part for part in fields.get("form", ())]
+    return {"name": fields["name"], "form": form, "help": fields.get("help", ""), "final": fields.get("final", False)}
+
+
+def described(error: BaseException) -> dict[str, Any]:
+    """An exception as data."""
+    kind = type(error)
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - a broken __str__ of foreign code
+        message = "(no message)"
+    kinds = [each.__name__ for each in kind.__mro__ if each not in (BaseException, object)]
+    lines = traceback.format_exception(kind, error, error.__traceback__)
+    return {"type": kind.__name__, "kinds": kinds, "message": message, "traceback": "".join(lines)}
+
+
+def make(factory: str, *, speculative: bool, arguments: dict[str, Any]) -> Any:
+    """What a factory, `module:name` or `file.py:name`, gives."""
+    module, _, name = factory.rpartition(":")
+    function: Any = _module(module)
+    for part in name.split("."):
+        function = getattr(function, part)
+    takes = inspect.signature(function).parameters
+    if "speculative" in takes or any(each.kind is each.VAR_KEYWORD for each in takes.values()):
+        arguments = {**arguments, "speculative": speculative}
+    return function(**arguments)
+
+
+def _module(name: str) -> Any:
+    if not name.endswith(".py"):
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location("guest_environment", name)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{name} cannot be loaded")
+    module = sys.modules["guest_environment"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def read(source: BinaryIO) -> dict[str, Any]:
+    """The next request. Raises EOFError at the end of the stream, ValueError for what is no request."""
+    head = source.read(len(MAGIC) + SIZES.size)
+    if len(head) < len(MAGIC) + SIZES.size:
+        raise EOFError
+    size, rest = SIZES.unpack(head[len(MAGIC) :])
+    if head[: len(MAGIC)] != MAGIC or rest or size > LIMIT:
+        raise ValueError("no request")
+    message: dict[str, Any] = json.loads(source.read(size))
+    return message
+
+
+def write(target: int, frame: list[bytes]) -> None:
+    """All of it, whatever the pipe takes at a time."""
+    for piece in frame:
+        left = memoryview(piece)
+        while left:
+            left = left[os.write(target, left) :]
+
+
+def leave() -> None:
+    """End this process and its group at once."""
+    try:
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+    finally:
+        os._exit(0)
+
+
+def _listen(source: BinaryIO, deliver: Callable[[dict[str, Any]], None]) -> None:
+    """Hand requests over until the host is gone, also while the environment is busy."""
+    try:
+        while True:
+            deliver(read(source))
+    except (EOFError, ValueError, OSError, RuntimeError):  # RuntimeError: the loop is closed
+        leave()
+
+
+def _at_once(answer: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that never waits."""
+    with contextlib.suppress(StopIteration):
+        answer.send(None)
+        answer.throw(TypeError("a method gave something to await: write `async def step`, so that an event loop is there"))
+
+
+async def _serve(guest: Guest, source: BinaryIO, send: Callable[[dict[str, Any]], None], opening: dict[str, Any]) -> None:
+    requests: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    requests.put_nowait(opening)
+    loop = asyncio.get_running_loop()
+
+    def deliver(message: dict[str, Any]) -> None:
+        loop.call_soon_threadsafe(requests.put_nowait, message)
+
+    threading.Thread(target=_listen, args=(source, deliver), daemon=True).start()
+    while True:
+        await guest.answer(await requests.get(), send)
+
+
+def _serve_sync(guest: Guest, source: BinaryIO, send: Callable[[dict[str, Any]], None], opening: dict[str, Any]) -> None:
+    requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    requests.put(opening)
+    threading.Thread(target=_listen, args=(source, requests.put), daemon=True).start()
+    while True:
+        _at_once(guest.answer(requests.get(), send))
+
+
+def guard(token: str) -> None:
+    """See to it that nothing survives: this process dies with the thread that started it, and all it started die with this process.
+
+    A child of ours, the warden, is told of our death by the kernel, ends our group and whatever carries our token, and ends.
+    """
+    prctl = _prctl()
+    if prctl is None:
+        return
+    guest, host = os.getpid(), os.getppid()
+    if os.fork() == 0:
+        _watch(prctl, guest, token)
+    prctl(_DEATH, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != host:
+        leave()
+
+
+def _prctl() -> Callable[..., int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        import ctypes
+    except ImportError:  # a Python without libffi: EOF on stdin is left
+        return None
+    found: Callable[..., int] = ctypes.CDLL(None).prctl
+    return found
+
+
+def _watch(prctl: Callable[..., int], guest: int, token: str) -> None:
+    """The warden. Does not return."""
+    try:
+        os.setsid()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        for pipe in _PIPES:
+            os.close(pipe)
+        prctl(_DEATH, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() == guest:
+            signal.sigwait({signal.SIGTERM})
+        with contextlib.suppress(OSError):
+            os.killpg(guest, signal.SIGKILL)
+        for _ in range(1000):  # what is started while we look is seen the next time
+            if not _end(token):
+                break
+    finally:
+        os._exit(0)
+
+
+def _end(token: str) -> int:
+    """Kill all processes that carry a token but this one; how many there were."""
+    mark, found = f"{TOKEN}={token}".encode(), 0
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit() and int(name) != os.getpid():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:  # noqa: PTH123
+                if mark in file.read().split(b"\0"):
+                    os.kill(int(name), signal.SIGKILL)
+                    found += 1
+    return found
+
+
+def main() -> None:
+    """Serve one environment until the host is gone."""
+    parser = argparse.ArgumentParser(prog="guest.py", description="Serve an environment over stdin and stdout.")
+    parser.add_argument("--path", action="append", default=[], help="a folder to import from, before all others")
+    parser.add_argument("factory", help="module:factory or file.py:factory")
+    given = parser.parse_args()
+    if os.environ.get(TOKEN):
+        guard(os.environ[TOKEN])
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    sys.path[:0] = given.path
+    source = os.fdopen(_PIPES[0], "rb")
+
+    def send(message: dict[str, Any]) -> None:
+        write(_PIPES[1], pack(message))
+
+    try:
+        opening = read(source)
+    except (EOFError, ValueError):
+        leave()
+    arguments = opening["arguments"]
+    try:
+        guest = Guest(make(given.factory, **arguments), speculative=arguments["speculative"])
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises crosses as data
+        send({"id": opening["id"], "error": described(error)})
+        leave()
+    if guest.awaits:
+        asyncio.run(_serve(guest, source, send, opening))
+    _serve_sync(guest, source, send, opening)
+
+
+if __name__ == "__main__":
+    main()

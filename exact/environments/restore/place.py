@@ -1,0 +1,327 @@
+"""A speculative world that is brought to states, by the cheapest faithful route that is known.
+
+Every state on the way is compared by fingerprint; a world that drifted is reported, never acted in. What one route does not reach, the
+next one may. A healthy world that went elsewhere after an action, every time it was tried, has *diverged*: the action has another
+outcome.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+from exact.action import Action
+from exact.environments.base import Effect, Environment, Snapshot, Transition, Worlds
+from exact.environments.restore.costs import Costs, Operation
+from exact.environments.restore.routes import Route, RouteName, Start, routes
+from exact.environments.restore.shelf import Kept, Path, Shelf
+from exact.environments.restore.waypoint import Arrival, Divergence, Waypoint
+from exact.errors import ActionError, BudgetExceeded, EnvironmentError_
+from exact.observation import Observation
+from exact.task import Task
+
+Hold = Callable[[int], None]
+"""Holds steps back in a budget before they are taken. Raises BudgetExceeded."""
+
+
+class Standing(NamedTuple):
+    """An open world and the path to the state it is in."""
+
+    stack: AsyncExitStack
+    environment: Environment
+    path: Path
+
+
+class _Try(NamedTuple):
+    """What one route came to. Without a reason it arrived."""
+
+    route: Route[Kept]
+    reason: str = ""
+    divergence: Divergence | None = None
+
+
+class Place:
+    """A speculative world and where it stands. Opened when first needed, opened anew when it broke. One call at a time."""
+
+    tries = 2
+    """Walks before a drift, or in a deterministic world a divergence, is believed."""
+
+    def __init__(
+        self,
+        worlds: Worlds,
+        task: Task,
+        *,
+        shelf: Shelf | None = None,
+        costs: Costs | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """`shelf` and `costs`: what all places of an attempt share. `clock`: seconds."""
+        self._worlds, self._task, self._clock = worlds, task, clock
+        self._shelf, self._costs = Shelf(worlds) if shelf is None else shelf, Costs() if costs is None else costs
+        self._stack = AsyncExitStack()
+        self._environment: Environment | None = None
+        self._path: Path | None = None
+        self._steps = self._writes = 0
+
+    @property
+    def opened(self) -> bool:
+        """Whether it has a world now."""
+        return self._environment is not None
+
+    def stands_at(self, path: Sequence[Waypoint]) -> bool:
+        """Whether the world is at the end of `path` now, so that arriving costs nothing."""
+        return self._path == tuple(path)
+
+    def rank(self, wanted: Mapping[Path, int]) -> float:
+        """The number of the state at which the world stands; infinite where it stands at none of them."""
+        return math.inf if self._path is None else wanted.get(self._path, math.inf)
+
+    def count(self) -> int:
+        """Steps taken since they were counted last, those that broke the world included."""
+        steps, self._steps = self._steps, 0
+        return steps
+
+    def routes(self, path: Sequence[Waypoint], *, replays: bool = True) -> list[Route[Kept]]:
+        """The ways to the end of `path`, the cheapest first. `replays`: whether steps may be repeated."""
+        return routes(self._starts(tuple(path)), len(path) - 1, self._costs, replays=replays)
+
+    async def arrive(self, path: Sequence[Waypoint], *, hold: Hold = lambda steps: None, replays: bool = True) -> Arrival:
+        """Stand at the end of `path`, which begins with the task's start.
+
+        A route whose steps `hold` refuses is not taken; where no other was, that BudgetExceeded is raised.
+        Raises EnvironmentError_ where a world broke on the way.
+        """
+        if self.stands_at(path):
+            return Arrival(route="there", verdict="exact")
+        before, effects, came = self._steps, list[Effect](), list[_Try]()
+        refused: dict[RouteName, BudgetExceeded] = {}
+        while (route := self._next(path, came, refused, replays)) is not None:
+            try:
+                hold(route.steps)
+            except BudgetExceeded as exceeded:
+                refused[route.name] = exceeded
+                continue
+            came.append(await self._take(route, path, effects))
+            if not await self._doubts(came[-1]):
+                break
+        if not came and refused:
+            raise min(refused.values(), key=lambda exceeded: exceeded.wanted)
+        return await self._arrived(path, came, effects, self._steps - before)
+
+    async def act(self, action: Action) -> Transition:
+        """Take one step from where the world stands. Raises ActionError (the world stays), EnvironmentError_ (it is gone)."""
+        environment = await self._open()
+        path, self._path = self._path, None
+        try:
+            transition = await self._step(environment, action)
+        except ActionError:
+            self._path = path
+            raise
+        except BaseException:  # broken, or cancelled in the middle of a step: nobody knows what state it is in
+            await self.close()
+            raise
+        if path is not None:
+            observation = transition.observation
+            self._path = (*path, Waypoint(action, observation.fingerprint if observation and not transition.terminated else ""))
+        return transition
+
+    async def keep(self, returns: float) -> Snapshot | None:
+        """Take a snapshot of where the world stands, if it can and that pays; None where not.
+
+        returns: how often the state is expected to be come back to.
+        """
+        environment, path = self._environment, self._path
+        if environment is None or path is None or environment.capabilities.fidelity == "replay":
+            return None
+        if self._shelf.has(path) or not self._costs.pays(returns, self._way_back(path)):
+            return None
+        return None if getattr(environment, "obstacle", "") else await self._keep(environment, path)
+
+    def exchange(self, other: Standing) -> Standing:
+        """Give the world away, with where it stands, for another. Only while it stands somewhere."""
+        assert self._environment is not None and self._path is not None, "a world that stands nowhere is not given away"
+        mine = Standing(self._stack, self._environment, self._path)
+        self._stack, self._environment, self._path = other
+        return mine
+
+    async def close(self) -> None:
+        """Let the world go. The next use opens another."""
+        self._environment, self._path = None, None
+        stack, self._stack = self._stack, AsyncExitStack()
+        await stack.aclose()
+
+    # --- routes
+
+    def _way_back(self, path: Path) -> float:
+        """Seconds to come to a state again, once this world has left it."""
+        return min(route.seconds for route in self.routes(path) if route.name != "there")
+
+    def _starts(self, path: Path) -> list[Start[Kept]]:
+        """Every state on the way at which a world can be had."""
+        found = list[Start[Kept]]()
+        if self._path is not None and self._path == path[: len(self._path)]:
+            found.append(Start("there", len(self._path) - 1))
+        for index, kept in self._shelf.along(path):
+            if kept.taker is self._environment and (kept.snapshot.fidelity == "world" or kept.writes == self._writes):
+                found.append(Start("restore", index, kept))
+            if self._shelf.forks is not None:
+                found.append(Start("fork", index, kept))
+            if found and found[-1].kept is kept:
+                break
+        found.append(Start("reset" if self.opened else "open", 0))
+        return found
+
+    def _next(
+        self, path: Sequence[Waypoint], came: Sequence[_Try], refused: dict[RouteName, BudgetExceeded], replays: bool
+    ) -> Route[Kept] | None:
+        """The cheapest route that was not tried yet; the replay once more, where fewer walks were made than are believed."""
+        tried = [each.route.name for each in came]
+        for route in self.routes(path, replays=replays):
+            again = route.name == "replay" and sum("replay" in name or name == "onward" for name in tried) < self.tries
+            if route.name not in refused and (again or route.name not in tried):
+                return route
+        return None
+
+    async def _take(self, route: Route[Kept], path: Sequence[Waypoint], effects: list[Effect]) -> _Try:
+        """Go one route; why it did not lead to the end of `path`, if it did not."""
+        start = route.start
+        self._path = None
+        try:
+            if start.kept is not None:
+                reason = await self._return(start)
+            else:
+                reason = "" if start.means == "there" else await self._begin(path)
+            return _Try(route, reason) if reason else await self._walk(route, path, effects)
+        except ActionError as error:
+            return _Try(route, f"an action on the way was refused: {error}")
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _return(self, start: Start[Kept]) -> str:
+        """Go back to a snapshot; why that did not succeed, if it did not: then nobody will try it again."""
+        kept, began = start.kept, self._clock()
+        assert kept is not None
+        try:
+            observation = await (self._restore(kept) if start.means == "restore" else self._fork(kept))
+        except EnvironmentError_ as error:
+            await self.close()
+            self._shelf.drop(kept)
+            return str(error)
+        self._note("restore" if start.means == "restore" else "fork", began, anew=True)
+        if observation.fingerprint == kept.path[-1].fingerprint:
+            return ""
+        self._shelf.drop(kept)
+        return "another state than the snapshot was taken of"
+
+    async def _restore(self, kept: Kept) -> Observation:
+        return await (await self._open()).restore(kept.snapshot)
+
+    async def _fork(self, kept: Kept) -> Observation:
+        """In a new world; the present one goes first, for there may not be room for both."""
+        assert self._shelf.forks is not None
+        await self.close()
+        branch = await self._stack.enter_async_context(self._shelf.forks.fork(kept.snapshot, speculative=True))
+        self._environment, self._writes = branch, 0
+        return branch.observation
+
+    async def _begin(self, path: Sequence[Waypoint]) -> str:
+        """Stand at the task's start; why not, if not."""
+        means: Operation = "reset" if self.opened else "open"
+        began, before = self._clock(), self._processor()
+        observation = await (await self._open()).reset(self._task)
+        self._note(means, began, before)
+        self._writes = 0
+        return "" if observation.fingerprint == path[0].fingerprint else "another state after reset"
+
+    async def _walk(self, route: Route[Kept], path: Sequence[Waypoint], effects: list[Effect]) -> _Try:
+        environment = await self._open()
+        for index in range(route.start.at + 1, len(path)):
+            action = path[index].action
+            assert action is not None
+            transition = await self._step(environment, action)
+            effects.extend(transition.effects)
+            divergence = Divergence(index, transition)
+            if divergence.fingerprint != path[index].fingerprint:
+                came = "another state" if transition.observation else "the episode ended"
+                return _Try(route, f"{came} after {action}", divergence)
+        self._path = tuple(path)
+        return _Try(route)
+
+    async def _step(self, environment: Environment, action: Action) -> Transition:
+        began, before = self._clock(), self._processor()
+        self._steps += 1
+        transition = await environment.step(action)
+        self._note("step", began, before)
+        self._writes += any(effect.is_write for effect in transition.effects)
+        return transition
+
+    async def _keep(self, environment: Environment, path: Path) -> Snapshot | None:
+        """A snapshot; None where it was refused, and then the world goes on."""
+        began, before = self._clock(), self._processor()
+        self._shelf.taking.add(path)
+        try:
+            snapshot = await environment.snapshot()
+        except EnvironmentError_:
+            snapshot = None
+        except BaseException:  # cancelled half-way through
+            await self.close()
+            raise
+        finally:
+            self._shelf.taking.discard(path)
+        self._note("snapshot", began, before)
+        if snapshot is not None:
+            self._shelf.put(Kept(path, snapshot, environment, self._writes))
+        return snapshot
+
+    async def _open(self) -> Environment:
+        if self._environment is None:
+            self._environment = await self._stack.enter_async_context(self._worlds.open(speculative=True))
+            self._writes = 0
+        return self._environment
+
+    # --- what routes came to
+
+    async def _arrived(self, path: Sequence[Waypoint], came: Sequence[_Try], effects: Sequence[Effect], steps: int) -> Arrival:
+        if not came:
+            return Arrival(route="replay", verdict="drifted", reason="no snapshot leads here, and a step that wrote is not repeated")
+        last = came[-1]
+        divergence = last.divergence if await self._believes(came) else None
+        return Arrival(
+            route=last.route.name,
+            verdict="exact" if not last.reason else "diverged" if divergence else "drifted",
+            transitions=steps,
+            resets=sum(each.route.name == "replay" for each in came),
+            effects=tuple(effects),
+            reason=last.reason,
+            failed=tuple(each.route.name for each in came[:-1]),
+            divergence=divergence,
+        )
+
+    async def _doubts(self, came: _Try) -> bool:
+        """Whether another try is worth it: this one did not arrive, in a world that should have."""
+        return bool(came.reason) and not (came.divergence and not (await self._open()).capabilities.deterministic)
+
+    async def _believes(self, came: Sequence[_Try]) -> bool:
+        """Whether walks that did not arrive show another outcome: the same each time, or a world known to vary."""
+        if came[-1].divergence is None:
+            return False
+        if not (await self._open()).capabilities.deterministic:
+            return True
+        walks = [each.divergence for each in came if each.divergence or each.route.name == "replay"]
+        ways = {(each.waypoint, each.fingerprint) if each else None for each in walks}
+        return len(walks) >= self.tries and len(ways) == 1
+
+    # --- what it costs
+
+    def _note(self, operation: Operation, began: float, before: float = 0.0, *, anew: bool = False) -> None:
+        """Measure an operation that ends now. `anew`: it made another world, whose processor time is all its own."""
+        used = self._processor()
+        self._costs.note(operation, self._clock() - began, used if anew or used < before else used - before)
+
+    def _processor(self) -> float:
+        """Processor seconds that the present world has taken; 0 where it does not tell."""
+        return float(getattr(self._environment, "processor", 0.0))

@@ -1,0 +1,59 @@
+"""The routes to a state, and which is the cheapest. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+from exact.environments.restore.costs import Costs
+
+RouteName = Literal["there", "onward", "restore", "restore+replay", "fork", "fork+replay", "replay"]
+"""`there`: the world stood at the state. `onward`: it stood on the way, the rest was replayed. `restore`: it returned to a snapshot of
+the state; `fork`: a new world was made of one; `+replay`: the snapshot was of a state on the way, the rest was replayed. `replay`: reset,
+and the whole way."""
+Means = Literal["there", "restore", "fork", "reset", "open"]
+K = TypeVar("K")
+
+
+class Start(NamedTuple, Generic[K]):
+    """A state on the way at which a world can be had without replaying what leads to it."""
+
+    means: Means
+    at: int
+    """Index of its waypoint; 0 is the task's start."""
+    kept: K | None = None
+    """The snapshot, for `restore` and `fork`."""
+
+
+class Route(NamedTuple, Generic[K]):
+    """A start, and the replay of the rest."""
+
+    start: Start[K]
+    steps: int
+    """Actions to replay."""
+    seconds: float
+    """Expected."""
+
+    @property
+    def name(self) -> RouteName:
+        match self.start.means:
+            case "there":
+                return "onward" if self.steps else "there"
+            case "restore":
+                return "restore+replay" if self.steps else "restore"
+            case "fork":
+                return "fork+replay" if self.steps else "fork"
+        return "replay"
+
+
+def routes(starts: Iterable[Start[K]], end: int, costs: Costs, *, replays: bool = True) -> list[Route[K]]:
+    """All faithful routes to waypoint `end`, the cheapest first; of equally cheap ones that with fewer steps, then the first named.
+
+    Starts beyond `end` are no starts. `replays`: whether a step may be repeated; not where it wrote to something that no reset undoes.
+    """
+    found = [
+        Route(start, end - start.at, (0.0 if start.means == "there" else costs.of(start.means)) + (end - start.at) * costs.of("step"))
+        for start in starts
+        if start.at == end or (start.at < end and replays)
+    ]
+    return sorted(found, key=lambda route: (route.seconds, route.steps))

@@ -1,0 +1,48 @@
+"""Pauses a sandbox that nobody uses: one that runs costs processor time though nothing happens."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from exact.environments.sandbox.sandbox import Sandbox
+from exact.errors import EnvironmentError_
+
+
+class Idle:
+    """Of one sandbox. Roused before it is asked for something, at rest afterwards."""
+
+    def __init__(self, sandbox: Sandbox, seconds: float) -> None:
+        """`seconds`: how long it stays awake when nothing is asked of it."""
+        self._sandbox, self._seconds = sandbox, seconds
+        self._timer: asyncio.TimerHandle | None = None
+        self._dozing: asyncio.Task[None] | None = None
+
+    async def rouse(self) -> None:
+        """Let it go on if it was paused. One that cannot is killed, and whatever is asked of it fails."""
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            await self._sandbox.resume()
+        except EnvironmentError_:
+            self._sandbox.kill()
+
+    def rest(self) -> None:
+        """Pause it if it is not roused in time."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._doze)
+
+    async def stop(self) -> None:
+        """Leave it as it is. May be called twice."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._dozing is not None:
+            await self._dozing
+
+    def _doze(self) -> None:
+        self._dozing = asyncio.ensure_future(self._pause())
+
+    async def _pause(self) -> None:
+        with suppress(EnvironmentError_):  # it is gone, as the next call will find
+            await self._sandbox.pause()

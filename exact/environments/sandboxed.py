@@ -1,0 +1,235 @@
+"""Any environment in a sandbox: its whole process can be kept and returned to, whatever it is written in.
+
+async with sandboxed_worlds(Factory("shop.py:Shop")) as worlds, worlds.open(speculative=True) as world:
+    await world.reset(task)
+    snapshot = await world.snapshot()
+    async with worlds.fork(snapshot, speculative=True) as other:
+        ...
+
+The environment needs no snapshots of its own, and nothing of exact: see `guest.py` for what it gives. It has loopback and no other
+network, so that nothing it does reaches the outside, and its world is sealed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from exact.action import Action, ActionSpace
+from exact.environments import guest
+from exact.environments.base import Capabilities, Snapshot, Transition
+from exact.environments.process import GuestProcess
+from exact.environments.sandbox import Sandbox, Sandboxes, SandboxLaunch, open_sandboxes
+from exact.environments.sandbox.idle import Idle
+from exact.environments.sandbox.images import Image
+from exact.environments.sandbox.python import asked
+from exact.environments.sandbox.sandboxes import LIMIT
+from exact.environments.worker import Factory, Limits, Worker
+from exact.errors import ActionError, EnvironmentError_
+from exact.observation import Observation
+from exact.task import Task
+
+IDLE = 5.0
+"""Seconds after which a world that nobody uses is paused."""
+
+
+class SandboxedWorker(Worker):
+    """One branch. Opened by SandboxedWorlds."""
+
+    def __init__(self, worlds: SandboxedWorlds) -> None:
+        super().__init__(worlds.factory, worlds.launch, speculative=False, limits=worlds.limits, actions=worlds.actions)
+        self._worlds = worlds
+        self._sandbox: Sandbox | None = None
+        self._idle: Idle | None = None
+        self._seen: Observation | None = None
+        self._used = False
+        """Whether an episode was begun in this guest, or before it branched off."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the inner environment, and what the sandbox adds."""
+        return msgspec.structs.replace(super().capabilities, fidelity="world", sealed=True, concurrent=True)
+
+    @property
+    def observation(self) -> Observation:
+        """The last one: of a branch that was just made, how it arrived. Raises EnvironmentError_ where there is none."""
+        if self._seen is None:
+            raise EnvironmentError_("nothing is observed: no episode is under way")
+        return self._seen
+
+    @property
+    def obstacle(self) -> str:
+        """What stands in the way of a snapshot now; empty if nothing does."""
+        if self._unsure or self._seen is None:
+            return self._unsure or "no episode is under way"
+        return "a call is under way" if self._guest is None or self._guest.channel.busy else ""
+
+    @property
+    def paused(self) -> bool:
+        """Whether its processes are stopped."""
+        return self._sandbox is not None and self._sandbox.paused
+
+    async def open(self) -> None:
+        """A guest that has seen nothing: the first one that ever was, or a branch of it. Raises EnvironmentError_, UsageError."""
+        async with self._worlds.beginning:
+            if not self._worlds.origin:
+                await super().open()
+                self._worlds.origin = (await self._checkpoint(pinned=True)).id
+                return
+        await self.branch(self._worlds.origin)
+
+    async def branch(self, id: str) -> None:
+        """Go on from an image. Raises EnvironmentError_, and there is no guest then."""
+        await self._drop("it was left for another branch")
+        async with self._worlds.sandboxes.branch(id) as sandbox:
+            await self._take(sandbox)
+
+    async def reset(self, task: Task) -> Observation:
+        """Bring the world to the task's start, in a guest that has seen nothing unless its own reset undoes everything."""
+        if self._used and not super().capabilities.sealed:
+            await self._renew()
+        self._seen, self._used = None, True
+        self._seen = await super().reset(task)
+        return self._seen
+
+    async def step(self, action: Action) -> Transition:
+        """Carry out one action and settle. Raises ActionError and EnvironmentError_; after the latter there is nothing to keep."""
+        before, self._seen = self._seen, None
+        try:
+            transition = await super().step(action)
+        except ActionError:
+            self._seen = before
+            raise
+        self._seen = None if transition.terminated else transition.observation
+        return transition
+
+    async def snapshot(self) -> Snapshot:
+        """The whole world as it is; it goes on. Raises EnvironmentError_ where nothing could come back, and then nothing is lost."""
+        if self.obstacle:
+            raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
+        fingerprint = self.observation.fingerprint
+        return Snapshot(id=(await self._checkpoint()).id, fidelity="world", fingerprint=fingerprint)
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        """Leave this guest for a new branch of a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_."""
+        self._worlds.sandboxes.images.find(snapshot.id)
+        self._seen = None
+        await self.branch(snapshot.id)
+        self._used = True
+        self._seen = await self._move("observe", {}, self._limits.restore, Observation)
+        return self._seen
+
+    async def _checkpoint(self, *, pinned: bool = False) -> Image:
+        assert self._sandbox is not None and self._idle is not None
+        await self._idle.rouse()
+        try:
+            return await self._worlds.sandboxes.checkpoint(self._sandbox, pinned=pinned)
+        finally:
+            self._idle.rest()
+
+    async def _take(self, process: GuestProcess) -> None:
+        assert isinstance(process, Sandbox)
+        self._sandbox, self._idle = process, Idle(process, self._worlds.idle)
+        await super()._take(process)
+
+    async def _call(self, op: str, arguments: Mapping[str, object], seconds: float) -> object:
+        self._here()
+        assert self._idle is not None
+        await self._idle.rouse()
+        try:
+            return await super()._call(op, arguments, seconds)
+        finally:
+            self._idle.rest()
+
+    async def _drop(self, why: str) -> None:
+        if self._idle is not None:
+            await self._idle.stop()
+        await super()._drop(why)
+
+
+class SandboxedWorlds:
+    """Opens guests of one factory, and branches of their snapshots. Made by `sandboxed_worlds`.
+
+    The first guest is kept before anything is done in it: those opened later, and those reset, are branches of it.
+    """
+
+    def __init__(
+        self,
+        sandboxes: Sandboxes,
+        factory: Factory,
+        launch: SandboxLaunch,
+        *,
+        limits: Limits | None = None,
+        actions: ActionSpace | None = None,
+        idle: float = IDLE,
+    ) -> None:
+        self.sandboxes, self.factory, self.launch = sandboxes, factory, launch
+        self.limits, self.actions, self.idle = limits, actions, idle
+        self.beginning = asyncio.Lock()
+        self.origin = ""
+        """Image of the guest that has seen nothing; empty until there is one."""
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[SandboxedWorker]:
+        """A fresh environment, ended on leaving. A speculative one is as any other: nothing reaches the outside."""
+        async with self._around() as worker:
+            await worker.open()
+            yield worker
+
+    @asynccontextmanager
+    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[SandboxedWorker]:
+        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentError_ if it is gone."""
+        async with self._around() as worker:
+            await worker.restore(snapshot)
+            yield worker
+
+    @property
+    def bytes(self) -> int:
+        """Of all images kept, that of the guest which has seen nothing included."""
+        return self.sandboxes.images.bytes
+
+    def has(self, snapshot: Snapshot) -> bool:
+        """Whether it can still be restored: images are bounded by bytes."""
+        return snapshot.id in self.sandboxes.images
+
+    def drop(self, snapshot: Snapshot) -> None:
+        """Nobody will come back to it."""
+        self.sandboxes.images.drop(snapshot.id)
+
+    @asynccontextmanager
+    async def _around(self) -> AsyncIterator[SandboxedWorker]:
+        worker = SandboxedWorker(self)
+        try:
+            yield worker
+        finally:
+            await worker.close()
+
+
+@asynccontextmanager
+async def sandboxed_worlds(
+    factory: Factory,
+    *,
+    reads: Sequence[Path] = (),
+    limits: Limits | None = None,
+    actions: ActionSpace | None = None,
+    limit: int = LIMIT,
+    idle: float = IDLE,
+    log: Path | None = None,
+) -> AsyncIterator[SandboxedWorlds]:
+    """Worlds of a factory that fork, while the block runs.
+
+    Of what lies in home directories and under /tmp, a guest sees its interpreter with its packages, the factory's file and `paths`, and
+    `reads`; all of it read-only. `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
+    `log`: a file that stderr of guests is appended to; without one it goes to the logger `exact.guest`.
+    Raises EnvironmentError_ where there is no usable runsc, or no such interpreter.
+    """
+    python = await asked(factory.python, factory.env)
+    own = [Path(guest.__file__), *([factory.file] if factory.file else [])]
+    async with open_sandboxes(limit=limit, log=log) as sandboxes:
+        launch = SandboxLaunch(sandboxes, reads=(*python.folders, *factory.paths, *own, *reads), programs=own)
+        inside = msgspec.structs.replace(factory, python=python.executable)
+        yield SandboxedWorlds(sandboxes, inside, launch, limits=limits, actions=actions, idle=idle)

@@ -1,0 +1,62 @@
+"""What a guest says on stderr: its last lines for messages, and all of it for the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from pathlib import Path
+
+_LINES, _LONGEST, _LOGGED, _ENDLESS = 200, 500, 16 << 20, 1 << 20
+"""Lines kept for messages, and characters of each; bytes of a guest that are logged; bytes of a line that is cut."""
+
+_logger = logging.getLogger("exact.guest")
+
+
+class Stderr:
+    """Of one guest. It is read to its end, so that the guest never waits for a reader."""
+
+    def __init__(self, source: asyncio.StreamReader, pid: int, path: Path | None) -> None:
+        """`path`: a file that each line is appended to, after `[pid]`; None: the logger `exact.guest`."""
+        self._source, self._pid, self._path = source, pid, path
+        self._lines: deque[str] = deque(maxlen=_LINES)
+        self._left = _LOGGED
+        self._listening = asyncio.ensure_future(self._listen())
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The last ones, oldest first."""
+        return tuple(self._lines)
+
+    async def end(self, seconds: float) -> None:
+        """Wait until all who hold it have let go of it, but not for ever."""
+        await asyncio.wait([self._listening], timeout=seconds)
+
+    async def close(self) -> None:
+        """Listen no more. May be called twice."""
+        self._listening.cancel()
+        await asyncio.gather(self._listening, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        rest = b""
+        while chunk := await self._source.read(1 << 16):
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _ENDLESS:
+                lines, rest = [*lines, rest], b""
+            self._note(lines)
+        self._note([rest] if rest else [])
+
+    def _note(self, lines: list[bytes]) -> None:
+        for line in lines:
+            text = line.decode(errors="replace").rstrip("\r")
+            self._lines.append(text[:_LONGEST])
+            if self._left > 0:
+                self._left -= len(line) + 1
+                self._write(f"[{self._pid}] {text}" if self._left > 0 else f"[{self._pid}] (the rest is left out)")
+
+    def _write(self, line: str) -> None:
+        if self._path is None:
+            _logger.info(line)
+            return
+        with self._path.open("a", encoding="utf-8", errors="replace") as file:
+            file.write(f"{line}\n")

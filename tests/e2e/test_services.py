@@ -1,0 +1,155 @@
+"""`exact run` on a site that brings its services: worlds fork by default, and fall back to replay where they cannot."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exact.environments.sandbox import find_runsc
+from exact.errors import EnvironmentError_
+
+pytestmark = pytest.mark.xdist_group("sandbox")
+
+SITES = Path(__file__).parent / "sites"
+ROOT = Path(__file__).parents[2]
+AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
+SMALL = (
+    "search.iterations=10",
+    "search.workers=2",
+    "search.depth=3",
+    "limits.actions=1",
+    "browser.screenshots=false",
+    "reflection.kind=none",
+)
+
+
+@pytest.fixture(scope="session")
+def runsc(executable: str) -> str:
+    """Skipped where there is no browser or no usable runsc."""
+    try:
+        return str(find_runsc().path)
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+
+
+def services(application: str, port: int, folder: Path) -> Path:
+    """A file that declares an application as the site's service."""
+    python, reads, env = "python3", [str(SITES)], {}
+    if application == "flask_rows.py":
+        flask = importlib.util.find_spec("flask")
+        if flask is None or flask.origin is None:
+            pytest.skip("flask is not installed: pip install 'exact-agent[test]'")
+        python, env = sys.executable, {"PYTHONPATH": str(Path(flask.origin).parents[1])}
+        reads += [sys.prefix, env["PYTHONPATH"]]
+    service = {"command": [python, str(SITES / application), str(port)], "ready_url": f"http://127.0.0.1:{port}/", "env": env}
+    file = folder / "services.yaml"
+    file.write_text(json.dumps([{**service, "reads": reads}]))
+    return file
+
+
+def run(file: Path, port: int, out: Path, *settings: str, prefix: tuple[str, ...] = (), **env: str) -> subprocess.CompletedProcess[str]:
+    """`exact run` on the site, to its end."""
+    command = [*prefix, sys.executable, "-m", "exact.cli", "run", "--url", f"http://127.0.0.1:{port}/", "--goal", "Add the row apple."]
+    command += ["--services", str(file), "--out", str(out)]
+    for setting in (*SMALL, *settings):
+        command += ["--set", setting]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    )
+
+
+def journal(out: Path) -> list[dict[str, Any]]:
+    (found,) = (out / "tasks").rglob("journal.jsonl")
+    return [json.loads(line) for line in found.read_text().splitlines()]
+
+
+def of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [event for event in events if event["event"] == kind]
+
+
+def rows(out: Path, event: dict[str, Any]) -> str:
+    """What the page said of its rows after a step."""
+    (blob,) = out.rglob(f"{event['observation']}*")
+    return json.loads(blob.read_text())["text"].partition("Rows: ")[2].partition('"')[0]
+
+
+@pytest.mark.parametrize("application", ["flask_rows.py", "http_rows.py"])
+def test_two_worlds_are_alive_at_once_and_a_row_of_one_is_absent_in_its_sibling(application: str, runsc: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = run(services(application, 8000, tmp_path), 8000, out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = journal(out)
+    assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3, "the live world and two that search"
+    assert {arrival["verdict"] for arrival in of(events, "arrived")} == {"exact"}
+    first = {rows(out, act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
+    assert len(first) > 1 and all("," not in each for each in first), "each sibling has its own row only"
+    (committed,) = of(events, "committed")
+    assert committed["agrees"] and rows(out, committed) in {*first, "none"}
+
+
+def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become nobody")
+    refused = subprocess.run([*AS_NOBODY, "unshare", "-Ur", "true"], capture_output=True, text=True)
+    if refused.returncode:
+        pytest.skip(f"no user namespace for nobody: {refused.stderr.strip()}")
+    home = Path("/tmp") / f"exact-services-{os.getpid()}"
+    home.mkdir(mode=0o755)
+    try:
+        shutil.copy(runsc, home / "runsc")
+        file = services("http_rows.py", 8000, home)
+        os.chown(home, 65534, 65534)
+        done = run(file, 8000, home / "run", prefix=AS_NOBODY, HOME=str(home), EXACT_RUNSC=str(home / "runsc"))
+        assert done.returncode == 0, done.stdout + done.stderr
+        events = journal(home / "run")
+        assert "worlds do not fork" not in done.stderr
+        assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3
+    finally:
+        shutil.rmtree(home)
+
+
+def test_without_a_sandbox_the_run_says_so_once_replays_and_explores_no_write(executable: str, tmp_path: Path) -> None:
+    port, out = free_port(), tmp_path / "run"
+    done = run(services("http_rows.py", port, tmp_path), port, out, EXACT_RUNSC="/nowhere")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr.count("worlds do not fork here") == 1 and "no write is explored" in done.stderr
+    events = journal(out)
+    assert {arrival["route"] for arrival in of(events, "arrived")} <= {"there", "onward", "replay"}
+    held = [act for act in of(events, "acted") if act.get("wrote")]
+    assert held and all(effect["kind"] == "blocked" for act in held for effect in act["effects"])
+
+
+def test_a_sandbox_that_is_required_and_not_to_be_had_fails_the_task(executable: str, tmp_path: Path) -> None:
+    port = free_port()
+    done = run(services("http_rows.py", port, tmp_path), port, tmp_path / "run", "browser.sandbox=required", EXACT_RUNSC="/nowhere")
+    assert done.returncode == 1 and "browser.sandbox is required" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("mode", ["observe", "free"])
+def test_speculation_is_as_configured(mode: str, executable: str, tmp_path: Path) -> None:
+    port, out = free_port(), tmp_path / "run"
+    done = run(services("http_rows.py", port, tmp_path), port, out, "browser.sandbox=never", f"browser.speculation={mode}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    writes = [effect["kind"] for act in of(journal(out), "acted") for effect in act.get("effects", ()) if effect["method"] == "POST"]
+    assert writes and set(writes) == {"blocked" if mode == "observe" else "request"}
+
+
+def test_a_file_that_declares_no_services_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "services.yaml").write_text("- ready: http://127.0.0.1:8000/\n")
+    done = run(tmp_path / "services.yaml", 8000, tmp_path / "run")
+    assert done.returncode == 2 and "declares services that are none" in done.stderr and "Traceback" not in done.stderr
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])

@@ -1,0 +1,277 @@
+"""Places in worlds that fork, on a clock that only the worlds' operations move."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exact.environments.base import Snapshot
+from exact.environments.restore import Arrival, Costs, Place, Shelf, Waypoint
+from exact.environments.toy import TOY_ACTIONS, Faults, ToyEnvironment, ToyWorlds, chain, form, toy_task
+from exact.environments.toy_environment import Operation
+from exact.errors import BudgetExceeded, EnvironmentError_
+
+SANDBOX = {"reset": 1.0, "step": 1.0, "snapshot": 0.5, "restore": 0.5, "fork": 0.5}
+TASK = toy_task("chain")
+
+
+class Site:
+    """Worlds of a chain whose operations take so many seconds each, and places in them."""
+
+    def __init__(self, seconds: Mapping[str, float] = SANDBOX, places: int = 1, n: int = 12, **worlds: Any) -> None:
+        self.now, self._seconds = 0.0, seconds
+        self.worlds = self.kind(chain(n), wait=self._wait, **worlds)
+        self.shelf, self.costs = Shelf(self.worlds), Costs(cores=64)
+        for name, each in seconds.items():
+            self.costs.note(name, each)  # type: ignore[arg-type]
+        self.places = [Place(self.worlds, TASK, shelf=self.shelf, costs=self.costs, clock=lambda: self.now) for _ in range(places)]
+
+    kind: type[ToyWorlds] = ToyWorlds
+
+    async def _wait(self, operation: Operation) -> None:
+        self.now += self._seconds.get(operation, 0.0)
+        await asyncio.sleep(0)
+
+    async def path(self, depth: int, *, off: bool = False) -> list[Waypoint]:
+        """So many steps on, the last one off where that is wanted."""
+        clean = ToyWorlds(self.worlds.world)
+        async with clean.open(speculative=True) as world:
+            found = [Waypoint(None, (await world.reset(TASK)).fingerprint)]
+            for step in range(depth):
+                action = TOY_ACTIONS.action("go", "off" if off and step == depth - 1 else "on")
+                seen = (await world.step(action)).observation
+                found.append(Waypoint(action, seen.fingerprint if seen else ""))
+        return found
+
+    async def kept_at(self, depth: int) -> None:
+        """A snapshot there, taken by the first place, which then goes elsewhere."""
+        await self.places[0].arrive(await self.path(depth))
+        assert await self.places[0].keep(returns=5) is not None
+        await self.places[0].arrive(await self.path(0))
+
+
+@asynccontextmanager
+async def site(*args: Any, **more: Any) -> AsyncIterator[Site]:
+    """Checked to have closed all it opened."""
+    found = Site(*args, **more)
+    yield found
+    for place in found.places:
+        await place.close()
+    assert found.worlds.counts.live == 0
+
+
+def summary(arrival: Arrival) -> tuple[str, str, int]:
+    return arrival.route, arrival.verdict, arrival.transitions
+
+
+async def test_who_took_a_snapshot_restores_it_and_others_fork_it() -> None:
+    async with site(places=2) as here:
+        await here.kept_at(6)
+        one, other = here.places
+        assert summary(await one.arrive(await here.path(6))) == ("restore", "exact", 0)
+        assert summary(await other.arrive(await here.path(6))) == ("fork", "exact", 0)
+        assert (here.worlds.counts.restores, here.worlds.counts.forks, here.worlds.counts.live) == (1, 1, 2)
+
+
+async def test_below_a_snapshot_only_the_rest_is_replayed() -> None:
+    async with site(places=2) as here:
+        await here.kept_at(6)
+        assert summary(await here.places[0].arrive(await here.path(8))) == ("restore+replay", "exact", 2)
+        assert summary(await here.places[1].arrive(await here.path(7))) == ("fork+replay", "exact", 1)
+
+
+async def test_a_world_on_the_way_goes_on_and_one_beyond_it_does_not() -> None:
+    async with site() as here:
+        await here.places[0].arrive(await here.path(3))
+        assert summary(await here.places[0].arrive(await here.path(5))) == ("onward", "exact", 2)
+        assert summary(await here.places[0].arrive(await here.path(4))) == ("replay", "exact", 4)
+
+
+async def test_where_replay_is_cheaper_it_is_chosen_and_nothing_is_kept() -> None:
+    async with site({**SANDBOX, "reset": 0.05, "step": 0.05}) as here:
+        await here.places[0].arrive(await here.path(5))
+        assert await here.places[0].keep(returns=5) is None
+        assert summary(await here.places[0].arrive(await here.path(4))) == ("replay", "exact", 4)
+        assert here.worlds.counts.snapshots == 0
+
+
+async def test_costs_that_are_measured_change_the_route() -> None:
+    async with site({"reset": 1.0, "step": 1.0, "snapshot": 0.1, "restore": 0.5, "fork": 0.5}) as here:
+        await here.kept_at(3)
+        assert (await here.places[0].arrive(await here.path(3))).route == "restore"
+        here._seconds = {"reset": 0.01, "step": 0.01, "restore": 9.0}
+        for _ in range(40):
+            await here.places[0].arrive(await here.path(2))
+            await here.places[0].arrive(await here.path(1))
+        await here.places[0].arrive(await here.path(1, off=True))
+        assert (await here.places[0].arrive(await here.path(3))).route == "replay"
+
+
+async def test_an_image_that_gave_way_to_others_falls_through_to_the_next_route() -> None:
+    async with site() as here:
+        await here.kept_at(6)
+        await here.kept_at(3)
+        here.worlds.drop(next(kept.snapshot for index, kept in here.shelf.along(await here.path(6))))
+        assert summary(await here.places[0].arrive(await here.path(6))) == ("restore+replay", "exact", 3)
+        assert len(here.shelf) == 1
+
+
+class Damaged(ToyWorlds):
+    """Its images are there and cannot be restored."""
+
+    @asynccontextmanager
+    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+        if True:
+            raise EnvironmentError_(f"{snapshot.id} is damaged")
+        yield
+
+
+class DamagedSite(Site):
+    kind = Damaged
+
+
+async def test_a_damaged_image_falls_through_to_the_next_route_and_is_not_tried_again() -> None:
+    here = DamagedSite(places=2)
+    await here.kept_at(6)
+    arrival = await here.places[1].arrive(await here.path(6))
+    assert (summary(arrival), arrival.failed) == (("replay", "exact", 6), ("fork",))
+    assert len(here.shelf) == 0 and here.worlds.counts.live == 2
+    await here.places[0].close(), await here.places[1].close()
+    assert here.worlds.counts.live == 0
+
+
+class Elsewhere(ToyWorlds):
+    """Branches of its snapshots are one step further than they should be."""
+
+    @asynccontextmanager
+    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+        async with super().fork(snapshot, speculative=speculative) as environment:
+            await environment.step(TOY_ACTIONS.action("go", "on"))
+            yield environment
+
+
+class ElsewhereSite(Site):
+    kind = Elsewhere
+
+
+async def test_a_fork_that_stands_elsewhere_is_never_acted_in() -> None:
+    here = ElsewhereSite(places=2)
+    await here.kept_at(6)
+    arrival = await here.places[1].arrive(await here.path(7))
+    assert (summary(arrival), arrival.failed) == (("replay", "exact", 7), ("fork+replay",))
+    await here.places[0].close(), await here.places[1].close()
+
+
+async def test_a_step_that_may_not_be_repeated_is_not() -> None:
+    async with site(places=2) as here:
+        await here.kept_at(6)
+        arrival = await here.places[1].arrive(await here.path(7), replays=False)
+        assert (arrival.verdict, arrival.transitions) == ("drifted", 0) and "not repeated" in arrival.reason
+        assert (await here.places[1].arrive(await here.path(6), replays=False)).route == "fork"
+
+
+async def test_of_routes_that_a_budget_does_not_pay_for_a_dearer_one_with_fewer_steps_is_taken() -> None:
+    def at_most(steps: int) -> None:
+        if steps > 3:
+            raise BudgetExceeded("search", "transitions", 3, wanted=steps)
+
+    async with site({**SANDBOX, "step": 0.01, "reset": 0.01, "snapshot": 0.0, "restore": 0.001}) as here:
+        await here.kept_at(6)
+        here.costs.note("restore", 100.0), here.costs.note("fork", 300.0)
+        assert (await here.places[0].arrive(await here.path(6), hold=at_most)).route == "restore"
+        with pytest.raises(BudgetExceeded):
+            await here.places[0].arrive(await here.path(4), hold=at_most)
+
+
+async def test_no_snapshot_is_taken_of_a_state_that_has_one_or_whose_world_is_busy() -> None:
+    async with site() as here:
+        await here.kept_at(6)
+        await here.places[0].arrive(await here.path(6))
+        assert await here.places[0].keep(returns=5) is None
+        await here.places[0].act(TOY_ACTIONS.action("go", "on"))
+        world = here.places[0]._environment
+        world.obstacle = "a page is loading"  # type: ignore[union-attr]
+        assert await here.places[0].keep(returns=5) is None
+        world.obstacle = ""  # type: ignore[union-attr]
+        assert await here.places[0].keep(returns=5) is not None
+
+
+async def test_of_two_who_stand_at_a_state_one_takes_the_snapshot() -> None:
+    async with site(places=2) as here:
+        for each in here.places:
+            await each.arrive(await here.path(6))
+        taken = await asyncio.gather(*(each.keep(returns=5) for each in here.places))
+        assert [snapshot is not None for snapshot in taken] == [True, False]
+
+
+async def test_a_snapshot_that_fails_leaves_the_world_where_it_stood() -> None:
+    async with site() as here:
+        await here.places[0].arrive(await here.path(12))
+        assert here.places[0].stands_at(await here.path(12))
+        assert await here.places[0].keep(returns=5) is None, "the episode has ended"
+        assert here.places[0].opened
+
+
+async def test_what_is_not_below_the_root_is_dropped_and_what_leads_there_stays() -> None:
+    async with site() as here:
+        for depth in (3, 5, 8):
+            await here.kept_at(depth)
+        here.shelf.keep_below(await here.path(5))
+        assert len(here.shelf) == 3
+        here.shelf.keep_below(await here.path(6, off=True))
+        assert [index for index, _ in here.shelf.along(await here.path(9))] == [5, 3]
+
+
+async def test_a_place_that_is_cancelled_in_a_fork_leaves_no_world() -> None:
+    async with site(places=2) as here:
+        await here.kept_at(6)
+        hanging = asyncio.Event()
+
+        async def hang(operation: Operation) -> None:
+            hanging.set()
+            await asyncio.sleep(3600)
+
+        here.worlds._setting.__dict__["wait"] = hang
+        moving = asyncio.ensure_future(here.places[1].arrive(await here.path(6)))
+        await hanging.wait()
+        moving.cancel()
+        await asyncio.gather(moving, return_exceptions=True)
+        assert here.worlds.counts.live == 1 and not here.places[1].opened
+
+
+@given(st.data())
+async def test_whatever_is_kept_dropped_or_broken_a_healthy_world_arrives_where_it_was_sent(data: st.DataObject) -> None:
+    here = Site(places=2, n=6)
+    for _ in range(data.draw(st.integers(1, 12))):
+        place, depth = data.draw(st.sampled_from(here.places)), data.draw(st.integers(0, 6))
+        path = await here.path(depth)
+        arrival = await place.arrive(path)
+        assert arrival.verdict == "exact" and place.stands_at(path)
+        assert arrival.transitions <= depth
+        match data.draw(st.sampled_from(["keep", "drop", "close", "nothing"])):
+            case "keep":
+                await place.keep(returns=data.draw(st.integers(0, 5)))
+            case "drop" if here.worlds._setting.kept:
+                here.worlds._setting.kept.pop(data.draw(st.sampled_from(sorted(here.worlds._setting.kept))))
+            case "close":
+                await place.close()
+    for place in here.places:
+        await place.close()
+    assert here.worlds.counts.live == 0
+
+
+async def test_a_drift_of_resets_does_not_matter_to_whoever_has_a_snapshot() -> None:
+    async with site(faults=Faults(drift_after=2), places=2) as here:
+        await here.kept_at(6)
+        assert summary(await here.places[1].arrive(await here.path(6))) == ("fork", "exact", 0)
+        assert (await here.places[1].arrive(await here.path(2))).verdict == "drifted"
+
+
+def test_boxes_are_worlds_too() -> None:
+    assert Shelf(ToyWorlds(form(2))).forks is not None

@@ -1,0 +1,126 @@
+"""Nothing survives: neither the guest nor what it started."""
+
+import asyncio
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from exact.environments import guest
+from exact.environments.worker import Factory, WorkerWorlds
+from exact.task import Task
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="parent-death signals are Linux's")
+
+FOREIGN = Path(__file__).with_name("foreign.py")
+PARENT = """
+import asyncio, sys
+from exact.environments.worker import Factory, WorkerWorlds
+from exact.task import Task
+
+async def main():
+    async with WorkerWorlds(Factory(sys.argv[1])).open(speculative=True) as world:
+        await world.reset(Task(id="count", instruction=""))
+        child = await world.step(world.actions.action("do", "child"))
+        print(world.pid, child.info["pid"], flush=True)
+        if sys.argv[2] == "busy":
+            await world.step(world.actions.action("do", "hang"))
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+def gone(pid: int, seconds: float = 20.0) -> bool:
+    """Whether a process is, or soon will be, no more."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.parametrize("state", ["idle", "busy"])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_when_the_parent_is_killed_the_guest_and_its_children_end(state: str, how: signal.Signals) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, f"{FOREIGN}:Counter", state], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    with parent, parent.stdout as said:
+        pids = [int(word) for word in said.readline().split()]
+        assert len(pids) == 2 and not any(gone(pid, 0.0) for pid in pids)
+        parent.send_signal(how)
+    assert all(gone(pid) for pid in pids)
+
+
+STARTER = """
+import subprocess, sys
+child = subprocess.Popen(sys.argv[1:])
+print(child.pid, file=sys.stderr, flush=True)
+child.wait()
+"""
+REQUESTS = [
+    {"id": 1, "op": "open", "arguments": {"speculative": False, "arguments": {}}},
+    {"id": 2, "op": "step", "arguments": {"action": {"name": "do", "args": ["hang"]}}},
+]
+
+
+@pytest.mark.parametrize("told", ["the end of its stdin", "the death of its parent"])
+def test_each_of_two_signs_alone_ends_a_busy_guest(told: str) -> None:
+    env = {**os.environ, guest.TOKEN: secrets.token_hex()} if told == "the death of its parent" else None
+    command = [sys.executable, "-c", STARTER, sys.executable, guest.__file__, f"{FOREIGN}:Counter"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=env, **pipes) as parent:  # type: ignore[call-overload]
+        pid = int(parent.stderr.readline())
+        for request in REQUESTS:
+            parent.stdin.write(b"".join(guest.pack(request)))
+        parent.stdin.flush()
+        assert parent.stdout.read(4) == guest.MAGIC and not gone(pid, 0.0)
+        if told == "the death of its parent":
+            parent.kill()  # and its stdin stays open, for it is ours
+            assert gone(pid)
+        else:
+            parent.stdin.close()
+            assert gone(pid)
+
+
+@pytest.mark.parametrize("how", ["closed", "killed"])
+async def test_a_child_that_left_the_guests_group_ends_with_the_guest(how: str) -> None:
+    async with WorkerWorlds(Factory(f"{FOREIGN}:Counter")).open(speculative=True) as world:
+        await world.reset(Task(id="count", instruction=""))
+        child = int((await world.step(world.actions.action("do", "child"))).info["pid"])
+        assert world.pid is not None and os.getsid(child) != world.pid
+        if how == "killed":
+            os.kill(world.pid, signal.SIGKILL)
+            assert await asyncio.to_thread(gone, child)
+    assert gone(child)
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 5, 8, 50])
+async def test_a_cancelled_opening_leaves_no_guest(turns: int) -> None:
+    opening = asyncio.ensure_future(WorkerWorlds(Factory(f"{FOREIGN}:Counter")).open(speculative=True).__aenter__())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    opening.cancel()
+    assert isinstance((await asyncio.gather(opening, return_exceptions=True))[0], asyncio.CancelledError)
+    assert not guests()
+
+
+def guests() -> list[int]:
+    """The guests that this process started and that are not gone, dead ones that were not waited for included."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and (folder / "stat").read_text().rpartition(")")[2].split()[1] == str(os.getpid()):
+                found.append(int(folder.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found

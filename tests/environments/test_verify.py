@@ -1,0 +1,37 @@
+"""Verdicts on arrivals."""
+
+import pytest
+
+from exact.environments.verify import VERDICTS, Verdict, mark, verdict, worst
+from exact.observation import Observation
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "found"),
+    [
+        ("a", "a", "exact"),
+        ("a~1", "a~1", "exact"),
+        ("a~1", "a~2", "equivalent"),
+        ("a", "a~2", "equivalent"),
+        ("a~1", "a", "equivalent"),
+        ("a", "b", "drifted"),
+        ("a~1", "b~1", "drifted"),
+        ("", "", "exact"),
+        ("", "a", "drifted"),
+        ("a", "", "drifted"),
+    ],
+)
+def test_states_are_exact_equivalent_or_drifted(expected: str, got: str, found: Verdict) -> None:
+    assert verdict(expected, got) == found
+
+
+def test_a_mark_holds_the_volatile_parts_where_there_are_any() -> None:
+    assert mark(None) == ""
+    assert mark(Observation(text="", fingerprint="a")) == "a"
+    assert mark(Observation(text="", fingerprint="a", volatile="1")) == "a~1"
+
+
+def test_a_path_is_as_good_as_its_worst_state() -> None:
+    assert worst(["exact", "drifted", "equivalent"]) == "drifted"
+    assert worst(list(VERDICTS[:2])) == "equivalent"
+    assert worst([]) == "exact"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from exact.action import ActionSpace, Parameter, Verb
-from exact.context import Context, Reflection, Taken
+from exact.context import Argument, Context, Reflection, Taken
 from exact.errors import UsageError
 from exact.observation import Element, Observation
 from exact.prompts.library import Prompt
@@ -33,6 +35,15 @@ def inputs(prompt: Prompt) -> dict[str, object]:
         "surprise": example_surprise,
         "kind": lambda: "policy",
         "words": lambda: WORDS,
+        "style": lambda: "plain",
+        "examples": tuple,
+        "k": lambda: 5,
+        "side": lambda: "for",
+        "heard": tuple,
+        "arguments": lambda: (_case("for", "The shoe's page is open."), _case("against", "No size was chosen.")),
+        "checks": lambda: ("Is the page that of the blue shoe?", "Is 42 in the field for the size?"),
+        "first": example_context,
+        "second": lambda: msgspec.structs.replace(example_context(), observation=_LIST),
     }
     missing = [name for name in prompt.inputs if name not in prompt.example and name not in known]
     if missing:
@@ -67,6 +78,10 @@ def _page(url: str, *rows: tuple[str, str]) -> Observation:
     elements = tuple(Element(id=str(i), role=role, name=name) for i, (role, name) in enumerate(rows, 1))
     text = "\n".join(f'[{e.id}] {e.role} "{e.name}"' for e in elements)
     return Observation(text=text, fingerprint=str(len(text)) + url, url=url, title="Shop", elements=elements)
+
+
+def _case(side: Literal["for", "against"], text: str) -> Argument:
+    return Argument(side=side, text=text)
 
 
 def _lesson(kind: Any) -> Reflection:

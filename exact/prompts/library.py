@@ -58,9 +58,10 @@ class Rendered(msgspec.Struct, frozen=True):
     system: str
     user: str
 
-    def messages(self, *images: bytes) -> tuple[Message, ...]:
-        """The two turns to send; PNG images go after the user's words."""
-        return (Message("system", (Text(self.system),)), Message("user", (Text(self.user), *map(Image, images))))
+    def messages(self, *images: Image | bytes) -> tuple[Message, ...]:
+        """The two turns to send; images, of which bytes are PNG, go after the user's words."""
+        pictures = (Image(image) if isinstance(image, bytes) else image for image in images)
+        return (Message("system", (Text(self.system),)), Message("user", (Text(self.user), *pictures)))
 
 
 class Library:

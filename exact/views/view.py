@@ -15,8 +15,8 @@ from exact.observation import Observation
 from exact.views.pictures import marked, scaled, task_pictures
 from exact.views.prune import prune
 
-CHARACTERS = 22_000
-"""Of one observation: what the fence around it holds, less its address, title and tabs."""
+CHARACTERS, BEFORE = 22_000, 7_000
+"""Of the observation, and of the one before the last step: what the fences around them hold, less address, title and tabs."""
 
 
 class View(NamedTuple):
@@ -49,7 +49,7 @@ def view(
     observation, notes = _pruned(context.observation, tokens, counting)
     past = context.history
     if past and past[-1].observation.text != context.observation.text:
-        before, more = _pruned(past[-1].observation, tokens, counting)
+        before, more = _pruned(past[-1].observation, tokens, counting, BEFORE)
         past = (*past[:-1], msgspec.structs.replace(past[-1], observation=before))
         notes += more
     if len(past) > history:
@@ -66,6 +66,8 @@ def view(
     return View(msgspec.structs.replace(context, observation=observation, history=past), tuple(shown), notes)
 
 
-def _pruned(observation: Observation, tokens: int, counting: Callable[[str], int]) -> tuple[Observation, tuple[str, ...]]:
-    found = prune(observation, tokens, characters=CHARACTERS, count=counting)
+def _pruned(
+    observation: Observation, tokens: int, counting: Callable[[str], int], characters: int = CHARACTERS
+) -> tuple[Observation, tuple[str, ...]]:
+    found = prune(observation, tokens, characters=characters, count=counting)
     return (msgspec.structs.replace(observation, text=found.text) if found.left_out else observation), found.left_out

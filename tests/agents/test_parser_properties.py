@@ -9,12 +9,18 @@ from typing import TypeVar
 
 import pytest
 
-from exact.agents.parse import GRADES, parse_action, parse_verdict
+from exact.agents.grades import SCALES
+from exact.agents.parse import parse_action, parse_actions, parse_argument, parse_better, parse_checks, parse_met, parse_verdict
 from exact.errors import ActionError, AnswerError
 from exact.reflection.llm import parse_lesson
 from tests.prompts.states import ACTIONS, SHOE
 
 T = TypeVar("T")
+
+OTHERS = (
+    "\nAction (70%): click [3]", "\nAction (7000000%): click [2]", "\nAction (%): scroll up", "\nCheck 1: yes \"Buy\"", "\nCheck 2: no",
+    "\nCheck 1: perhaps", f"\nCheck {'9' * 5000}: yes", "\nCheck ²: yes", "\nBetter: first", "\nBetter: second", "\nBetter: none",
+)  # fmt: skip
 
 STARTS, ENDS = ("", "\n", "**", "`", "> ", "\n- "), ("", "\n", "**", "`", ".", " or B")
 ACTIONS_WRITTEN = (
@@ -43,13 +49,15 @@ def answer(dice: random.Random) -> str:
 
 
 def _part(dice: random.Random) -> str:
-    match dice.randrange(5):
+    match dice.randrange(6):
         case 0 | 1:
             return dice.choice(PROSE)
         case 2:
             return f"{dice.choice(STARTS)}Action: {dice.choice(ACTIONS_WRITTEN)}{dice.choice(ENDS)}"
         case 3:
             return f"\nVerdict: {dice.choice('ABCDEFabcde1')}{dice.choice(ENDS)}"
+        case 4:
+            return dice.choice(OTHERS)
         case _:
             return "".join(chr(dice.randrange(0x11000)) for _ in range(dice.randrange(20)))
 
@@ -75,8 +83,23 @@ def test_an_action_is_one_that_the_state_admits_and_that_stands_there() -> None:
 
 def test_a_verdict_is_a_grade_that_stands_there() -> None:
     found = list(parsed(parse_verdict, 2))
-    assert all(judged.value in GRADES.values() and "verdict" in text.lower() for text, judged in found)
+    worth = {SCALES["even"].value(letter) for letter in "ABCDE"}
+    assert all(judged.value in worth and "verdict" in text.lower() for text, judged in found)
     assert ANSWERS / 100 < len(found)
+
+
+def test_listed_actions_are_distinct_ones_that_the_state_admits() -> None:
+    found = list(parsed(lambda text: parse_actions(text, ACTIONS, SHOE), 4))
+    for _, listed in found:
+        keys = [one.chosen.action.key for one in listed]
+        assert len(set(keys)) == len(keys) > 0 and all(0 <= one.confidence <= 1 for one in listed)
+    assert ANSWERS / 100 < len(found)
+
+
+@pytest.mark.parametrize("parse", [parse_argument, parse_checks, lambda text: parse_met(text, 2), parse_better], ids=str)
+def test_the_other_parsers_give_something_or_their_own_error(parse: Callable[[str], object]) -> None:
+    found = list(parsed(parse, 5))
+    assert found and all(said is not None for _, said in found)
 
 
 def test_a_lesson_has_its_three_parts() -> None:

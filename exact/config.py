@@ -145,7 +145,13 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     images: bool = False
     """llm: whether the screenshot goes into the prompt."""
     history: AtLeastZero = 5
-    """llm: how many past steps the prompt shows."""
+    """llm: how many past steps the prompt shows; those before are summarised in a line."""
+    observation_tokens: AtLeastOne = 5000
+    """llm: of one observation in the prompt; what does not fit is left out by its weight, and told."""
+    marks: bool = False
+    """llm: whether the screenshot shows the elements' ids."""
+    image_tokens: AtLeastOne = 1500
+    """llm: of one picture; a dearer one is scaled down."""
 
 
 class ValueConfig(Strict, frozen=True, kw_only=True):
@@ -179,6 +185,9 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """How a search that compares siblings has them ranked: by their values, or by a model, pair by pair."""
     images: bool = False
     history: AtLeastZero = 5
+    observation_tokens: AtLeastOne = 5000
+    marks: bool = False
+    image_tokens: AtLeastOne = 1500
 
 
 class ReflectionConfig(Strict, frozen=True, kw_only=True):

@@ -145,7 +145,13 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     images: bool = False
     """llm: whether the screenshot goes into the prompt."""
     history: AtLeastZero = 5
-    """llm: how many past steps the prompt shows."""
+    """llm: how many past steps the prompt shows; those before are summarised in a line."""
+    observation_tokens: AtLeastOne = 5000
+    """llm: of one observation in the prompt; what does not fit is left out by its weight, and told."""
+    marks: bool = False
+    """llm: whether the screenshot shows the elements' ids."""
+    image_tokens: AtLeastOne = 1500
+    """llm: of one picture; a dearer one is scaled down."""
 
 
 class ValueConfig(Strict, frozen=True, kw_only=True):
@@ -179,6 +185,9 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """How a search that compares siblings has them ranked: by their values, or by a model, pair by pair."""
     images: bool = False
     history: AtLeastZero = 5
+    observation_tokens: AtLeastOne = 5000
+    marks: bool = False
+    image_tokens: AtLeastOne = 1500
 
 
 class ReflectionConfig(Strict, frozen=True, kw_only=True):
@@ -292,8 +301,13 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     height: AtLeastOne = 720
     settle_seconds: Amount = 3.0
     """Cap on waiting for a page to become quiet after an action."""
+    answer_seconds: Amount = 15.0
+    """How long a server may take to answer a navigation: its loading is stopped then, and the page before stays."""
     allow_origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides the task's."""
+    page_snapshots: bool = False
+    """Whether a page may be returned to by a snapshot where that is cheaper than a replay: its fields, storage, focus and scroll come
+    back, its scripts' state does not, and a fingerprint sees that only as far as it shows. Not in worlds that fork: theirs are whole."""
     masks: tuple[str, ...] = ()
     """Regular expressions: what they match in names, values and addresses does not tell states apart. Besides clocks, ages and tokens.
     A task adds its own by `masks` in its metadata, one a line."""

@@ -11,6 +11,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser.guard import Guard
 from exact.environments.browser.launch import Browser, arguments
 from exact.environments.browser.relay import Relay
+from exact.environments.browser.tape import Tape
 from exact.environments.sandbox import Sandbox
 from exact.environments.sandbox.idle import Idle
 from exact.errors import EnvironmentError_
@@ -88,7 +89,13 @@ async def _still(page: Page) -> None:
 
 
 async def connect(
-    playwright: Playwright, sandbox: Sandbox, *, restored: bool, hosts: Mapping[str, str] | None = None, seconds: float = 120.0
+    playwright: Playwright,
+    sandbox: Sandbox,
+    *,
+    restored: bool,
+    hosts: Mapping[str, str] | None = None,
+    tape: Tape | None = None,
+    seconds: float = 120.0,
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not."""
     from playwright.async_api import Error
@@ -107,4 +114,4 @@ async def connect(
         await relay.close()
         raise
     context = next(info["browserContextId"] for info in targets["targetInfos"] if info["type"] == "page")
-    return ForkedBrowser(browser, Guard(cdp), relay, context)
+    return ForkedBrowser(browser, Guard(cdp, tape), relay, context)

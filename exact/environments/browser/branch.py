@@ -90,8 +90,6 @@ class ForkingEnvironment(BrowserEnvironment):
             return "a page is loading"
         if self._browser.guard.busy:
             return "a request is held back"
-        if self._worlds.outside and self._browser.guard.shared_workers:
-            return "a shared worker runs, whose requests could not be judged after a restore"
         return ""
 
     async def snapshot(self) -> Snapshot:
@@ -201,7 +199,6 @@ class ForkingEnvironment(BrowserEnvironment):
         await super()._enter()
         if self._worlds.outside:
             await self._arrive()
-            await self._browser.relay.open_outlet()
 
     async def _renew(self) -> bool:
         """Emptying the context does for servers that keep nothing, and pages whose past is known."""
@@ -235,11 +232,9 @@ class ForkingEnvironment(BrowserEnvironment):
             cdp = await self._context.new_cdp_session(page)
             pages[target := await _target(cdp)] = page
             self._ward.forget(target)  # no popup
-            await self._browser.guard.cover(cdp)
         if self._worlds.outside:
             await self._arrive(memo.site)
             self._let_out(self._ward)
-            await self._browser.relay.open_outlet()
         self._browser.guard.go()
         for tab in memo.tabs:
             if tab.target not in pages:

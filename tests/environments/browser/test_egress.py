@@ -152,30 +152,25 @@ async def test_no_way_leads_to_a_forbidden_host_and_the_attempt_is_recorded(worl
     assert "GET /text" not in fresh.asked
 
 
-ASKING = "setInterval(() => fetch('http://evil.test/text?of=%s', {method: 'PUT'}).catch(() => 0), 100)"
+ASKING = "setInterval(() => fetch('http://shop.test/text?of=%s', {method: 'PUT'}).catch(() => 0), 100)"
 LIVELY = f"""<p>Here<iframe srcdoc="<script>{ASKING % "frame"}</script>"></iframe><script>{ASKING % "page"}
     window.one = new Worker('/script?run=' + encodeURIComponent(`{ASKING % "worker"}`))
+    new SharedWorker('/script?run=' + encodeURIComponent(`{ASKING % "shared"}`))
     window.two = new Worker(window.URL.createObjectURL(new Blob([`{ASKING % "blob"}`])))</script>"""
 
 
-async def test_what_runs_in_a_restored_branch_is_judged_before_it_reaches_anything(worlds: ForkingWorlds, fresh: Site) -> None:
+async def test_what_runs_in_a_restored_branch_is_judged_from_its_first_request_on(worlds: ForkingWorlds, fresh: Site) -> None:
     fresh.pages["/"] = LIVELY
     async with worlds.open(speculative=True) as world:
         await world.reset(TASK)
-        await until(lambda: not world.obstacle)
-        await world.restore(await world.snapshot())
+        for _ in range(2):
+            await until(lambda: not world.obstacle)
+            await world.restore(await world.snapshot())
         found: set[str] = set()
         async with asyncio.timeout(20):
-            while len(found) < 4:
+            while len(found) < 5:
                 found |= {url.partition("of=")[2] for _, url in blocked((await do(world, "wait")).effects)}
-    assert found == {"frame", "page", "worker", "blob"} and "PUT /text" not in fresh.asked
-
-
-async def test_no_snapshot_is_taken_while_a_worker_runs_that_could_not_be_judged_again(world: ForkingEnvironment, fresh: Site) -> None:
-    fresh.pages["/"] = "<script>window.one = new SharedWorker('/script?run=1')</script>"
-    await world.reset(TASK)
-    with pytest.raises(EnvironmentError_, match="no snapshot now: a shared worker runs"):
-        await world.snapshot()
+    assert found == {"frame", "page", "worker", "blob", "shared"} and "PUT /text" not in fresh.asked
 
 
 async def test_a_service_worker_does_not_come_between(world: ForkingEnvironment, fresh: Site) -> None:

@@ -1,4 +1,4 @@
-"""Steps a second on MiniWoB++: this package's browser environment against BrowserGym.
+"""Steps a second on MiniWoB++: this package's browser environment against BrowserGym, and what isolation costs it.
 
 A step is one click and the observation after it. Each contender clicks the same elements in the same order on the same page
 with the same problem, in the same browser binary, served by the same server, in alternating rounds; afterwards the pages must
@@ -15,10 +15,14 @@ BrowserGym's tree into text, which its agents do next, is not counted.
   browsergym, bare          no waits, and its screenshot replaced by nothing
   exact                     accessibility tree
   exact + screenshot
+  exact, guest              the whole environment with its browser in a process of its own, behind frames over stdio
+  exact, gVisor             browser and server in a sandbox, in a branch that was restored from a snapshot; Playwright outside
 
 The figures compare `exact` (a click and the accessibility tree with boxes) with BrowserGym as published and without its waits. Those
 also take a screenshot, which they cannot be asked to leave out; so three more figures compare equal content: `exact + screenshot` with
-them, and `exact` with `bare`. BrowserGym lives in a virtual environment of its own, which the first run makes (it needs the package
+them, and `exact` with `bare`. `guest_vs_native` and `gvisor_vs_native` are seconds of a step there over seconds of the same step of
+`exact`; the last contender is left out where worlds do not fork. The branch is kept awake between its rounds: pausing is for worlds
+that nobody uses. BrowserGym lives in a virtual environment of its own, which the first run makes (it needs the package
 index then).
 """
 
@@ -46,6 +50,8 @@ from exact.benchmarks.miniwob.pages import installed, serve
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
 from exact.environments.browser import find_browser
+from exact.environments.worker import Factory, WorkerWorlds
+from exact.errors import EnvironmentError_
 from exact.observation import Element, Observation
 
 BROWSERGYM = "browsergym-miniwob==0.14.3"
@@ -54,6 +60,8 @@ STATES = ("checked", "expanded", "selected")
 PAGES = {"click-checkboxes-large": ("checkbox", 6), "click-tab-2": ("tab", 3)}
 """Page to the role that is clicked, and how many elements of it in turn."""
 SEED = 1
+AWAKE = 3600.0
+"""Seconds without a step after which a world is paused."""
 
 Clicks = list[tuple[str, int]]
 """Role, and which of that role in document order."""
@@ -70,12 +78,16 @@ class Contender(Protocol):
 
 
 class Ours:
+    """Also in a guest. A world that forks is measured in a branch of where its task begins."""
+
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
         self.seen: Observation
 
     async def open(self, task: str) -> int:
         self.seen = await self.environment.reset(MiniWob().task(f"miniwob/{task}?seed={SEED}"))
+        if self.environment.capabilities.fidelity == "world":
+            self.seen = await self.environment.restore(await self.environment.snapshot())
         return len(self.seen.elements)
 
     async def steps(self, clicks: Clicks) -> tuple[list[float], list[str]]:
@@ -183,6 +195,15 @@ async def contenders(python: Path) -> AsyncIterator[dict[str, Contender]]:
         for name, screenshots in {"exact": False, "exact + screenshot": True}.items():
             worlds = await stack.enter_async_context(MiniWob().worlds(BrowserConfig(screenshots=screenshots)))
             found[name] = Ours(await stack.enter_async_context(worlds.open(speculative=False)))
+        guests = WorkerWorlds(Factory(f"{ROOT / 'bench' / '_guest.py'}:worlds", paths=(ROOT,)))
+        found["exact, guest"] = Ours(await stack.enter_async_context(guests.open(speculative=False)))
+        try:
+            forks = await stack.enter_async_context(MiniWob().forking_worlds(BrowserConfig(screenshots=False)))
+        except EnvironmentError_ as error:
+            print(f"without the gVisor column: {error}")
+        else:
+            forks.idle = AWAKE
+            found["exact, gVisor"] = Ours(await stack.enter_async_context(forks.open(speculative=False)))
         yield found
 
 
@@ -237,6 +258,11 @@ def main() -> None:
         middle, low, high = ratios[figure]
         print(f"{ours} / {theirs}: {middle:.1f} (rounds {low:.1f} to {high:.1f})")
     figures = [Figure(name, ratios[name][0], goal) for name, (_, _, goal) in pairs.items()]
+    for figure, name, most in (("guest_vs_native", "exact, guest", None), ("gvisor_vs_native", "exact, gVisor", 1.6)):
+        if name in times:
+            ratios[figure] = ratio(times, "exact", name)
+            print("{} / exact, seconds: {:.2f} (rounds {:.2f} to {:.2f})".format(name, *ratios[figure]))
+            figures.append(Figure(figure, ratios[figure][0], most, at_least=False))
     details = {
         "rounds": rounds,
         "steps_a_round": steps,

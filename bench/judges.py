@@ -35,6 +35,7 @@ from exact.config import Config, load, parse
 from exact.context import Context
 from exact.errors import InfrastructureError
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Price
+from exact.models.open import Models
 from exact.runs.runner import open_models
 from exact.runs.store import RunFolder
 from exact.runs.story import context
@@ -93,7 +94,8 @@ def recorded() -> list[State]:
 
 async def judge(name: str, settings: Config, states: Sequence[State]) -> Row:
     """A value function on all states, eight at a time."""
-    models = {role: Metered(model) for role, model in open_models(settings).items()}
+    opened = Models(settings.models, folder=_common.ROOT / ".bench")
+    models = {role: Metered(model) for role, model in open_models(settings, opened).items()}
     value, room = build(settings, models.__getitem__).value, asyncio.Semaphore(8)
 
     async def one(index: int, state: State, value: ValueFunction) -> Judgement | None:
@@ -108,8 +110,7 @@ async def judge(name: str, settings: Config, states: Sequence[State]) -> Row:
     try:
         found = await asyncio.gather(*(one(i, state, value) for i, state in enumerate(states)))
     finally:
-        for model in models.values():
-            await model.close()
+        await opened.close()
     judged = [each for each in found if each is not None]
     meters = models.values()
     return Row(

@@ -145,7 +145,13 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     images: bool = False
     """llm: whether the screenshot goes into the prompt."""
     history: AtLeastZero = 5
-    """llm: how many past steps the prompt shows."""
+    """llm: how many past steps the prompt shows; those before are summarised in a line."""
+    observation_tokens: AtLeastOne = 5000
+    """llm: of one observation in the prompt; what does not fit is left out by its weight, and told."""
+    marks: bool = False
+    """llm: whether the screenshot shows the elements' ids."""
+    image_tokens: AtLeastOne = 1500
+    """llm: of one picture; a dearer one is scaled down."""
 
 
 class ValueConfig(Strict, frozen=True, kw_only=True):
@@ -179,6 +185,9 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """How a search that compares siblings has them ranked: by their values, or by a model, pair by pair."""
     images: bool = False
     history: AtLeastZero = 5
+    observation_tokens: AtLeastOne = 5000
+    marks: bool = False
+    image_tokens: AtLeastOne = 1500
 
 
 class ReflectionConfig(Strict, frozen=True, kw_only=True):
@@ -187,8 +196,18 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     kind: Literal["none", "builtin", "llm"] = "builtin"
     memory: str = ""
     """Path of the SQLite memory; empty: `memory.sqlite` in the run directory."""
+    signals: tuple[Literal["outcome", "policy", "judge", "sibling", "branch", "edge", "edge_value"], ...] = ("policy", "outcome", "judge")
+    """Which wrong expectations make lessons: see docs/reflection.md. ExACT's are `edge` and `edge_value`."""
+    add_q: bool = False
+    """Whether |Q| is added to the size of an `edge` (ExACT's second measure)."""
     threshold: Share = 0.25
-    """A lesson is written for the most surprising step if its |surprise| reaches this."""
+    """A lesson is written of a surprise whose size reaches this,"""
+    most: AtLeastOne = 1
+    """for at most so many steps of a task, for the policy and for the value function each; the most surprising first."""
+    outcome: Literal["judge", "evaluator"] = "judge"
+    """Who says how an attempt ended. evaluator: the benchmark, which later attempts must not know; such lessons are marked."""
+    confidence: Share = 0.2
+    """A lesson whose outcome the agent judged itself is shown only if that judgement v was this sure: |2 v - 1|."""
     k: AtLeastZero = 2
     """How many reflections are shown at an expansion or evaluation."""
     similarity: Share = 0.3
@@ -202,6 +221,8 @@ class PriceConfig(Strict, frozen=True, kw_only=True):
 
     input: Amount
     output: Amount
+    cached: Amount | None = None
+    """Of input that the server had in its prefix cache; None: as much as other input."""
 
 
 class ModelConfig(Strict, frozen=True, kw_only=True):
@@ -284,6 +305,9 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """How long a server may take to answer a navigation: its loading is stopped then, and the page before stays."""
     allow_origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides the task's."""
+    page_snapshots: bool = False
+    """Whether a page may be returned to by a snapshot where that is cheaper than a replay: its fields, storage, focus and scroll come
+    back, its scripts' state does not, and a fingerprint sees that only as far as it shows. Not in worlds that fork: theirs are whole."""
     masks: tuple[str, ...] = ()
     """Regular expressions: what they match in names, values and addresses does not tell states apart. Besides clocks, ages and tokens.
     A task adds its own by `masks` in its metadata, one a line."""
@@ -293,14 +317,37 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     clock: AtLeastZero = 0
     """Milliseconds for which the page's clock runs after each action, standing still otherwise, so that what moves moves alike each
     time. 0: it runs by itself."""
-    sandbox: Literal["auto", "off", "required"] = "auto"
+    sandbox: Literal["auto", "never", "required"] = "auto"
     """Whether browser and services are kept and forked as one world, in gVisor. auto: where a task declares services and this machine can,
-    else states are reached by reset and replay. required: always, or the task fails. off: never."""
+    else states are reached by reset and replay. required: always, or the task fails."""
     snapshots: AtLeastZero = 4096
     """MiB of snapshots kept at most; the least recently used goes first."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"
     """Writes while exploring. rollback: only where the world rolls back. observe: never, they are held back and done at a commit.
     free: everywhere, also where nothing undoes them; then one worker acts at a time."""
+
+
+class Mount(Strict, frozen=True, kw_only=True):
+    """A file or folder of this machine, seen inside a sandbox."""
+
+    source: str
+    target: str
+    """Where it is seen: an absolute path. In this machine's `/` it must be there; in another root an empty place for it is made."""
+    writable: bool = False
+    """Whether it may be written to inside. What is written stays in the sandbox, and so in its snapshots."""
+
+
+class SandboxConfig(Strict, frozen=True, kw_only=True):
+    """What the applications in a sandbox run in, where they need more than this machine's files."""
+
+    root: str = ""
+    """Seen as `/`: a folder, or an image of a container in a tar archive (OCI layout, `docker save`, `docker export`). Empty: this
+    machine's `/`, read-only under a memory overlay, with home directories masked."""
+    mounts: tuple[Mount, ...] = ()
+    env: dict[str, str] = {}
+    """Added to the variables they have; of this machine's, only PATH, LANG and TZ pass."""
+    user: str = ""
+    """`uid` or `uid:gid`, as numbers; empty for root, which has no rights outside."""
 
 
 class Config(Strict, frozen=True, kw_only=True):
@@ -317,6 +364,8 @@ class Config(Strict, frozen=True, kw_only=True):
     models: ModelsConfig = ModelsConfig()
     limits: Limits = Limits()
     browser: BrowserConfig = BrowserConfig()
+    sandbox: SandboxConfig = SandboxConfig()
+    """Of the services that tasks declare; whether there is a sandbox says `browser.sandbox`."""
     prompts: str = ""
     """Folder of prompt templates that take the place of the package's, one by one."""
 

@@ -82,8 +82,10 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
     node: int = -1
     outcome: float | None = None
-    """Value of the outcome it was contrasted with, in [0, 1]."""
+    """How the attempt ended, in [0, 1]."""
     outcome_source: Literal["judge", "evaluator"] = "judge"
+    signal: str = ""
+    """Which expectation was wrong: see exact.reflection.contrast."""
     model: str = ""
     prompt: str = ""
     """Name, version and hash of the prompt that wrote it; empty for the builtin reflector."""

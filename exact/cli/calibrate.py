@@ -61,8 +61,10 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     if count <= len(kept):
         return kept
     from exact.benchmarks import registry
+    from exact.models.open import Models
 
-    models = open_models(source.config)
+    opened_models = Models(source.config.models, folder=source.folder.path)
+    models = open_models(source.config, opened_models)
     try:
         policy = build(source.config, models.__getitem__).policy
         known = {(each.task, each.node) for each in kept}
@@ -78,8 +80,7 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
                     said = each.reason or ("success" if each.success else "failure")
                     click.echo(f"{len(kept)} of {count}: {each.task} state {each.node}, valued {each.value:.2f}: {said}", err=True)
     finally:
-        for model in models.values():
-            await model.close()
+        await opened_models.close()
     return kept
 
 

@@ -8,7 +8,7 @@ from exact.agents.roles import model_for, roles
 from exact.config import Config
 from exact.errors import UsageError
 from exact.models.providers import providers, serving
-from exact.runs.runner import open_models
+from exact.runs.runner import check_models
 from exact.task import Task
 
 
@@ -30,7 +30,7 @@ def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
         ("time", _cap(limits.seconds, n, unit=" s")),
     ]
     try:
-        open_models(config)
+        check_models(config)
     except UsageError as error:
         rows.append(("refused", f"as things are, this run would not start: {error}"))
     return "Dry run: nothing was called or written. At worst:\n" + "\n".join(f"  {name:12} {text}" for name, text in rows)

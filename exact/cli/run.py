@@ -51,9 +51,9 @@ def run(
         click.echo(describe(found, config, out))
         return 0
     from exact.cli.attempt import attempt
-    from exact.runs.runner import create, open_models
+    from exact.runs.runner import check_models, create
 
-    open_models(config)  # a missing key or an unknown price is said before anything is written
+    check_models(config)  # a missing key or an unknown price is said before anything is written
     return attempt(create(out, found, config, benchmark=url is None), config, as_json=as_json)
 
 

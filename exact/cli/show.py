@@ -49,6 +49,7 @@ def _node(reading: Reading, id: int | None) -> Node:
 
 
 def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[str]:
+    from exact.report.routes import lines, travel
     from exact.report.text import one_line
     from exact.search.stats import stats
 
@@ -61,6 +62,7 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
     yield f"  {figures.proposals} proposals, {_figure(figures.branching)} a state, {_percent(figures.unused)} never followed"
     yield f"  visit entropy {_figure(figures.entropy)}, agreement of Q and V {_figure(figures.agreement)}"
     if whole:
+        yield from (f"  {line}" for line in lines(travel(reading)))
         yield from (f"  warning: {symptom.text}" for symptom in _health(reading))
     yield "  principal variation:"
     yield from (f"    {_edge(edge)}" for edge in _principal(reading, node))
@@ -105,6 +107,7 @@ def _health(reading: Reading) -> tuple[Symptom, ...]:
 def _as_json(task: str, reading: Reading, node: Node) -> str:
     import msgspec
 
+    from exact.report.routes import travel
     from exact.search.stats import stats
 
     variation = [{"action": e.action.key, "prior": e.prior, "visits": e.visits, "value": e.value} for e in _principal(reading, node)]
@@ -114,6 +117,7 @@ def _as_json(task: str, reading: Reading, node: Node) -> str:
             "node": node.id,
             "stats": msgspec.to_builtins(stats(reading.state.tree, node)),
             "health": msgspec.to_builtins(_health(reading)),
+            "travel": msgspec.to_builtins(travel(reading)),
             "principal_variation": variation,
             "warnings": reading.warnings,
         }

@@ -19,11 +19,14 @@ Sleep = Callable[[float], Awaitable[object]]
 
 
 class Trouble(Exception):
-    """An attempt that failed: the fact, the way out, whether another is worth it, and after how many seconds at least."""
+    """An attempt that failed: the fact, the way out, whether another is worth it, and after how many seconds at least.
 
-    def __init__(self, fact: str, way_out: str, *, again: bool = False, after: float | None = None) -> None:
+    `elsewhere`: whether another endpoint may do better.
+    """
+
+    def __init__(self, fact: str, way_out: str, *, again: bool = False, after: float | None = None, elsewhere: bool = True) -> None:
         super().__init__(fact)
-        self.way_out, self.again, self.after = way_out, again, after
+        self.way_out, self.again, self.after, self.elsewhere = way_out, again, after, elsewhere
 
 
 async def retried(attempt: Callable[[], Awaitable[T]], *, retries: int, deadline: float, sleep: Sleep) -> T:

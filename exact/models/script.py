@@ -119,6 +119,14 @@ def completion(question: Question, replies: Sequence[Reply]) -> dict[str, Any]:
     }
 
 
+def vectors(texts: Sequence[str]) -> dict[str, Any]:
+    """The server's JSON for the embeddings of some texts: four numbers each, from the text's digest."""
+    data = [{"object": "embedding", "index": i, "embedding": [b / 255 for b in hashlib.sha256(text.encode()).digest()[:4]]}
+            for i, text in enumerate(texts)]  # fmt: skip
+    tokens = sum(map(_tokens, texts))
+    return {"object": "list", "data": data, "model": "scripted", "usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
+
+
 def _written(index: int, reply: Reply) -> dict[str, Any]:
     message = {"role": "assistant", "content": None if reply.refusal else reply.text, "refusal": reply.refusal}
     out: dict[str, Any] = {"index": index, "message": message, "finish_reason": reply.finish, "logprobs": None}

@@ -18,7 +18,7 @@ import msgspec
 from exact.errors import ModelError
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Usage
 from exact.models.price import at
-from exact.models.script import Answers, Question, Reply, completion, question, question_of, reply, table
+from exact.models.script import Answers, Question, Reply, completion, question, question_of, reply, table, vectors
 
 __all__ = [
     "Answers",
@@ -31,10 +31,13 @@ __all__ = [
     "Malformed",
     "Question",
     "Reply",
+    "Received",
     "Reset",
     "ScriptedModel",
     "ScriptedServer",
+    "Slow",
     "Status",
+    "Twice",
     "table",
 ]
 
@@ -118,13 +121,37 @@ class Late(msgspec.Struct, frozen=True):
     seconds: float
 
 
-Fault = Status | Reset | Hang | Malformed | Cut | AtMost | Late
+class Slow(msgspec.Struct, frozen=True):
+    """The whole answer in so many pieces, with a pause in seconds before each."""
+
+    pieces: int
+    pause: float
+
+
+class Twice(msgspec.Struct, frozen=True):
+    """Every choice is the first one again."""
+
+
+Fault = Status | Reset | Hang | Malformed | Cut | AtMost | Late | Slow | Twice
 Faults = Callable[[Question, int], Fault | None]
 """The fault for a question that came so many times before, from 0, word for word with its seed; None: it is answered."""
 
 
+class Received(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the server's own log: what became of a request for answers."""
+
+    key: str
+    seed: int | None
+    fault: str = ""
+    """Name of the fault's type; empty where it was answered as asked."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    whole: bool = False
+    """Whether an answer was sent to its end."""
+
+
 class ScriptedServer:
-    """Serves `POST /v1/chat/completions` on loopback for as long as its context lasts.
+    """Serves `POST .../chat/completions`, `POST .../embeddings` and `GET .../models` on loopback for as long as its context lasts.
 
     `async with ScriptedServer(answers) as server: ... server.base_url`. Leaving it, also by being cancelled, closes all connections
     and leaves no task behind.
@@ -139,8 +166,24 @@ class ScriptedServer:
         """The body of each request, in the order they came."""
         self.headers: list[dict[str, str]] = []
         """The headers of each, names in lower case."""
-        self.input_tokens = self.output_tokens = 0
-        """Tokens of all answers given."""
+        self.paths: list[str] = []
+        """Path and query of each."""
+        self.log: list[Received] = []
+        """What became of each request for answers, as they ended."""
+        self.listed = 0
+        """How often the models were asked for."""
+        self.ill = False
+        """Whether everything but answers fails too: what a check of its health meets."""
+
+    @property
+    def input_tokens(self) -> int:
+        """Of all answers that were sent, whole or not."""
+        return sum(line.input_tokens for line in self.log)
+
+    @property
+    def output_tokens(self) -> int:
+        """As `input_tokens`."""
+        return sum(line.output_tokens for line in self.log)
 
     @property
     def base_url(self) -> str:
@@ -150,7 +193,7 @@ class ScriptedServer:
         return f"http://{host}:{port}/v1"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=2048)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -181,8 +224,9 @@ class ScriptedServer:
         headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length") or 0))
         method, path = first.split(" ")[:2]
-        if (method, path) != ("POST", "/v1/chat/completions"):
-            return await _send(writer, 404, _error(Status(404, f"no {method} {path} here")))
+        target, path = path, path.partition("?")[0]
+        if method != "POST" or not path.endswith("/chat/completions"):
+            return await self._beside(writer, method, path, body)
         try:
             data = json.loads(body)
             asked = question(data)
@@ -190,33 +234,56 @@ class ScriptedServer:
             return await _send(writer, 400, _error(Status(400, str(error))))
         self.bodies.append(data)
         self.headers.append(headers)
+        self.paths.append(target)
         times = self._came[asked.key, asked.seed]
         self._came[asked.key, asked.seed] += 1
         return await self._answer(writer, asked, self._faults(asked, times))
 
+    async def _beside(self, writer: asyncio.StreamWriter, method: str, path: str, body: bytes) -> bool:
+        """What is no question to a chat model."""
+        if self.ill:
+            return await _send(writer, 503, _error(Status(503, "ill")))
+        if method == "GET" and path.endswith("/models"):
+            self.listed += 1
+            return await _send(writer, 200, json.dumps({"object": "list", "data": []}))
+        if method == "POST" and path.endswith("/embeddings"):
+            return await _send(writer, 200, json.dumps(vectors(json.loads(body)["input"])))
+        return await _send(writer, 404, _error(Status(404, f"no {method} {path} here")))
+
     async def _answer(self, writer: asyncio.StreamWriter, asked: Question, fault: Fault | None) -> bool:
+        fault_name = type(fault).__name__ if fault is not None else ""
+        missed = Received(key=asked.key, seed=asked.seed, fault=fault_name)
         match fault:
             case Status():
+                self.log.append(missed)
                 extra = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
                 return await _send(writer, fault.code, _error(fault), extra)
             case Reset():
+                self.log.append(missed)
                 writer.transport.abort()
                 return False
             case Hang():
+                self.log.append(missed)
                 await _forever()
             case Malformed():
+                self.log.append(missed)
                 return await _send(writer, 200, fault.body)
             case Late():
                 await asyncio.sleep(fault.seconds)
         try:
-            given = asked.n if not isinstance(fault, AtMost) else min(asked.n, fault.choices)
-            replies = [reply(self._answers(asked, i)) for i in range(given)]
+            data = completion(asked, self._replies(asked, fault))
         except LookupError as error:
             return await _send(writer, 400, _error(Status(400, str(error))))
-        data = completion(asked, replies)
-        self.input_tokens += data["usage"]["prompt_tokens"]
-        self.output_tokens += data["usage"]["completion_tokens"]
-        return await _send(writer, 200, json.dumps(data), cut=isinstance(fault, Cut))
+        usage, line = data["usage"], len(self.log)
+        tokens = {"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]}
+        self.log.append(msgspec.structs.replace(missed, **tokens))
+        goes_on = await _send(writer, 200, json.dumps(data), cut=isinstance(fault, Cut), slow=fault if isinstance(fault, Slow) else None)
+        self.log[line] = msgspec.structs.replace(self.log[line], whole=goes_on)
+        return goes_on
+
+    def _replies(self, asked: Question, fault: Fault | None) -> list[Reply]:
+        given = asked.n if not isinstance(fault, AtMost) else min(asked.n, fault.choices)
+        return [reply(self._answers(asked, 0 if isinstance(fault, Twice) else i)) for i in range(given)]
 
 
 async def _forever() -> NoReturn:
@@ -229,10 +296,18 @@ def _error(status: Status) -> str:
     return json.dumps({"error": {"message": status.message, "type": kind, "param": status.param, "code": status.error_code}})
 
 
-async def _send(writer: asyncio.StreamWriter, code: int, body: str, extra: dict[str, str] | None = None, *, cut: bool = False) -> bool:
+async def _send(
+    writer: asyncio.StreamWriter, code: int, body: str, extra: dict[str, str] | None = None, *, cut: bool = False, slow: Slow | None = None
+) -> bool:
     payload = body.encode()
     headers = {"Content-Type": "application/json", "Content-Length": str(len(payload)), **(extra or {})}
     head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    writer.write(f"HTTP/1.1 {code} Scripted\r\n{head}\r\n".encode("latin-1") + (payload[: len(payload) // 2] if cut else payload))
+    writer.write(f"HTTP/1.1 {code} Scripted\r\n{head}\r\n".encode("latin-1"))
+    piece = -(-len(payload) // (slow.pieces if slow else 1))
+    for start in range(0, len(payload), piece or 1):
+        if slow:
+            await writer.drain()
+            await asyncio.sleep(slow.pause)
+        writer.write(payload[start : start + piece] if not cut else payload[: len(payload) // 2])
     await writer.drain()
     return not cut

@@ -8,35 +8,66 @@ from typing import Any
 import msgspec
 
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Image, Message, Text, Usage
+from exact.models.providers import Capabilities
 
 SEEDS = 2**31
 """Seeds are in [0, SEEDS): what every server takes."""
+
+_NO_PICTURE = Text("[A picture stood here; this model takes none.]")
 
 
 class MalformedAnswer(ValueError):
     """The server's answer is not a chat completion."""
 
 
-def body(request: ChatRequest, model: str, *, n: int, index: int, limit: str) -> dict[str, Any]:
-    """The request for choices `index` to `index + n - 1`; `limit` is the server's name for the cap on new tokens.
+def body(request: ChatRequest, model: str, *, n: int, index: int, takes: Capabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The request for choices `index` to `index + n - 1`, and what is left out of it because the server does not take it.
 
-    What is at the API's own default is left out, for not every server knows every field.
+    What is at the API's own default is left out too, for not every server knows every field.
     """
-    sampling = request.sampling
-    out: dict[str, Any] = {
-        "model": model,
-        "messages": [_message(message) for message in request.messages],
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        limit: sampling.max_tokens,
-    }
+    sampling, notes = request.sampling, list[str]()
+    out: dict[str, Any] = {"model": model, "messages": _messages(request.messages, takes, notes)}
+    if takes.sampling is False:
+        notes.append("temperature and top_p")
+    else:
+        out["temperature"] = sampling.temperature
+        if takes.both is not False:
+            out["top_p"] = sampling.top_p
+        elif sampling.top_p != 1.0:
+            notes.append("top_p")
+    out[takes.limit or "max_tokens"] = sampling.max_tokens
     if n > 1:
         out["n"] = n
-    if sampling.seed is not None:
+    if sampling.seed is not None and takes.seed is not False:
         out["seed"] = (sampling.seed + index) % SEEDS
-    if sampling.logprobs:
+    if sampling.logprobs and takes.logprobs is not False:
         out["logprobs"] = True
-    return out
+    elif sampling.logprobs:
+        notes.append("logprobs")
+    if request.schema is not None and takes.json_schema is not False:
+        schema = {"name": "answer", "schema": dict(request.schema), "strict": True}
+        out["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return out, tuple(notes)
+
+
+def _messages(messages: tuple[Message, ...], takes: Capabilities, notes: list[str]) -> list[dict[str, Any]]:
+    if takes.images is False and any(isinstance(part, Image) for message in messages for part in message.parts):
+        messages = tuple(Message(m.role, tuple(_NO_PICTURE if isinstance(part, Image) else part for part in m.parts)) for m in messages)
+        notes.append("pictures")
+    if takes.system is False:
+        messages = _without_system(messages)
+    return [_message(message) for message in messages]
+
+
+def _without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The words of the system's turns at the top of the first user turn."""
+    words = tuple(part for message in messages if message.role == "system" for part in message.parts)
+    rest = [message for message in messages if message.role != "system"]
+    first = next((i for i, message in enumerate(rest) if message.role == "user"), None)
+    if first is None:
+        return (Message("user", words), *rest)
+    rest[first] = Message("user", (*words, *rest[first].parts))
+    return tuple(rest)
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -127,3 +158,30 @@ def _usage(usage: _Usage | None) -> Usage:
         return Usage()
     cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
     return Usage(input_tokens=usage.prompt_tokens, cached_tokens=cached or 0, output_tokens=usage.completion_tokens)
+
+
+class Embedded(msgspec.Struct, frozen=True, kw_only=True):
+    """The vectors of some texts, in order."""
+
+    vectors: tuple[tuple[float, ...], ...]
+    usage: Usage
+
+
+class _Vector(msgspec.Struct):
+    embedding: list[float]
+    index: int = 0
+
+
+class _Vectors(msgspec.Struct):
+    data: list[_Vector]
+    usage: _Usage | None = None
+
+
+def embedded(raw: str) -> Embedded:
+    """The vectors in a server's JSON. Raises MalformedAnswer."""
+    try:
+        found = msgspec.json.decode(raw, type=_Vectors)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise MalformedAnswer(f"{error}: {raw[:120]!r}") from error
+    vectors = tuple(tuple(one.embedding) for one in sorted(found.data, key=lambda one: one.index))
+    return Embedded(vectors=vectors, usage=_usage(found.usage))

@@ -13,28 +13,36 @@ Kind = Literal["policy", "value"]
 
 
 class Surprise(msgspec.Struct, frozen=True, kw_only=True):
-    """One committed step whose outcome was not what the search expected."""
+    """A step that came out otherwise than expected; what was expected, and of what, its signal says (see contrast.py)."""
 
     step: Taken
     """State and action."""
     after: Observation | None
     """What came; None when the episode ended."""
     expected: float
-    """Q of the action at the time of the decision, in [0, 1]; before the step's own value was backed up."""
+    """In [0, 1]."""
     real: float
-    """What came, in [0, 1], as the search knew it at the end: the mean of the values in that state and below; the outcome where the
-    step was the last."""
+    """What came, in [0, 1]."""
     value_before: float
     """V of the state it was taken in, frozen before acting."""
     alternative: str = ""
-    """Canonical text of the best-valued sibling that was not chosen, if any."""
+    """Canonical text of the action it is contrasted with, if any: the best-valued sibling, the policy's favourite, the committed one."""
     alternative_value: float | None = None
     node: int = 0
+    signal: str = "edge"
+    """Which expectation was wrong."""
+    more: float = 0.0
+    """Added to its size, where a measure does that."""
 
     @property
     def surprise(self) -> float:
         """Signed, in [-1, 1]: negative when it went worse than expected."""
         return self.real - self.expected
+
+    @property
+    def size(self) -> float:
+        """What it is ranked by."""
+        return abs(self.surprise) + self.more
 
 
 class Reflector(Protocol):

@@ -1,22 +1,177 @@
-"""Which steps of a task are worth a lesson."""
+"""Where expectations were wrong, and by how much: the signals from which lessons are made.
+
+Each signal is kept apart, for each is another fault. `outcome`: a step changed how things stood. `policy`: what the policy liked best was not
+what the search chose, and for a reason. `judge`: a state was worth something else than its first judgement said. `sibling`: another action
+was better in the end. `branch`: a way that was seen to fail. `edge` and `edge_value` are ExACT's (arXiv:2410.02052): what a step led to
+against Q when it was chosen, and for judges against the next Q.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from typing import Literal, get_args
 
+import msgspec
+
+from exact.context import Taken
+from exact.observation import Observation
 from exact.reflection.base import Kind, Surprise
 
+Signal = Literal["outcome", "policy", "judge", "sibling", "branch", "edge", "edge_value"]
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
-def contrast(steps: Sequence[Surprise], *, threshold: float, kinds: Sequence[Kind] = ("policy",)) -> tuple[tuple[Kind, Surprise], ...]:
-    """The most surprising of a task's committed steps, once for each kind of lesson; empty where nothing surprised.
 
-    A step surprises by |real - Q(s, a)|, in [0, 1]: Q as it stood at the decision, against what the state that came turned out to be
-    worth (ExACT, arXiv:2410.02052, takes the first V(s'), which a deep Q knows better than). It counts
-    from `threshold` on. Of equal ones the earliest wins, for later ones often follow from it. Refused steps led nowhere and are
-    passed over.
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """An action that was not committed."""
+
+    action: str
+    """Canonical text."""
+    value: float
+    """Q, in [0, 1]."""
+    visits: int = 1
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
+    """A way that left the committed path and was seen to end badly."""
+
+    step: Taken
+    """Where it left the path."""
+    after: Observation | None
+    depth: int
+    """Of its end, in actions from the task's start."""
+    value: float
+    """Of its end, in [0, 1]."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of one committed step, in values in [0, 1]; None: nobody said."""
+
+    step: Taken
+    after: Observation | None
+    """What came; None when the episode ended."""
+    node: int
+    before: float | None
+    """V of the state it was taken in, from before it was taken."""
+    chosen: float | None
+    """Q of the action when it was decided, before what came was backed up."""
+    chosen_visits: int = 1
+    first: float | None = None
+    """The first judgement of the state that came; the outcome where the step was the last."""
+    final: float | None = None
+    """What that state turned out to be worth; the outcome where the step was the last."""
+    following: float | None = None
+    """Q of the next committed action when that was decided; the outcome where the step was the last."""
+    favourite: Option | None = None
+    """The action with the highest prior, where that was another one and was searched."""
+    best_other: Option | None = None
+    """The best-valued action that was not committed."""
+    failed: Failed | None = None
+    noise: float = 0.3
+    """Standard deviation of one judgement, as far as the search knows it."""
+
+
+def contrast(
+    records: Sequence[Record], *, signals: Sequence[Signal], threshold: float, most: int = 1, add_q: bool = False
+) -> tuple[tuple[Kind, Surprise], ...]:
+    """The steps worth a lesson, at most `most` for the policy and as many for the value function, the largest first.
+
+    A surprise counts from `threshold` on, by its size in [0, 1]; with `add_q` (ExACT's second measure) `|Q|` is added to that of an `edge`. Of
+    equal ones the earliest is taken, for later ones often follow from it, and of several signals about one action the largest. Refused
+    steps led nowhere and are passed over.
     """
-    carried_out = [step for step in steps if not step.step.error]
-    if not carried_out:
-        return ()
-    most = max(carried_out, key=lambda step: abs(step.surprise))
-    return tuple((kind, most) for kind in kinds) if abs(most.surprise) >= threshold else ()
+    found = [(kind, each) for record in records if not record.step.error for kind, each in _all(record, signals, add_q=add_q)]
+    ranked = sorted((each for each in found if each[1].size >= threshold), key=lambda each: -each[1].size)
+    picked, seen = list[tuple[Kind, Surprise]](), set[tuple[str, int, str]]()
+    for kind, surprise in ranked:
+        about = (kind, surprise.node, surprise.step.action.key)
+        if about not in seen and sum(each == kind for each, _ in picked) < most:
+            seen.add(about)
+            picked.append((kind, surprise))
+    return tuple(picked)
+
+
+def _all(record: Record, signals: Sequence[Signal], *, add_q: bool) -> Iterator[tuple[Kind, Surprise]]:
+    for signal in signals:
+        match signal:
+            case "outcome":
+                yield from _between(record, signal, "policy", record.before, record.first)
+            case "judge":
+                yield from _between(record, signal, "value", record.first, record.final)
+            case "edge":
+                more = (record.chosen or 0.0) if add_q else 0.0
+                yield from _between(record, signal, "policy", record.chosen, record.first, more=more)
+            case "edge_value":
+                yield from _between(record, signal, "value", record.first, record.following)
+            case "policy":
+                yield from _corrected(record)
+            case "sibling":
+                yield from _against(record, signal, record.best_other, record.final)
+            case "branch":
+                yield from _failed(record)
+
+
+def _between(
+    record: Record, signal: Signal, kind: Kind, expected: float | None, real: float | None, *, more: float = 0.0
+) -> Iterator[tuple[Kind, Surprise]]:
+    """What came against what was expected of the committed step."""
+    if expected is None or real is None:
+        return
+    other = record.best_other
+    yield kind, Surprise(
+        step=record.step,
+        after=record.after,
+        expected=expected,
+        real=real,
+        value_before=record.before if record.before is not None else expected,
+        alternative=other.action if other else "",
+        alternative_value=other.value if other else None,
+        node=record.node,
+        signal=signal,
+        more=more,
+    )
+
+
+def _corrected(record: Record) -> Iterator[tuple[Kind, Surprise]]:
+    """The search chose against the policy, by more than the noise of both values."""
+    other = record.favourite
+    if other is None or record.chosen is None:
+        return
+    error = record.noise * math.sqrt(1 / max(1, other.visits) + 1 / max(1, record.chosen_visits))
+    if record.chosen - other.value > error:
+        yield from _against(record, "policy", other, record.chosen)
+
+
+def _against(record: Record, signal: Signal, other: Option | None, real: float | None) -> Iterator[tuple[Kind, Surprise]]:
+    """The committed action against another one in the same state."""
+    if other is None or real is None:
+        return
+    yield "policy", Surprise(
+        step=record.step,
+        after=record.after,
+        expected=other.value,
+        real=real,
+        value_before=record.before if record.before is not None else other.value,
+        alternative=other.action,
+        alternative_value=other.value,
+        node=record.node,
+        signal=signal,
+    )
+
+
+def _failed(record: Record) -> Iterator[tuple[Kind, Surprise]]:
+    """The first action of a way that failed, against the committed one."""
+    way = record.failed
+    if way is None or record.before is None:
+        return
+    yield "policy", Surprise(
+        step=way.step,
+        after=way.after,
+        expected=record.before,
+        real=way.value,
+        value_before=record.before,
+        alternative=record.step.action.key,
+        alternative_value=record.chosen,
+        node=record.node,
+        signal="branch",
+    )

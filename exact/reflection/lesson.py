@@ -67,6 +67,13 @@ def lesson(
     return msgspec.structs.replace(record, id=content_id(record))
 
 
+def confident(reflection: Reflection, least: float) -> bool:
+    """Whether the outcome behind a lesson is sure enough to show it: a benchmark's always is."""
+    if reflection.outcome_source == "evaluator" or reflection.outcome is None:
+        return True
+    return abs(2 * reflection.outcome - 1) >= least
+
+
 def content_id(reflection: Reflection) -> str:
     """Digest of what a reflection says and where it holds; not of when, by whom or in which run it was written."""
     r = reflection

@@ -5,6 +5,7 @@ from __future__ import annotations
 from exact.config import Config
 from exact.report import data
 from exact.report.reading import Reading
+from exact.report.routes import lines, travel
 from exact.report.text import LINE, inert, one_line
 from exact.task import Task
 
@@ -89,6 +90,7 @@ def _facts(reading: Reading) -> tuple[data.Fact, ...]:
         data.Fact(label="Committed actions", value=_count(len(state.committed)), note=_limit(reading.config.limits.actions)),
         data.Fact(label="States seen", value=_count(states), note=f"{state.tree.iterations} iterations"),
         data.Fact(label="Transitions", value=_count(int(spent.get("transitions", 0))), note=f"{replayed} replayed" if replayed else ""),
+        *_travelled(reading),
         data.Fact(label="Evaluations", value=_count(int(spent.get("evaluations", 0)))),
         data.Fact(label="Model calls", value=_count(calls), note=tokens),
         data.Fact(label="Money", value=_money(spent.get("money", 0.0), state.cost_known, calls)),
@@ -96,6 +98,13 @@ def _facts(reading: Reading) -> tuple[data.Fact, ...]:
         data.Fact(label="Drift", value=_count(state.drifted), note="states not reached again" if state.drifted else ""),
         data.Fact(label="Failures", value=_count(state.failures), note="calls or worlds that broke" if state.failures else ""),
     )
+
+
+def _travelled(reading: Reading) -> tuple[data.Fact, ...]:
+    """How worlds came to states."""
+    found = travel(reading)
+    times = sum(each.times for each in found.moved)
+    return (data.Fact(label="Arrivals", value=_count(times), note="; ".join(lines(found))),) if times else ()
 
 
 def _setting(reading: Reading) -> tuple[data.Fact, ...]:

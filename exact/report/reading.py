@@ -26,6 +26,8 @@ class Reading:
         self.born: dict[int, tuple[float, int]] = {0: (0.0, 0)}
         """Time and iteration at which each node was first there."""
         self.arrivals: dict[int, list[ev.Arrived]] = defaultdict(list)
+        self.kept: list[ev.Kept] = []
+        self.prepared: list[ev.Prepared] = []
         self.calls: dict[int, list[ev.Called]] = defaultdict(list)
         self.failures: dict[int, list[ev.Failed]] = defaultdict(list)
         self.steps: list[tuple[ev.Decided, ev.Committed | None, Node]] = []
@@ -74,6 +76,16 @@ class Reading:
                 self.rebuilt.append(event)
             case ev.Reset():
                 self.reset = event
+            case _:
+                self._note(event)
+
+    def _note(self, event: ev.AnyEvent) -> None:
+        """What is only counted."""
+        match event:
+            case ev.Kept():
+                self.kept.append(event)
+            case ev.Prepared():
+                self.prepared.append(event)
             case ev.Resumed():
                 self.resumed += 1
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+import msgspec
+
+from exact.environments.base import Capabilities
 from exact.errors import BudgetExceeded, ModelError
 from exact.reflection.contrast import contrast
 from exact.runs import events as ev
 from exact.runs.commit import Commits
+from exact.runs.lookback import records
 from exact.runs.places import Places
+from exact.runs.prefetch import Prefetch
 from exact.runs.search import Search
 from exact.runs.setting import Setting
-from exact.runs.story import surprises
 from exact.task import Outcome
 
 
@@ -35,25 +39,39 @@ class Attempt(Setting):
             if not self.state.ended:
                 self.record(ev.Ended(reason=await self._act_until_over(), answer=self._answer()))
             await self._judge()
+            if self.config.reflection.outcome == "evaluator":
+                await self._score()
             await self._reflect()
             await self._score()
+            self._finish()
         finally:
             await self.live.close()
 
     async def _act_until_over(self) -> str:
         """Search and commit, in turn; why no further action will be committed."""
+        fresh, began = not self.state.started, self.journal.now
         world = await self.live.open()
-        size = self.config.search.workers if world.capabilities.concurrent else 1
-        places = Places(self.worlds, self.task, size, clock=lambda: self.journal.now)
+        size, spare = self._sizes(world.capabilities)
+        places = Places(self.worlds, self.task, size, spare=spare, clock=lambda: self.journal.now)
+        if fresh:
+            places.costs.note("open", self.journal.now - began)
         self._search = Search(self, places)
         self._commits = Commits(self, places, repeat_uncertain=self.repeat_uncertain)
         try:
-            reason = await self._commit_until_over()
-            await self._search.stop()
+            async with Prefetch(self, places):
+                reason = await self._commit_until_over()
+                await self._search.stop()
             return reason
         finally:
             await self._search.close()
             await places.close()
+
+    def _sizes(self, capabilities: Capabilities) -> tuple[int, int]:
+        """How many workers may act at once, and worlds to spare: one and none where what one does outside is seen by the others."""
+        alone = not capabilities.sealed and self.config.browser.speculation == "free"
+        if alone or not capabilities.concurrent:
+            return 1, 0
+        return self.config.search.workers, self.config.search.prefetch if capabilities.fidelity != "replay" else 0
 
     async def _commit_until_over(self) -> str:
         while not (reason := self._over()):
@@ -105,17 +123,28 @@ class Attempt(Setting):
         self.record(ev.Judged(evaluation=evaluation, bought=root.evaluation is None))
 
     async def _reflect(self) -> None:
-        """Write one lesson, on the most surprising committed step."""
-        if self.memory is None or self.agent.reflector is None or self.state.reflected or self.state.scored:
+        """Write lessons on what surprised most."""
+        settings, scored = self.config.reflection, self.state.scored
+        if self.memory is None or self.agent.reflector is None or (scored and settings.outcome == "judge"):
             return
-        found = contrast(surprises(self.state, self.blobs), threshold=self.config.reflection.threshold)
+        outcome = scored.score.value if scored else self.state.judged.evaluation.value if self.state.judged else None
+        looked_at = records(self.state, self.blobs, outcome, self.config.search.noise)
+        found = contrast(
+            looked_at, signals=settings.signals, threshold=settings.threshold, most=settings.most, add_q=settings.add_q
+        )  # fmt: skip
+        written = {(each.reflection.kind, each.reflection.node, each.reflection.action) for each in self.state.reflected}
         for kind, surprise in found:
+            if (kind, surprise.node, surprise.step.action.key) in written:
+                continue
             seen = await self.context(self.state.tree.nodes[surprise.node], kind)
             try:
                 reflection = await self.agent.reflector.reflect(seen, surprise, kind)
             except (ModelError, BudgetExceeded) as error:
                 self.record(ev.Failed(what="reflection", node=surprise.node, reason=str(error)))
                 continue
+            reflection = msgspec.structs.replace(
+                reflection, outcome=outcome, outcome_source="evaluator" if scored else "judge", signal=surprise.signal
+            )
             await asyncio.to_thread(self.memory.add, reflection)
             self.record(ev.Reflected(reflection=reflection))
 
@@ -125,8 +154,9 @@ class Attempt(Setting):
         if self.state.scored is None:
             actions = tuple(step.action for step in self.state.committed if not step.refused)
             score = await self.live.evaluate(Outcome(actions=actions, answer=self.state.ended.answer))
-            if score is None:
-                self.record(ev.Finished(status="judged", reason=self.state.ended.reason))
-                return
-            self.record(ev.Scored(score=score))
-        self.record(ev.Finished(status="scored", reason=self.state.ended.reason))
+            if score is not None:
+                self.record(ev.Scored(score=score))
+
+    def _finish(self) -> None:
+        assert self.state.ended is not None
+        self.record(ev.Finished(status="scored" if self.state.scored else "judged", reason=self.state.ended.reason))

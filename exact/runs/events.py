@@ -14,7 +14,7 @@ import msgspec
 
 from exact.context import Evaluation, Reflection
 from exact.environments.base import Effect, Fidelity
-from exact.environments.restore import RouteName
+from exact.environments.restore import RouteName, Verdict
 from exact.models.base import Sampling, Usage
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
@@ -65,7 +65,7 @@ class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
     node: int
     route: RouteName
     """See exact/environments/restore/routes.py."""
-    verdict: Literal["exact", "drifted", "diverged"]
+    verdict: Verdict
     transitions: int = 0
     """Environment steps replayed."""
     resets: int = 0
@@ -94,11 +94,13 @@ class Kept(Event, frozen=True, kw_only=True, tag="kept"):
 
 
 class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):
-    """A spare world was brought to a node in the background. Nothing hangs on it."""
+    """A spare world was brought to a node in the background. Nothing hangs on it but the count of steps."""
 
     node: int
     route: RouteName
-    verdict: Literal["exact", "drifted", "diverged"]
+    verdict: Verdict
+    transitions: int = 0
+    """Environment steps replayed."""
     reason: str = ""
     seconds: float = 0.0
 
@@ -165,7 +167,26 @@ class Called(Event, frozen=True, kw_only=True, tag="called"):
     """US dollars held back for it; they count as spent where the server told no usage."""
     reserved_tokens: int = 0
     """Tokens held back for it; as above."""
+    replayed: int = 0
+    """How many of its choices come from the cache and took nothing."""
+    left_out: tuple[str, ...] = ()
+    """What of the state is not in the request for want of room."""
+    notes: tuple[str, ...] = ()
+    """What was asked for and left out, because the server does not take it."""
     seconds: float = 0.0
+    selection: int = -1
+
+
+class Unaccounted(Event, frozen=True, kw_only=True, tag="unaccounted"):
+    """Requests to a model's server that no `Called` accounts for."""
+
+    role: str
+    node: int
+    model: str
+    lost: tuple[str, ...] = ()
+    """Why each was given up on; what those took is not known."""
+    usage: Usage = Usage()
+    """What the answers took that came for a call which failed in the end."""
     selection: int = -1
 
 
@@ -296,6 +317,6 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
 
 AnyEvent = (
-    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Failed | Recalled | Told | Late | Released | Decided | Committed
-    | Kept | Prepared | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
+    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Told | Late | Released | Decided
+    | Committed | Kept | Prepared | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
 )  # fmt: skip

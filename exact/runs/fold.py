@@ -97,6 +97,8 @@ class State:
         self.finished: ev.Finished | None = None
         self.elapsed = 0.0
         self.cost_known = True
+        self.unaccounted = 0
+        """Requests to models that were given up on: what they took is in no sum."""
 
     @property
     def started(self) -> bool:
@@ -177,10 +179,12 @@ class State:
                 self.scope(event.selection).spend("transitions")
             case ev.Arrived():
                 self._arrived(event)
-            case ev.Rebuilt():
+            case ev.Rebuilt() | ev.Prepared():
                 self.budget.spend("transitions", event.transitions)
             case ev.Called():
                 self._called(event)
+            case ev.Unaccounted():
+                self._unaccounted(event)
             case ev.Recalled():
                 self.recalled[event.node, event.kind] = event
             case ev.Late():
@@ -305,9 +309,18 @@ class State:
         self.calls[event.key] = event
         scope, usage = self.scope(event.selection), event.usage
         scope.spend("calls")
-        scope.spend("tokens", usage.input_tokens + usage.output_tokens or event.reserved_tokens)
+        unknown = 0 if event.replayed == event.sampling.n else event.reserved_tokens
+        scope.spend("tokens", usage.input_tokens + usage.output_tokens or unknown)
         self.cost_known = self.cost_known and usage.cost is not None
         scope.spend("money", event.reserved if usage.cost is None else usage.cost)
+
+    def _unaccounted(self, event: ev.Unaccounted) -> None:
+        scope, usage = self.scope(event.selection), event.usage
+        self.unaccounted += len(event.lost)
+        if usage.input_tokens or usage.output_tokens:
+            scope.spend("tokens", usage.input_tokens + usage.output_tokens)
+            scope.spend("money", usage.cost or 0.0)
+            self.cost_known = self.cost_known and usage.cost is not None
 
     # --- what is counted
 

@@ -11,6 +11,7 @@ from typing import Protocol
 import msgspec
 
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Price, Text
+from exact.models.meter import metered, total
 from exact.runs import events as ev
 from exact.runs.fold import State
 from exact.runs.store import Blobs
@@ -58,7 +59,7 @@ class Ledger:
         began, selection = self._now(), SELECTION.get()
         tokens, money = self._worst(request)
         with self._state.scope(selection).reserve({"calls": 1, "tokens": tokens, "money": money}):
-            answer = await self._model.complete(request)
+            answer = await self._metered(request, selection)
         self._record(
             ev.Called(
                 key=key,
@@ -74,14 +75,35 @@ class Ledger:
                 usage=answer.usage,
                 reserved=money,
                 reserved_tokens=tokens,
+                replayed=answer.replayed,
+                left_out=request.left_out,
+                notes=answer.notes,
                 seconds=round(self._now() - began, 6),
                 selection=selection,
             )
         )
         return answer
 
+    async def _metered(self, request: ChatRequest, selection: int) -> ChatAnswer:
+        """The model's answer; requests that its usage does not cover are journalled, also where there is no answer."""
+        answered = False
+        with metered() as exchanges:
+            try:
+                answer = await self._model.complete(request)
+                answered = True
+            finally:
+                lost = tuple(f"{e.endpoint}: {e.reason}" for e in exchanges if e.outcome == "lost")
+                came = [] if answered else [e.usage for e in exchanges if e.outcome == "answered"]
+                if lost or came:
+                    self._record(
+                        ev.Unaccounted(
+                            role=request.role, node=request.node, model=self.name, lost=lost, usage=total(came), selection=selection
+                        )
+                    )
+        return answer
+
     def _key(self, request: ChatRequest, content: list[object]) -> str:
-        about = (self.name, request.role, request.node, request.draw, request.attempt, request.sampling, content)
+        about = (self.name, request.role, request.node, request.draw, request.attempt, request.sampling, request.schema, content)
         return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
     async def close(self) -> None:

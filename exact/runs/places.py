@@ -6,12 +6,15 @@ A spare one is what the next states are prepared in while a model thinks: see pr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from exact.environments.base import Worlds
 from exact.environments.restore import Arrival, Costs, Place, Shelf, Waypoint
 from exact.task import Task
+
+WORTHWHILE = 0.05
+"""Seconds from which on a way is worth a spare world."""
 
 
 class Places:
@@ -21,8 +24,8 @@ class Places:
         """`size`: workers that use them. `clock`: seconds, to measure routes by."""
         self.shelf = Shelf(worlds)
         self._spare = spare if self.shelf.forks is not None else 0
-        costs = Costs(workers=size)
-        self._all = [Place(worlds, task, shelf=self.shelf, costs=costs, clock=clock) for _ in range(size + self._spare)]
+        self.costs = Costs(workers=size)
+        self._all = [Place(worlds, task, shelf=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare)]
         self._free = list(self._all)
         """The longest unused first."""
         self._room = asyncio.Semaphore(size)
@@ -43,17 +46,19 @@ class Places:
                 self._free.append(place)
 
     @asynccontextmanager
-    async def spare(self, path: Sequence[Waypoint], wanted: Iterable[Sequence[Waypoint]]) -> AsyncIterator[Place | None]:
-        """A free place to prepare a state in, that stands at none of the `wanted` ones; None where there is none to spare.
+    async def spare(self, path: Sequence[Waypoint], wanted: Sequence[Sequence[Waypoint]]) -> AsyncIterator[Place | None]:
+        """A free place to prepare a state in; None where there is none to spare.
 
+        `wanted`: states that are likely needed, this one among them, the likeliest first: a place that stands at a likelier one stays.
         Of equally near ones, one that is not open yet: what others stand at may be come back to.
         """
-        keep, end = {tuple(each) for each in wanted}, tuple(path)
-        free = [place for place in self._free if not any(place.stands_at(each) for each in keep)]
+        end, places = tuple(path), {tuple(each): rank for rank, each in reversed(list(enumerate(wanted)))}
+        ranks = {place: place.rank(places) for place in self._free}
+        free = [place for place in self._free if ranks[place] > places[end]]
         if len(self._coming) >= self._spare or end in self._coming or self.standing(path) or not free:
             yield None
             return
-        place = min(free, key=lambda each: (_nearness(each, path), each.opened))
+        place = min(free, key=lambda each: (-ranks[each], _nearness(each, path), each.opened))
         self._free.remove(place)
         self._coming[end] = asyncio.Event()
         try:
@@ -62,9 +67,21 @@ class Places:
             self._free.insert(0, place)
             self._coming.pop(end).set()
 
+    @property
+    def spares(self) -> int:
+        """How many may be brought to states in the background at once."""
+        return self._spare
+
+    def may_prepare(self, path: Sequence[Waypoint], *, since: int) -> bool:
+        """Whether a world can be brought to the path's end, and none is there or on its way. `since`: as in Place.arrive."""
+        if tuple(path) in self._coming or not self._free:
+            return False
+        near = min(_nearness(each, path) for each in self._free)
+        return near >= WORTHWHILE and bool(self._free[0].routes(path, since=since))
+
     def prepared(self, place: Place, arrival: Arrival, path: Sequence[Waypoint]) -> None:
         """A place was brought to a state before anybody asked."""
-        if arrival.verdict == "exact":
+        if arrival.arrived:
             self._prepared[place] = tuple(path)
 
     def was_prepared(self, place: Place, path: Sequence[Waypoint]) -> bool:

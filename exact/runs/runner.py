@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from exact.agents.agent import Agent, build
-from exact.agents.roles import model_for, roles
-from exact.config import Config, dump, load
+from exact.agents.roles import roles
+from exact.config import CacheConfig, Config, dump, load
 from exact.environments.base import Worlds
 from exact.errors import EnvironmentError_, InfrastructureError, UsageError
 from exact.models.base import ChatModel
+from exact.prompts.library import using
 from exact.reflection.base import Memory
 from exact.runs import events as ev
 from exact.runs.driver import Attempt
@@ -27,6 +31,9 @@ from exact.runs.store import Line, Manifest, RunFolder, write_whole
 from exact.search.export import to_json
 from exact.search.registry import algorithm
 from exact.task import Task
+
+if TYPE_CHECKING:
+    from exact.models.open import Models
 
 OpenWorlds = Callable[[Task], AbstractAsyncContextManager[Worlds]]
 """How the worlds of a task are opened; tasks of one suite give the same `key`."""
@@ -55,7 +62,7 @@ class Runner:
         Raises UsageError, JournalError, UncertainCommit.
         """
         done = {line.task: line for line in self.folder.results() if line.status != "failed"}
-        with self._memory() as memory:
+        with self._memory() as memory, using(self.config.prompts):
             async with AsyncExitStack() as stack:
                 models = await self._models(stack)
                 for task in self.folder.manifest.tasks:
@@ -122,11 +129,11 @@ class Runner:
         )
 
     async def _models(self, stack: AsyncExitStack) -> dict[str, ChatModel]:
-        models: dict[str, ChatModel] = {}
-        for role, model in open_models(self.config).items():
-            stack.push_async_callback(model.close)
-            models[role] = model
-        return models
+        from exact.models.open import Models
+
+        opened = Models(self.config.models, folder=self.folder.path)
+        stack.push_async_callback(opened.close)
+        return open_models(self.config, opened)
 
     @contextmanager
     def _memory(self) -> Iterator[Memory | None]:
@@ -150,13 +157,11 @@ class Runner:
             journal.close()
 
 
-def open_models(config: Config) -> dict[str, ChatModel]:
+def open_models(config: Config, models: Models) -> dict[str, ChatModel]:
     """A chat model for each role that needs one. Raises UsageError where a money cap could not be kept."""
     found: dict[str, ChatModel] = {}
     for role in roles(config):
-        from exact.models.openai import OpenAIModel
-
-        model = OpenAIModel(model_for(config, role))
+        model = models.chat(role)
         for where, caps in (
             ("limits", config.limits),
             ("search.limits", config.search.limits),
@@ -169,6 +174,13 @@ def open_models(config: Config) -> dict[str, ChatModel]:
                 )
         found[role] = model
     return found
+
+
+def check_models(config: Config) -> None:
+    """Raises UsageError where a model of the configuration could not be opened, or a money cap not be kept. Calls and writes nothing."""
+    from exact.models.open import Models
+
+    open_models(config, Models(msgspec.structs.replace(config.models, cache=CacheConfig())))
 
 
 def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bool = True) -> RunFolder:
@@ -203,6 +215,7 @@ def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -
         calls=int(spent.get("calls", 0)),
         tokens=int(spent.get("tokens", 0)),
         cost=spent.get("money", 0.0) if state.cost_known else None,
+        unaccounted=state.unaccounted,
         drifted=state.drifted,
         failures=state.failures,
         seconds=round(state.elapsed, 3),

@@ -12,6 +12,7 @@ from exact.config import Config
 from exact.context import Context
 from exact.environments.base import Worlds
 from exact.reflection.base import Kind, Memory
+from exact.reflection.lesson import confident
 from exact.runs import events as ev
 from exact.runs.fold import State
 from exact.runs.journal import Journal
@@ -68,5 +69,6 @@ class Setting:
                     self.memory.retrieve, seen, kind, k=settings.k, threshold=settings.similarity,
                     exclude_task=own if settings.exclude_same_task else None,
                 )  # fmt: skip
-                self.record(ev.Recalled(node=seen.node, kind=kind, memory=self.memory.version, reflections=found))
+                sure = tuple(each for each in found if confident(each, settings.confidence))
+                self.record(ev.Recalled(node=seen.node, kind=kind, memory=self.memory.version, reflections=sure))
         return msgspec.structs.replace(seen, reflections=self.state.recalled[seen.node, kind].reflections)

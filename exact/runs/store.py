@@ -40,6 +40,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     cost: float | None = 0.0
     """US dollars; None where a price was unknown."""
+    unaccounted: int = 0
+    """Requests to models that were given up on: what they took is not in tokens and cost."""
     drifted: int = 0
     failures: int = 0
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""What a state's path tells: to agents as a context, to a restore as waypoints, to a reflector as surprises."""
+"""What a state's path tells: to agents as a context, to a restore as waypoints."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 from exact.context import Context, Taken
 from exact.environments.base import Effect, Transition
 from exact.environments.restore import Waypoint
-from exact.reflection.base import Surprise
 from exact.reflection.lesson import action_label
 from exact.runs.fold import Moment, State
 from exact.runs.store import Blobs
-from exact.search.tree import Edge, Node
+from exact.search.tree import Node
 from exact.task import Task
 
 
@@ -80,36 +79,3 @@ def _refusals(state: State, blobs: Blobs, node: Node) -> list[Taken]:
         return []
     seen = blobs.get_observation(node.observation, node.screenshot)
     return [Taken(observation=seen, action=node.edges[s.edge].action, error=s.refused) for s in reversed(state.refused[node.id])]
-
-
-def surprises(state: State, blobs: Blobs) -> list[Surprise]:
-    """One record for each committed step whose expectation and outcome were both judged, in order."""
-    found = []
-    decisions = [decided for decided, step in zip(state.decisions, state.committed, strict=False) if not step.refused]
-    for decided, before, after in zip(decisions, state.path, state.path[1:], strict=False):
-        node, came = state.tree.nodes[before], state.tree.nodes[after]
-        expected, real = decided.decision.value, came.mean
-        if came.id == state.path[-1] and state.judged:
-            real = state.judged.evaluation.value
-        if expected is None or real is None or node.value is None:
-            continue
-        edge = node.edges[decided.decision.edges[0]]
-        other = _best_other(node, edge)
-        found.append(
-            Surprise(
-                step=Taken(observation=blobs.get_observation(node.observation), action=edge.action, rationale=edge.rationale),
-                after=blobs.get_observation(came.observation) if came.observation else None,
-                expected=expected,
-                real=real,
-                value_before=node.value,
-                alternative=other.action.key if other else "",
-                alternative_value=other.value if other else None,
-                node=node.id,
-            )
-        )
-    return found
-
-
-def _best_other(node: Node, chosen: Edge) -> Edge | None:
-    others = [edge for edge in node.edges if edge is not chosen and edge.value is not None]
-    return max(others, key=lambda edge: edge.value or 0.0, default=None)

@@ -16,10 +16,8 @@ Draws are keyed by (seed, node, how many decisions were made there before). An a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from exact.context import Proposal
 from exact.search.base import Done, Proposed, Result, Selection, Wait
 from exact.search.draw import generator
 from exact.search.final import FinalChoice
@@ -120,10 +118,11 @@ class ABMCTS(MCTS):
 
     # --- what is drawn
 
-    def _about(self, tree: Tree, work: Open, node: Node, result: Result) -> None:
-        known = len(node.edges)
-        super()._about(tree, work, node, result)
-        if isinstance(result, Proposed):
+    def _about(self, tree: Tree, work: Open, result: Result) -> None:
+        node = work.target
+        known = len(node.edges) if node is not None else 0
+        super()._about(tree, work, result)
+        if isinstance(result, Proposed) and node is not None:
             for edge in node.edges[known:]:
                 edge.policy = work.selection.policy
             keys = [edge.action.key for edge in node.edges]

@@ -20,15 +20,24 @@ def mean(edge: Edge, node: Node) -> float:
 
 
 def maximum(edge: Edge, node: Node) -> float:
-    """The best that is known below: the highest Q of the state's edges; its own value V while none was visited."""
-    return max((below.q for below in node.edges if below.visits), default=node.value if node.value is not None else mean(edge, node))
+    """The best that is known below: the highest Q of the state's edges; its own value V while none was visited.
+
+    An edge that leads back to a state on its own path does not count: in a circle nothing is gained.
+    """
+    known = (below.q for below in node.edges if below.visits and not below.unsearched)
+    return max(known, default=node.value if node.value is not None else mean(edge, node))
 
 
-def mixed(share: float) -> Backup:
-    """`(1 - share) mean + share maximum`: between trusting the average and trusting the best. `share` in [0, 1]."""
+def discounted(by: float) -> Backup:
+    """`by` times the maximum: what is best below is one action away. `by` in [0, 1]."""
+    return maximum if by == 1.0 else mixed(1.0, by)
+
+
+def mixed(share: float, discount: float = 1.0) -> Backup:
+    """`(1 - share) mean + share discount maximum`: between trusting the average, which is discounted already, and the best."""
 
     def q(edge: Edge, node: Node) -> float:
-        return (1 - share) * mean(edge, node) + share * maximum(edge, node)
+        return (1 - share) * mean(edge, node) + share * discount * maximum(edge, node)
 
     return q
 
@@ -45,14 +54,14 @@ def back_up(tree: Tree, path: Path, node: Node, value: float, *, rule: Backup = 
         tree.low = value
     if value > tree.high:
         tree.high = value
-    below = node
+    below, averages = node, rule is mean
     for above, edge in reversed(path):
         value *= discount
-        edge.visits += 1
-        edge.total += value
+        edge.visits = visits = edge.visits + 1
+        edge.total = total = edge.total + value
         above.visits += 1
-        if not edge.settled:
-            edge.q = edge.total / edge.visits if rule is mean else rule(edge, below)
+        if not edge.closed or not edge.settled:  # only what is closed is settled
+            edge.q = total / visits if averages else rule(edge, below)
         below = above
 
 

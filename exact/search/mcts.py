@@ -12,6 +12,7 @@ from exact.search.backup import back_up
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
 from exact.search.exhaust import reopen, settle
 from exact.search.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising
+from exact.search.foresee import foresee
 from exact.search.select import SelectionRule, follow, puct
 from exact.search.stop import clear, promising, route, winner
 from exact.search.tree import Node, Path, Tree
@@ -74,7 +75,7 @@ class MCTS(Work):
         if self.stops and (stopped := self._stopped(tree)) is not None:
             return stopped
         while tree.iterations + root.in_flight < tree.allowed:
-            found = self._walk(tree)
+            found = self._down(tree, *self._begin(tree))
             if found is not None:
                 return self._instead(tree) if isinstance(found, Wait) else found
         return self._last(tree, f"{tree.iterations} iterations")
@@ -92,6 +93,10 @@ class MCTS(Work):
             return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")
         return self.commit(tree, order, self.final.reason, plan=principal(tree, self.final) if self.plan else ())
 
+    def forecast(self, tree: Tree, k: int) -> list[Node]:
+        found = [*foresee(tree, self.rule, self.depth), *super().forecast(tree, k)]
+        return list({node.id: node for node in found}.values())[:k]
+
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
         kept = super().advance(tree, edge, observed)
         reopen(tree)
@@ -104,13 +109,10 @@ class MCTS(Work):
             tree.allowed = max(tree.allowed - self.iterations, tree.iterations)
         super().grant(tree)
 
-    def _walk(self, tree: Tree) -> Selection | Wait | Done | None:
-        """From the root to work; None when it ended in something free."""
-        return self._down(tree, *self._begin(tree))
-
     def _down(self, tree: Tree, node: Node, path: Path) -> Selection | Wait | Done | None:
-        """From a state on; `path` leads to it."""
+        """From a state, which `path` leads to, down to work; None when it ended in something free."""
         deepest = tree.root.depth + self.depth
+        rule, widens = self.rule, self.widening is not None
         while True:
             if node.pending:
                 return Wait()
@@ -118,10 +120,10 @@ class MCTS(Work):
                 return self.select_state(tree, path, node, *self._of_a_state(node, deepest))
             if node.terminated or node.held or node.depth >= deepest:
                 return self._again(tree, path, node)
-            expanded = node.expansions and not node.refused and self.widening is None
-            if not expanded and (asked := self._expands(tree, path, node)) is not None:
+            grows = widens or node.refused or not node.expansions
+            if grows and (asked := self._expands(tree, path, node)) is not None:
                 return asked
-            index = self.rule(tree, node)
+            index = rule(tree, node)
             if index < 0:
                 return self._stuck(tree, path, node)
             edge = node.edges[index]

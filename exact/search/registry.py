@@ -142,7 +142,11 @@ def _count(config: SearchConfig, name: str) -> int | None:
 
 def common(config: SearchConfig) -> dict[str, Any]:
     """What every algorithm that grows a tree takes: the parameters of Work."""
-    backups: Mapping[str, backup.Backup] = {"mean": backup.mean, "max": backup.maximum, "mixed": backup.mixed(config.mix)}
+    backups: Mapping[str, backup.Backup] = {
+        "mean": backup.mean,
+        "max": backup.discounted(config.discount),
+        "mixed": backup.mixed(config.mix, config.discount),
+    }
     return {
         "k": config.k,
         "retries": config.retries,

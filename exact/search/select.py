@@ -58,35 +58,55 @@ def rule(
     """A rule of these parts. c >= 0 on values in [0, 1]; mask: whether an edge whose state is being worked on is passed over."""
     weight_of, by_prior = explore.weight, explore.by_prior
     constant = c if not callable(c) else None
-    losing, explores = parallel == "loss", ends == "explore"
-    plain = by_prior and explores
+    explores = ends == "explore"
+    among_others = _among_others(by_prior, explores, parallel == "loss", mask)
 
     def follow(tree: Tree, node: Node) -> int:
         weight = (constant if constant is not None else c(tree.share)) * weight_of(node.visits + node.in_flight)  # type: ignore[operator]
         if normalise:
             weight *= normalise(tree, node)  # the highest of (Q - low) / span + u is that of Q + span u
         unseen = first_play(node)
+        if node.in_flight or not by_prior:
+            return among_others(node, weight, unseen)
         top, found = -math.inf, -1
-        calm = plain and not node.in_flight
+        for i, edge in enumerate(node.edges):  # the usual case, apart for speed
+            if edge.closed:
+                continue
+            visits = edge.visits
+            if not visits:
+                score = unseen + weight * edge.prior
+            elif explores or edge.child is None or not edge.child.terminated:
+                score = edge.q + weight * edge.prior / (1 + visits)
+            else:
+                score = edge.q
+            if score > top:
+                top, found = score, i
+        return found
+
+    return follow
+
+
+def _among_others(by_prior: bool, explores: bool, losing: bool, mask: bool) -> Callable[[Node, float, float], int]:
+    """The choice of a rule where selections are in flight, or priors do not count; from the weight and an untried action's value."""
+
+    def follow(node: Node, weight: float, unseen: float) -> int:
+        top, found = -math.inf, -1
         for i, edge in enumerate(node.edges):
             if edge.closed:
                 continue
             visits = edge.visits
             score = edge.q if visits else unseen
-            if calm:  # the usual case: nothing in flight, PUCT, ends like any other state
-                score += weight * edge.prior / (1 + visits)
-            else:
-                if edge.in_flight:
-                    if mask and busy(edge):
-                        continue
-                    visits += edge.in_flight
-                    if losing:
-                        score *= edge.visits / visits
-                if explores or not edge.visits or edge.child is None or not edge.child.terminated:
-                    if by_prior:
-                        score += weight * edge.prior / (1 + visits)
-                    else:
-                        score += weight / math.sqrt(visits) if visits else math.inf
+            if edge.in_flight:
+                if mask and busy(edge):
+                    continue
+                visits += edge.in_flight
+                if losing:
+                    score *= edge.visits / visits
+            if explores or not edge.visits or edge.child is None or not edge.child.terminated:
+                if by_prior:
+                    score += weight * edge.prior / (1 + visits)
+                else:
+                    score += weight / math.sqrt(visits) if visits else math.inf
             if score > top:
                 top, found = score, i
         return found

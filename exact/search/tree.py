@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import msgspec
 
 from exact.action import Action
 from exact.context import Evaluation
@@ -16,9 +19,45 @@ from exact.errors import ExactError
 from exact.search.base import Need, Selection
 from exact.search.halving import Phase
 
+T = TypeVar("T")
+
 
 class SearchError(ExactError):
     """An algorithm was told what does not fit: a value outside [0, 1], priors that do not sum to 1, a second result."""
+
+
+@dataclass(slots=True, eq=False)
+class Fate:
+    """What came of an edge, where that is more than visits."""
+
+    unsearched: bool = False
+    futile: bool = False
+    settled: bool = False
+    ahead: int = 0
+    failures: int = 0
+    policy: int = 0
+
+
+_ORDINARY = Fate()
+"""Of every edge until something is set: most edges of a tree are never followed, and should be small."""
+
+
+class _Seldom(Generic[T]):
+    """A field of an edge that lies in its Fate, which it gets when the field is first set to something else than usual."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, edge: Edge, owner: type | None = None) -> T:
+        found: T = getattr(edge.fate, self.name)
+        return found
+
+    def __set__(self, edge: Edge, value: T) -> None:
+        if edge.fate is _ORDINARY:
+            if value == getattr(_ORDINARY, self.name):
+                return
+            edge.fate = Fate()
+        setattr(edge.fate, self.name, value)
 
 
 @dataclass(slots=True, eq=False)
@@ -45,16 +84,19 @@ class Edge:
     """Further outcomes: the world does not always do the same."""
     closed: str = ""
     """Why it is not selected any more; empty while open."""
-    unsearched: bool = False
+    fate: Fate = _ORDINARY
+    """Holds the fields that follow."""
+
+    unsearched = _Seldom[bool]()
     """Whether it was closed before it could gather visits: it changes nothing, or its state was not reached."""
-    futile: bool = False
+    futile = _Seldom[bool]()
     """Whether it must not be committed either: refused by the environment, or it changes nothing."""
-    settled: bool = False
+    settled = _Seldom[bool]()
     """Whether it was closed because there is nothing more to learn below: its Q stands."""
-    ahead: int = 0
+    ahead = _Seldom[int]()
     """Of a settled edge: how many actions it is to the best end, this one included."""
-    failures: int = 0
-    policy: int = 0
+    failures = _Seldom[int]()
+    policy = _Seldom[int]()
     """Which of the agent's policies drew it first, where they are drawn one by one."""
 
     @property
@@ -155,8 +197,7 @@ Path = list[tuple[Node, Edge]]
 """A walk down the tree: each state with the edge that was followed there."""
 
 
-@dataclass(slots=True, eq=False)
-class Open:
+class Open(msgspec.Struct, eq=False):
     """A selection that is not told in full, and what was reserved for it."""
 
     selection: Selection

@@ -13,16 +13,15 @@ def validate(selection: Selection, result: Result, about: int | None = None) -> 
 
     about: id of the node that the result is about, to be named; default: the selection's.
     """
-    match result:
-        case Valued() | Rolled():
-            value = result.evaluation.value
-            if not 0.0 <= value <= 1.0:  # NaN fails too
-                node = selection.node if about is None else about
-                raise SearchError(f"node {node}: value {value} is outside [0, 1]: mend the value function")
-        case Proposed():
-            _proposals(selection, result)
-        case Compared():
-            _comparison(selection, result)
+    if isinstance(result, (Valued, Rolled)):
+        value = result.evaluation.value
+        if not 0.0 <= value <= 1.0:  # NaN fails too
+            node = selection.node if about is None else about
+            raise SearchError(f"node {node}: value {value} is outside [0, 1]: mend the value function")
+    elif isinstance(result, Proposed):
+        _proposals(selection, result)
+    elif isinstance(result, Compared):
+        _comparison(selection, result)
 
 
 def _proposals(selection: Selection, result: Proposed) -> None:

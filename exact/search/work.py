@@ -68,25 +68,36 @@ class Work:
 
     # --- making selections
 
-    def select_step(self, tree: Tree, path: Path, index: int, *, needs: tuple[Need, ...] = ("step", "value"), **more: object) -> Selection:
+    def select_step(
+        self, tree: Tree, path: Path, index: int, *, needs: tuple[Need, ...] = ("step", "value"), together: bool = False, depth: int = 0
+    ) -> Selection:
         """Reserve: take the last edge of the path, edge `index` of its node; then what else is needed of the state it leads to."""
-        return self._select(tree, path, path[-1][0], None, needs, edge=index, **more)  # type: ignore[arg-type]
+        at = path[-1][0]
+        k = self.k if self.branching is constant else self.branching(self.k, at.depth + 1 - tree.root.depth)
+        selection = Selection(id=tree.selections, node=at.id, edge=index, needs=needs, k=k, together=together, depth=depth)
+        return _reserved(tree, path, None, selection)
 
-    def select_state(self, tree: Tree, path: Path, node: Node, *needs: Need, **more: object) -> Selection:
+    def select_state(
+        self,
+        tree: Tree,
+        path: Path,
+        node: Node,
+        *needs: Need,
+        k: int | None = None,
+        draw: int = 0,
+        policy: int = 0,
+        rivals: tuple[int, ...] = (),
+        depth: int = 0,
+        confirms: bool = False,
+    ) -> Selection:
         """Reserve: judge a state, propose in it, compare what lies below, or roll out from it."""
         node.pending = True
-        return self._select(tree, path, node, node, needs, **more)  # type: ignore[arg-type]
-
-    def _select(
-        self, tree: Tree, path: Path, at: Node, target: Node | None, needs: tuple[Need, ...], k: int | None = None, **more: object
-    ) -> Selection:
         if k is None:
-            k = self.k if self.branching is constant else self.branching(self.k, at.depth - tree.root.depth + (target is None))
-        selection = Selection(id=tree.selections, node=at.id, needs=needs, k=k, **more)  # type: ignore[arg-type]
-        tree.selections += 1
-        reserve(path, target, +1)
-        tree.open[selection.id] = Open(selection, path, target, list(needs))
-        return selection
+            k = self.k if self.branching is constant else self.branching(self.k, node.depth - tree.root.depth)
+        selection = Selection(
+            id=tree.selections, node=node.id, needs=needs, k=k, draw=draw, policy=policy, rivals=rivals, depth=depth, confirms=confirms
+        )
+        return _reserved(tree, path, node, selection)
 
     # --- results
 
@@ -94,38 +105,41 @@ class Work:
         work = tree.open.get(selection.id)
         if work is None:
             raise _not_open(selection)
-        left, kind = work.left, type(result)
-        if kind is Stepped and left[0] == "step":
-            self._stepped(tree, work, result)  # type: ignore[arg-type]
-        elif kind is Failure:
-            self._failed(tree, work, result)  # type: ignore[arg-type]
+        left, target = work.left, work.target
+        if isinstance(result, Valued) and target is not None and "value" in left:  # the commonest comes first
+            if not 0.0 <= result.evaluation.value <= 1.0:
+                validate(selection, result, target.id)
+            left.remove("value")
+            self.judge(tree, work.path, target, result.evaluation)
+            if selection.confirms:
+                tree.confirmed[target.id] = result.evaluation.value
+        elif isinstance(result, Stepped) and left[0] == "step":
+            self._stepped(tree, work, result)
+        elif isinstance(result, Failure):
+            self._failed(tree, work, result)
             left.clear()
-        elif kind is Diverged:
-            self._diverged(tree, work, result)  # type: ignore[arg-type]
+        elif isinstance(result, Diverged):
+            self._diverged(tree, work, result)
             left.clear()
         else:
-            met, target = _meets(result, work), work.target
-            if met is None or target is None:
-                raise SearchError(f"node {selection.node}: a {kind.__name__} result does not fit {selection}")
-            validate(selection, result, target.id)
-            left.remove(met)
-            self._about(tree, work, target, result)
+            self._about(tree, work, result)
         if not work.left:
             self._end(tree, work)
 
-    def _about(self, tree: Tree, work: Open, node: Node, result: Result) -> None:
-        """Take in what was found out about a state."""
-        match result:
-            case Valued():
-                self.judge(tree, work.path, node, result.evaluation)
-                if work.selection.confirms:
-                    tree.confirmed[node.id] = result.evaluation.value
-            case Proposed():
-                self.expand(tree, node, self._candidates(tree, work.selection, result), drawn="sample" in work.selection.needs)
-            case Rolled():
-                self.judge(tree, work.path, node, result.evaluation)
-            case Compared():
-                self.compared(tree, node, work.selection.rivals, result)
+    def _about(self, tree: Tree, work: Open, result: Result) -> None:
+        """Take in what else was found out about a state."""
+        met, node = _met(type(result), work.left), work.target
+        if met is None or node is None:
+            raise SearchError(f"node {work.selection.node}: a {type(result).__name__} result does not fit {work.selection}")
+        validate(work.selection, result, node.id)
+        work.left.remove(met)
+        if isinstance(result, Proposed):
+            drawn = "sample" in work.selection.needs
+            self.expand(tree, node, result.proposals if drawn else self._candidates(tree, work.selection, result), drawn=drawn)
+        elif isinstance(result, Rolled):
+            self.judge(tree, work.path, node, result.evaluation)
+        elif isinstance(result, Compared):
+            self.compared(tree, node, work.selection.rivals, result)
 
     def release(self, tree: Tree, selection: Selection) -> None:
         self._end(tree, self._open(tree, selection))
@@ -151,11 +165,12 @@ class Work:
         child = tree.add(node, selection.edge)
         place(child, result)
         work.left.remove("step")
-        if self.merging != "none" and not child.leaf and lands_on(self, tree, work.path, child, edge):
+        leaf = child.terminated or child.held
+        if self.merging != "none" and not leaf and lands_on(self, tree, work.path, child, edge):
             work.left.clear()
             return
         work.target, child.pending = child, True
-        if child.leaf:
+        if leaf:
             work.left = [need for need in work.left if need in ("value", "rollout")]
             work.left = ["value" if need == "rollout" else need for need in work.left]
 
@@ -173,24 +188,24 @@ class Work:
         back_up(tree, path, node, value, rule=self.backup, discount=self.discount)
 
     def expand(self, tree: Tree, node: Node, proposals: Sequence[Proposal], *, drawn: bool = False) -> None:
-        """Proposals for a state: what is new becomes an edge, what is known gains prior. Of what was drawn, it is the share of the draws."""
+        """Proposals for a state: what is new becomes an edge, what is known gains prior. `drawn`: the prior is the share of the draws."""
         if drawn:
             for drawn_before in node.edges:
                 drawn_before.prior *= max(1, node.expansions)
         node.expansions += 1
-        known = {edge.action.key: edge for edge in node.edges}
+        known = {edge.action.key: edge for edge in node.edges} if node.edges else {}
         for proposal in proposals:
-            edge = known.get(proposal.action.key)
-            if edge is not None:
-                edge.prior += proposal.prior
-                continue
-            known[proposal.action.key] = edge = Edge(proposal.action, proposal.prior, proposal.rationale, proposal.writes)
-            node.edges.append(edge)
+            key = proposal.action.key
+            if key in known:
+                known[key].prior += proposal.prior
+            else:
+                known[key] = Edge(proposal.action, proposal.prior, proposal.rationale, proposal.writes)
+        node.edges = list(known.values())  # in the order in which they came first; of the exact size, where appending leaves room
         normalise_priors(node.edges)
 
     def _candidates(self, tree: Tree, selection: Selection, result: Proposed) -> tuple[Proposal, ...]:
-        """Which of the proposals become children. What was drawn one by one was chosen already."""
-        if "sample" in selection.needs:
+        """Which of the proposals become children."""
+        if self.candidates is best and self.temperature == 1.0 and len(result.proposals) <= selection.k:
             return result.proposals
         warm = tempered(result.proposals, self.temperature)
         return self.candidates(warm, selection.k, partial(generator, tree.seed, "candidates", selection.node, selection.draw))
@@ -318,6 +333,14 @@ class Work:
         return Decision(edges=edges, reason=reason, value=tree.root.edges[edges[0]].value, alternatives=self.alternatives(tree.root))
 
 
+def _reserved(tree: Tree, path: Path, target: Node | None, selection: Selection) -> Selection:
+    """Open a selection: count it on its path, and as the tree's latest."""
+    tree.selections += 1
+    reserve(path, target, +1)
+    tree.open[selection.id] = Open(selection, path, target, list(selection.needs))
+    return selection
+
+
 def place(node: Node, result: Stepped) -> None:
     """Write what a step showed into the state it led to."""
     node.fingerprint, node.observation, node.screenshot = result.fingerprint, result.observation, result.screenshot
@@ -360,10 +383,9 @@ _ANSWER: dict[Need, type[msgspec.Struct]] = {
 }
 
 
-def _meets(result: Result, work: Open) -> Need | None:
-    """The open need that a result meets; None where it meets none, or comes before the step."""
-    kind = type(result)
-    for need in work.left:
+def _met(kind: type[msgspec.Struct], left: Sequence[Need]) -> Need | None:
+    """The open need that a result of a kind meets; None where it meets none, or comes before the step."""
+    for need in left:
         if _ANSWER[need] is kind:
             return need
         if need == "step":

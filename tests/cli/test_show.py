@@ -16,7 +16,7 @@ def shown(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> str:
 
 def test_show_prints_figures_and_the_principal_variation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = shown(tmp_path, capsys)
-    assert said.startswith("shop/tea?seed=1\n") and "judgements" in said and "visit entropy" in said
+    assert said.startswith("shop/tea?seed=1\n") and "judgements" in said and "visit entropy" in said and "worlds came" in said
     first = said.partition("principal variation:\n")[2].splitlines()[0]
     assert "N " in first and "-> node" in first
 
@@ -30,7 +30,7 @@ def test_show_prints_one_state_with_all_its_actions(tmp_path: Path, capsys: pyte
 
 def test_show_as_json_has_the_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     facts = json.loads(shown(tmp_path, capsys, "--json"))
-    assert set(facts) == {"task", "node", "stats", "health", "principal_variation", "warnings"}
+    assert set(facts) == {"task", "node", "stats", "health", "travel", "principal_variation", "warnings"}
 
 
 def test_a_node_that_is_not_there_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,14 @@ pytestmark = pytest.mark.xdist_group("sandbox")
 SITES = Path(__file__).parent / "sites"
 ROOT = Path(__file__).parents[2]
 AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
-SMALL = ("search.iterations=10", "search.workers=2", "search.depth=3", "limits.actions=1", "browser.screenshots=false", "reflection.kind=none")
+SMALL = (
+    "search.iterations=10",
+    "search.workers=2",
+    "search.depth=3",
+    "limits.actions=1",
+    "browser.screenshots=false",
+    "reflection.kind=none",
+)
 
 
 @pytest.fixture(scope="session")
@@ -36,26 +44,30 @@ def runsc(executable: str) -> str:
 
 def services(application: str, port: int, folder: Path) -> Path:
     """A file that declares an application as the site's service."""
-    reads, env = [str(SITES), sys.prefix], {}
+    python, reads, env = "python3", [str(SITES)], {}
     if application == "flask_rows.py":
         flask = importlib.util.find_spec("flask")
         if flask is None or flask.origin is None:
             pytest.skip("flask is not installed: pip install 'exact-agent[test]'")
-        env = {"PYTHONPATH": str(Path(flask.origin).parents[1])}
-        reads.append(env["PYTHONPATH"])
-    service = {"command": [sys.executable, str(SITES / application), str(port)], "ready_url": f"http://127.0.0.1:{port}/", "env": env}
+        python, env = sys.executable, {"PYTHONPATH": str(Path(flask.origin).parents[1])}
+        reads += [sys.prefix, env["PYTHONPATH"]]
+    service = {"command": [python, str(SITES / application), str(port)], "ready_url": f"http://127.0.0.1:{port}/", "env": env}
     file = folder / "services.yaml"
     file.write_text(json.dumps([{**service, "reads": reads}]))
     return file
 
 
-def run(file: Path, port: int, out: Path, *settings: str, prefix: tuple[str, ...] = (), **env: str) -> subprocess.CompletedProcess[str]:
+def run(
+    file: Path | None, port: int, out: Path, *settings: str, prefix: tuple[str, ...] = (), **env: str
+) -> subprocess.CompletedProcess[str]:
     """`exact run` on the site, to its end."""
     command = [*prefix, sys.executable, "-m", "exact.cli", "run", "--url", f"http://127.0.0.1:{port}/", "--goal", "Add the row apple."]
-    command += ["--services", str(file), "--out", str(out)]
+    command += ["--out", str(out), *(["--services", str(file)] if file else [])]
     for setting in (*SMALL, *settings):
         command += ["--set", setting]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env})
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env}
+    )
 
 
 def journal(out: Path) -> list[dict[str, Any]]:
@@ -67,7 +79,7 @@ def of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == kind]
 
 
-def rows(out: Path, event: dict[str, Any]) -> str:
+def shown(out: Path, event: dict[str, Any]) -> str:
     """What the page said of its rows after a step."""
     (blob,) = out.rglob(f"{event['observation']}*")
     return json.loads(blob.read_text())["text"].partition("Rows: ")[2].partition('"')[0]
@@ -77,14 +89,14 @@ def rows(out: Path, event: dict[str, Any]) -> str:
 def test_two_worlds_are_alive_at_once_and_a_row_of_one_is_absent_in_its_sibling(application: str, runsc: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = run(services(application, 8000, tmp_path), 8000, out)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     events = journal(out)
     assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3, "the live world and two that search"
     assert {arrival["verdict"] for arrival in of(events, "arrived")} == {"exact"}
-    first = {rows(out, act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
+    first = {shown(out, act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
     assert len(first) > 1 and all("," not in each for each in first), "each sibling has its own row only"
     (committed,) = of(events, "committed")
-    assert committed["agrees"] and rows(out, committed) in {*first, "none"}
+    assert committed["agrees"] and shown(out, committed) in {*first, "none"}
 
 
 def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str, tmp_path: Path) -> None:
@@ -100,7 +112,7 @@ def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str, tmp_path
         file = services("http_rows.py", 8000, home)
         os.chown(home, 65534, 65534)
         done = run(file, 8000, home / "run", prefix=AS_NOBODY, HOME=str(home), EXACT_RUNSC=str(home / "runsc"))
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
         events = journal(home / "run")
         assert "worlds do not fork" not in done.stderr
         assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3
@@ -111,7 +123,7 @@ def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str, tmp_path
 def test_without_a_sandbox_the_run_says_so_once_replays_and_explores_no_write(executable: str, tmp_path: Path) -> None:
     port, out = free_port(), tmp_path / "run"
     done = run(services("http_rows.py", port, tmp_path), port, out, EXACT_RUNSC="/nowhere")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr.count("worlds do not fork here") == 1 and "no write is explored" in done.stderr
     events = journal(out)
     assert {arrival["route"] for arrival in of(events, "arrived")} <= {"there", "onward", "replay"}
@@ -128,8 +140,8 @@ def test_a_sandbox_that_is_required_and_not_to_be_had_fails_the_task(executable:
 @pytest.mark.parametrize("mode", ["observe", "free"])
 def test_speculation_is_as_configured(mode: str, executable: str, tmp_path: Path) -> None:
     port, out = free_port(), tmp_path / "run"
-    done = run(services("http_rows.py", port, tmp_path), port, out, "browser.sandbox=off", f"browser.speculation={mode}")
-    assert done.returncode == 0, done.stderr
+    done = run(services("http_rows.py", port, tmp_path), port, out, "browser.sandbox=never", f"browser.speculation={mode}")
+    assert done.returncode == 0, done.stdout + done.stderr
     writes = [effect["kind"] for act in of(journal(out), "acted") for effect in act.get("effects", ()) if effect["method"] == "POST"]
     assert writes and set(writes) == {"blocked" if mode == "observe" else "request"}
 
@@ -144,3 +156,27 @@ def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
+
+
+@pytest.fixture
+def rows(executable: str) -> Iterator[int]:
+    """The application on this machine, outside of any sandbox: its port."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, str(SITES / "http_rows.py"), str(port)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    yield port
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_a_browser_on_a_site_outside_forks_where_a_sandbox_is_required_and_no_write_is_explored(
+    rows: int, runsc: str, tmp_path: Path
+) -> None:
+    done = run(None, rows, tmp_path / "run", "browser.sandbox=required")
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = journal(tmp_path / "run")
+    assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3
+    held = [act for act in of(events, "acted") if act.get("wrote")]
+    assert held and all(effect["kind"] == "blocked" for act in held for effect in act["effects"])

@@ -52,6 +52,7 @@ async def test_branches_of_a_snapshot_go_on_from_it_and_know_nothing_of_each_oth
         taken = await world.snapshot()
         assert (await add(world, 10), taken.fidelity) == ("12", "world")
         async with worlds.fork(taken, speculative=True) as left, worlds.fork(taken, speculative=True) as right:
+            assert left.observation.fingerprint == taken.fingerprint
             assert (await add(left, 1), await add(right, 2), await add(left), await add(world)) == ("3", "4", "3", "12")
             nested = await right.snapshot()
         async with worlds.fork(nested, speculative=True) as below:

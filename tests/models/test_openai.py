@@ -13,6 +13,7 @@ from werkzeug import Request, Response
 from exact.errors import ModelError, UsageError
 from exact.models.base import Choice
 from exact.models.openai import OpenAIModel, sampling
+from exact.models.pace import Pace
 from exact.models.scripted import AtMost, Cut, Fault, Hang, Malformed, Question, Reply, Reset, ScriptedServer, Status
 
 KEY = "sk-test-0123456789abcdef"
@@ -37,10 +38,14 @@ class Waits:
     async def __call__(self, seconds: float) -> None:
         self.seconds.append(seconds)
 
+    def now(self) -> float:
+        return sum(self.seconds)
+
 
 @contextlib.asynccontextmanager
 async def opened(config, waits: Waits | None = None) -> AsyncIterator[OpenAIModel]:
-    model = OpenAIModel(config, sleep=waits or Waits())
+    waits = waits or Waits()
+    model = OpenAIModel(config, sleep=waits, paces=lambda provider, place: Pace(clock=waits.now, sleep=waits))
     try:
         yield model
     finally:

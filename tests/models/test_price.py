@@ -2,7 +2,7 @@ import pytest
 
 from exact.config import ModelConfig, PriceConfig
 from exact.models.base import Price, Usage
-from exact.models.price import at, cost, price
+from exact.models.price import Tariff, at
 
 USAGE = Usage(input_tokens=1000, cached_tokens=400, output_tokens=100)
 
@@ -17,26 +17,26 @@ def test_cached_tokens_without_a_price_cost_what_others_do():
 
 def test_a_listed_model_has_a_price_and_the_same_cost():
     config = ModelConfig(model="gpt-4o")
-    listed = price(config)
+    listed = Tariff(config).price
     assert listed and listed.cached and listed.input < listed.output
-    assert cost(USAGE, config) == pytest.approx(at(USAGE, listed))
+    assert Tariff(config).cost(USAGE) == pytest.approx(at(USAGE, listed))
 
 
 @pytest.mark.parametrize("config", [ModelConfig(model="no-such-model"), ModelConfig(model="gpt-4o", base_url="http://127.0.0.1:8000/v1")])
 def test_an_unknown_price_is_none_and_so_is_the_cost(config):
-    assert price(config) is None and cost(USAGE, config) is None
+    assert Tariff(config).price is None and Tariff(config).cost(USAGE) is None
 
 
 def test_the_configured_price_goes_first():
     config = ModelConfig(model="gpt-4o", price=PriceConfig(input=1.0, output=1.0))
-    assert price(config) == Price(input=1.0, output=1.0) and cost(USAGE, config) == pytest.approx(1100 / 1e6)
+    assert Tariff(config).price == Price(input=1.0, output=1.0) and Tariff(config).cost(USAGE) == pytest.approx(1100 / 1e6)
 
 
 def test_a_cap_reckons_with_the_dearest_step_of_a_price():
-    stepped = price(ModelConfig(model="gemini-1.5-pro", base_url="https://generativelanguage.googleapis.com"))
-    small = cost(Usage(input_tokens=1000), ModelConfig(model="gemini-1.5-pro", base_url="https://generativelanguage.googleapis.com"))
+    tariff = Tariff(ModelConfig(model="gemini-1.5-pro", base_url="https://generativelanguage.googleapis.com"))
+    stepped, small = tariff.price, tariff.cost(Usage(input_tokens=1000))
     assert stepped and small and stepped.input * 1000 / 1e6 > small
 
 
 def test_a_call_without_reported_tokens_has_no_known_cost():
-    assert cost(Usage(), ModelConfig(model="gpt-4o")) is None
+    assert Tariff(ModelConfig(model="gpt-4o")).cost(Usage()) is None

@@ -131,7 +131,7 @@ def judged_by_model(folder: Path, monkeypatch: pytest.MonkeyPatch, model: Priced
     runner = toy_runner(folder, worlds, config(**sections))
     good = runner.build_agent
     assert good is not None
-    monkeypatch.setattr("exact.runs.runner.open_models", lambda settings: {"value": model})
+    monkeypatch.setattr("exact.runs.runner.open_models", lambda settings, models: {"value": model})
     sampling = Sampling(max_tokens=10)
     runner.build_agent = lambda settings, models: replace(
         good(settings, models), value=LLMValue(models("value"), ValueConfig(samples=1), sampling=sampling)

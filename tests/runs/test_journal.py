@@ -50,6 +50,7 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
         key="k", role="value", node=1, attempt=2, prompt="value@1:ab", model="m", sampling=Sampling(n=2, seed=7),
         request="r", answer="a", usage=Usage(input_tokens=3, output_tokens=4, cost=None),
     ),
+    ev.Unaccounted(role="value", node=1, model="m", lost=(NASTY,), usage=Usage(input_tokens=3, cost=0.5), selection=4),
     ev.Failed(what="model", node=0, reason=NASTY),
     ev.Recalled(node=0, kind="policy", memory="v", reflections=(REFLECTION,)),
     ev.Told(selection=0, result=Stepped(fingerprint="f", held=True)),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 
+import msgspec
+
 from exact.agents.agent import Agent
 from exact.environments.toy import ToyWorlds
 from exact.environments.toy_worlds import deceptive_chain, toy_task
 from exact.reflection.builtin import BuiltinReflector
+from exact.reflection.memory import SQLiteMemory
 from exact.runs import events as ev
 from exact.runs.journal import read
 from exact.runs.runner import Runner, create
@@ -20,7 +23,7 @@ async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEv
     world = deceptive_chain(3)
     settings = config(
         search={"algorithm": "mcts", "iterations": 2, "k": 2},
-        reflection={"kind": "builtin", "memory": str(memory), "threshold": 0.2, "similarity": 0.1, **reflection},
+        reflection={"kind": "builtin", "memory": str(memory), "threshold": 0.2, "similarity": 0.1, "signals": ["edge"], **reflection},
     )
     agent = toy_agent(world)(settings, {}.__getitem__)
 
@@ -45,7 +48,7 @@ def recalled(events: list[ev.AnyEvent]) -> list[ev.Recalled]:
 async def test_a_surprise_becomes_one_lesson_that_the_next_task_is_shown(tmp_path: Path) -> None:
     first = await run(tmp_path / "first", tmp_path / "memory.sqlite")
     (written,) = [event.reflection for event in first if isinstance(event, ev.Reflected)]
-    assert written.surprise < -0.2 and written.run == "first"
+    assert abs(written.surprise) >= 0.2 and written.run == "first" and written.signal == "edge"
     assert not recalled(first), "there was nothing to recall yet"
     second = await run(tmp_path / "second", tmp_path / "memory.sqlite")
     shown = recalled(second)
@@ -67,3 +70,32 @@ async def test_without_reflection_there_is_no_memory(tmp_path: Path) -> None:
 async def test_a_small_surprise_is_no_lesson(tmp_path: Path) -> None:
     events = await run(tmp_path / "run", tmp_path / "memory.sqlite", threshold=1.0)
     assert not [event for event in events if isinstance(event, ev.Reflected)]
+
+
+def written(events: list[ev.AnyEvent]) -> list[ev.Reflected]:
+    return [event for event in events if isinstance(event, ev.Reflected)]
+
+
+async def test_the_benchmark_says_how_it_ended_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    own = await run(tmp_path / "own", tmp_path / "a.sqlite")
+    asked = await run(tmp_path / "asked", tmp_path / "b.sqlite", outcome="evaluator")
+    order = [type(event) for event in asked if isinstance(event, ev.Scored | ev.Reflected | ev.Finished)]
+    assert [event.reflection.outcome_source for event in written(own)] == ["judge"]
+    assert [event.reflection.outcome_source for event in written(asked)] == ["evaluator"]
+    assert order == [ev.Scored, ev.Reflected, ev.Finished] and written(asked)[0].reflection.outcome == 0.0
+
+
+async def test_a_lesson_from_an_outcome_that_nobody_was_sure_of_is_not_shown(tmp_path: Path) -> None:
+    for outcome, shown in ((0.5, False), (0.95, True)):
+        path = tmp_path / f"{outcome}.sqlite"
+        [lesson] = [event.reflection for event in written(await run(tmp_path / f"first{outcome}", tmp_path / "other.sqlite"))]
+        with SQLiteMemory(path) as memory:
+            memory.add(msgspec.structs.replace(lesson, outcome=outcome))
+        assert bool(recalled(await run(tmp_path / f"second{outcome}", path))) == shown
+
+
+async def test_each_kind_has_its_own_lessons_up_to_the_number_asked_for(tmp_path: Path) -> None:
+    events = await run(tmp_path / "run", tmp_path / "m.sqlite", signals=["edge", "judge", "outcome"], most=3, threshold=0.05)
+    kinds = [event.reflection.kind for event in written(events)]
+    assert 2 <= len(kinds) <= 6 and {"policy", "value"} == set(kinds)
+    assert len({(e.reflection.kind, e.reflection.node, e.reflection.action) for e in written(events)}) == len(kinds)

@@ -67,7 +67,7 @@ def gauged(runner: Runner, gauge: Gauge) -> Runner:
 
 
 def searched(**search: object) -> Config:
-    return config(search={"algorithm": "mcts", "iterations": 24, "k": 4, **search})
+    return config(search={"algorithm": "mcts", "iterations": 24, "k": 4, "prefetch": 0, **search})
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])

@@ -46,7 +46,7 @@ async def run(folder: Path, model: ScriptedModel) -> list[ev.AnyEvent]:
         create(folder, (toy_task(world),), CONFIG)
     opened, config = reopen(folder)
 
-    def models(config: Config) -> dict[str, ChatModel]:
+    def models(config: Config, opened: object) -> dict[str, ChatModel]:
         return {"policy": model, "value": model}
 
     with pytest.MonkeyPatch.context() as patch:

@@ -17,7 +17,10 @@ def node(value: float | None = 0.5, visits: int = 1, **edges: Edge) -> Node:
 
 
 def edge(prior: float = 0.5, visits: int = 0, total: float = 0.0, **more: object) -> Edge:
-    return Edge(go("on"), prior, visits=visits, total=total, q=total / visits if visits else 0.0, **more)  # type: ignore[arg-type]
+    made = Edge(go("on"), prior, visits=visits, total=total, q=total / visits if visits else 0.0)
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
 
 
 def scores(rule: SelectionRule, state: Node, about: Edge, score: float) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from exact.agents.builtin.clauses import ACTS, VERBS, Clause, Token, clauses, tokens
 from exact.agents.builtin.fills import completed, fills, told
-from exact.agents.builtin.lexical import STOP, vocabulary
+from exact.agents.builtin.lexical import STOP, unowned, vocabulary
 from exact.agents.builtin.parts import MANY, SUBMIT, Goal, Part, nth, ordinal_of, role_of, roles_of, shouted, text_of
 
 _CUT = vocabulary("in into from when below above that which who to with using by on onto for as so at after before inside under within")
@@ -119,7 +119,7 @@ def _texts(instruction: str) -> tuple[str, ...]:
     every = tokens(instruction)
     quoted = [t.text for t in every if t.quoted]
     values = [
-        t.text
+        unowned(t.text)
         for n, t in enumerate(every)
         if not t.quoted and n and (t.text[0].isupper() or t.text[0] in "@#$" or any(c.isdigit() for c in t.text))
     ]

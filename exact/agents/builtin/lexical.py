@@ -21,14 +21,20 @@ STOP = vocabulary(
 """Words that tell little about which element is meant."""
 
 _WORD = re.compile(r"[@#$]?\w+(?:[.:/'’-]\w+)*")
+_OWNER = re.compile(r"['’]s$")
 _ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "ly")
 _SAME = ({"x", "×", "✕", "✖", "close"}, {"ok", "okay"}, {"login", "signin", "log in", "sign in"}, {"trash", "delete", "remove"})
 
 
 @functools.lru_cache(maxsize=8192)
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case, in order; numbers, prices, dates and @names stay whole."""
-    return tuple(_WORD.findall(text.casefold()))
+    """The words of a text in lower case, in order; numbers, prices, dates and @names stay whole. Of `Ann's` it is `ann`."""
+    return tuple(unowned(word) for word in _WORD.findall(text.casefold()))
+
+
+def unowned(word: str) -> str:
+    """The word without the ending of a genitive."""
+    return _OWNER.sub("", word) or word
 
 
 @functools.lru_cache(maxsize=8192)

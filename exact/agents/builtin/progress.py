@@ -56,7 +56,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         """Which share of `tasks` is done, in [0, 1]; a visible target counts a little. 0.5 when there are none."""
         if not self.tasks:
             return 0.5
-        return sum(s.sure if s.done else 0.4 * s.best for s in self.tasks) / len(self.tasks)
+        return sum(s.sure if s.done else 0.3 * s.best for s in self.tasks) / len(self.tasks)
 
     @property
     def sure(self) -> float:

@@ -1,4 +1,4 @@
-"""Whether what the instruction only mentions, the place or person it is about, is in sight or was opened.
+"""Whether what the instruction speaks of is in sight or was opened: its words, and whose record or which place it is about.
 
 Part of the embedded agent, which is not a language model.
 """
@@ -9,9 +9,9 @@ import functools
 from collections.abc import Sequence
 
 from exact.agents.builtin import page as pages
-from exact.agents.builtin.clauses import VERBS
+from exact.agents.builtin.clauses import ACTS, VERBS
 from exact.agents.builtin.lexical import STOP, words
-from exact.agents.builtin.matching import page_words
+from exact.agents.builtin.matching import page_words, standing_near
 from exact.agents.builtin.page import Page
 from exact.agents.builtin.parts import Goal, nth, role_of
 from exact.context import Taken
@@ -22,12 +22,51 @@ def placed(goal: Goal, page: Page, history: Sequence[Taken]) -> float:
     values = setting(goal)
     if not values:
         return 1.0
-    known = set(page_words(page))
+    known = page_words(page) | _clicked(goal, history)
+    return sum(1 for value in values if set(words(value)) - STOP <= known) / len(values)
+
+
+def met(goal: Goal, page: Page, history: Sequence[Taken]) -> float:
+    """Which share of the instruction's words was met: on the page, in its fields, on or near what was clicked; in [0, 1].
+
+    It needs no reading of the instruction, so it tells something where that went wrong.
+    """
+    wanted = _content(goal)
+    if not wanted:
+        return 1.0
+    written = {word for item in page.items if item.element.value and not item.echo for word in words(item.element.value)}
+    return len(wanted & (page_words(page) | written | _clicked(goal, history))) / len(wanted)
+
+
+def astray(goal: Goal, history: Sequence[Taken]) -> int:
+    """How many clicks went to an element though another just like it stood nearer to the values of the instruction: another's record."""
+    return sum(1 for step in history if step.action.name == "click" and not step.error and _is_astray(goal, step))
+
+
+def _is_astray(goal: Goal, step: Taken) -> bool:
+    page = pages.read(step.observation, goal.instruction)
+    item = page.by_id.get(step.action.elements[0])
+    if item is None:
+        return False
+    near = standing_near(item, goal, page)
+    return any(other.role == item.role and other.label == item.label and standing_near(other, goal, page) > near for other in page.actable)
+
+
+def _clicked(goal: Goal, history: Sequence[Taken]) -> set[str]:
+    """The words on and near what was clicked."""
+    known = set[str]()
     for step in history:
         item = pages.read(step.observation, goal.instruction).by_id.get(step.action.elements[0]) if step.action.elements else None
         if item is not None and not step.error and step.action.name == "click":
             known.update(words(f"{item.label} {item.near}"))
-    return sum(1 for value in values if set(words(value)) - STOP <= known) / len(values)
+    return known
+
+
+@functools.lru_cache(maxsize=256)
+def _content(goal: Goal) -> frozenset[str]:
+    """The instruction's words without grammar and names of roles; verbs that may stand on what does them are kept."""
+    spoken = frozenset(words(goal.instruction)) - STOP - (set(VERBS) - ACTS)
+    return frozenset(word for word in spoken if role_of(word) is None)
 
 
 @functools.lru_cache(maxsize=256)

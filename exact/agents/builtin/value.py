@@ -7,7 +7,7 @@ from exact.agents.builtin.judge import judge
 from exact.agents.builtin.matching import SURE, affinity, standing_near
 from exact.agents.builtin.progress import Status
 from exact.agents.builtin.recall import adjustment
-from exact.agents.builtin.scene import placed
+from exact.agents.builtin.scene import astray, met, placed
 from exact.agents.builtin.situation import Situation, situation
 from exact.context import Context, Evaluation
 from exact.reflection.lesson import action_label
@@ -42,7 +42,8 @@ class BuiltinValue:
         else:
             left = _left(at, action)
             value = verdict.score * 0.5**left
-        return value * _there(at), f"the episode ended with {action}: {verdict.why}" + (f"; parts left: {left}" if left else "")
+        value *= _there(at) * (0.75 + 0.25 * met(at.goal, at.page, at.history))
+        return value, f"the episode ended with {action}: {verdict.why}" + (f"; parts left: {left}" if left else "")
 
     def _ended_by_a_guess(self, at: Situation, action: Action, score: float) -> float:
         """Worth what was done before. Where nothing that is asked for is to be seen: something, if it stood near what is mentioned."""
@@ -57,7 +58,9 @@ class BuiltinValue:
         if context.steps_left == 0:
             return 0.02, "no action is left"
         progress = at.progress
-        value = 0.1 + 0.6 * progress.share * _there(at) - 0.08 * min(progress.stray, 3)
+        value = 0.05 + 0.6 * progress.share * _there(at) + 0.1 * met(at.goal, at.page, at.history) - 0.08 * min(progress.stray, 3)
+        if context.steps_left is not None:
+            value *= 1 - 0.4**context.steps_left  # the fewer actions are left, the less can still be mended
         needed = len(progress.open) + any(s.part.submits for s in progress.statuses)
         if context.steps_left is not None and context.steps_left < needed:
             return 0.3 * value, f"needs {needed} more actions, {context.steps_left} are left"
@@ -72,8 +75,8 @@ def _left(at: Situation, action: Action) -> int:
 
 
 def _there(at: Situation) -> float:
-    """What is left, in [0.5, 1], of the worth of what was done where the thing it is about is not in sight."""
-    return 0.5 + 0.5 * placed(at.goal, at.page, at.history)
+    """What is left, in [0, 1], of the worth of what was done where the thing it is about is not in sight, or it was done to another."""
+    return (0.5 + 0.5 * placed(at.goal, at.page, at.history)) * 0.6 ** astray(at.goal, at.history)
 
 
 def _told(at: Situation) -> str:

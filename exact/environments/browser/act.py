@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -41,6 +42,8 @@ class Body(NamedTuple):
     """Whether closing this tab leaves another one."""
     refusal: Callable[[str], str]
     """Why the agent may not go to a URL; empty if it may."""
+    behind: Callable[[], str]
+    """Takes the address that going back leads to where the tab does not know it: the page was restored. Empty if there is none."""
     fill: Callable[[str], str] = str
     """A text as it is typed: with what an agent knows by name only."""
 
@@ -168,6 +171,9 @@ async def _go_back(body: Body, action: Action) -> None:
     history = await body.tab.cdp.send("Page.getNavigationHistory")
     at, entries = history["currentIndex"], history["entries"]
     if at < 1 or entries[at - 1]["url"] == "about:blank":
+        if url := body.behind():
+            await body.tab.evaluate(f"location.replace({json.dumps(url)})")
+            return
         if not body.opener:
             raise ActionError("there is no page to go back to")
         await body.tab.page.close()

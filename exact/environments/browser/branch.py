@@ -10,6 +10,7 @@ import msgspec
 
 from exact.environments.accounts import Leased
 from exact.environments.base import Capabilities, Fidelity, Snapshot
+from exact.environments.browser.clock import START
 from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.forked import ForkedBrowser
 from exact.environments.browser.guard import Ward
@@ -164,7 +165,7 @@ class ForkingEnvironment(BrowserEnvironment):
             self._browser.guard.hold()
             await self._connect(memo.now)
             await self._adopt_all(memo)
-            _, observation, self._terminated = await self._look()
+            _, observation, self._terminated = await self._look(run=False)
         self._ward.take()
         if self._terminated:
             raise EnvironmentError_(f"{memo.task.id} is over after the restore: return by another route")
@@ -181,7 +182,7 @@ class ForkingEnvironment(BrowserEnvironment):
         """Awake while something is asked of it, paused when nothing was for a while. A site that branches share is in its state."""
         try:
             async with self._states.turn(self._standing) if self._states else nullcontext():
-                await self._browser.rouse()
+                await self._browser.idle.rouse()
                 async with super()._world(what):
                     yield
         except EnvironmentError_ as error:
@@ -189,14 +190,14 @@ class ForkingEnvironment(BrowserEnvironment):
                 raise EnvironmentError_(f"{what}: {lost}") from error
             raise
         finally:
-            self._browser.rest(self._worlds.idle)
+            self._browser.idle.rest(self._worlds.idle)
 
-    async def _enter(self) -> None:
+    async def _enter(self, now: int = START) -> None:
         """In a world that has seen nothing."""
         if self._entered:
             await self._exchange(self._worlds.fresh)
         self._entered, self._branched = True, False
-        await super()._enter()
+        await super()._enter(now)
         if self._worlds.outside:
             await self._arrive()
 

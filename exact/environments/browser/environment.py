@@ -63,6 +63,10 @@ class BrowserEnvironment:
         self._ward = Ward((), writes=False, frames=self._frames)
         self._tabs: list[Tab] = []
         self._opening: set[asyncio.Task[None]] = set()
+        self._dialogs = 0
+        """How many are open."""
+        self._behind: Sequence[str] = ()
+        """Of a page that was restored: addresses to which going back leads, the next one last."""
         self._opened = 0
         self._task: Task | None = None
         self._ids = Ids()
@@ -77,7 +81,6 @@ class BrowserEnvironment:
         return Capabilities(
             fidelity="replay",
             sealed=self._sealed,
-            concurrent=self._sealed or self._config.speculation != "free",
             screenshots=self._config.screenshots,
             evaluates=self._evaluator is not None,
         )
@@ -105,18 +108,13 @@ class BrowserEnvironment:
         await self._reset(task)
         self._masks.learn(first, second := self._looks)
         async with self._world("look"):
-            await self._look()
+            await self._look(run=False)
         self._masks.learn(second, self._looks)
 
     async def _reset(self, task: Task) -> Observation:
         self._terminated = True
         async with self._world("reset"):
-            if not await self._renew():
-                await self._leave()
-                await self._enter()
-            self._task, self._ids, self._instruction = task, Ids(), ""
-            self._ward = self._ward_of(task)
-            self._browser.guard.admit(self._context_id, self._ward)
+            await self._anew(task)
             await self._start(task.start)
             if self._setup.begin:
                 await self._begin(task)
@@ -129,17 +127,29 @@ class BrowserEnvironment:
         self._terminated = False
         return observation
 
+    async def _anew(self, task: Task, now: int = START) -> None:
+        """In a context that knows nothing of before, for a task. `now`: what its clock shows, if it is held."""
+        if not await self._renew():
+            await self._leave()
+            await self._enter(now)
+        self._task, self._ids, self._instruction, self._behind = task, Ids(), "", ()
+        self._ward = self._ward_of(task)
+        self._browser.guard.admit(self._context_id, self._ward)
+
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle; see Environment."""
         if self._terminated:
             raise ActionError("the episode is over: reset first")
+        if action.name not in BROWSER_ACTIONS.verbs:
+            raise ActionError(f"unknown action {action}: valid: {', '.join(BROWSER_ACTIONS.verbs)}")
         if BROWSER_ACTIONS.is_final(action):
             self._terminated = True
             return Transition(observation=None, terminated=True)
         async with self._world(f"step {action.key}"):
             for tab in self._tabs:
                 tab.traffic.mark()
-            body = Body(self._tab, self._ids, self._config.width, self._config.height, len(self._tabs) > 1, self._refusal, self._fill)
+            opener, width, height = len(self._tabs) > 1, self._config.width, self._config.height
+            body = Body(self._tab, self._ids, width, height, opener, self._refusal, self._back, self._fill)
             try:
                 await act(body, action)
             except ActionError as error:
@@ -177,6 +187,12 @@ class BrowserEnvironment:
         if not self._tabs:
             raise EnvironmentError_("no page is open: reset first")
         return self._tabs[-1]
+
+    def _back(self) -> str:
+        if len(self._tabs) > 1 or not self._behind:
+            return ""
+        *self._behind, url = self._behind
+        return url
 
     def _unanswered(self) -> str:
         """An address that did not answer in time, told once."""
@@ -232,10 +248,10 @@ class BrowserEnvironment:
         except (Error, EnvironmentError_):
             return False
 
-    async def _enter(self) -> None:
+    async def _enter(self, now: int = START) -> None:
         """Open a context and its first tab."""
         self._broken, self._opened = "", 0
-        page = await self._connect()
+        page = await self._connect(now)
         self._context_id = await self._adopt(page)
 
     async def _connect(self, now: int = START) -> Page:
@@ -278,8 +294,12 @@ class BrowserEnvironment:
         from playwright.async_api import Error
 
         self._ward.record(Effect(kind="dialog", method=dialog.type, url=dialog.page.url if dialog.page else "", detail=dialog.message))
-        with suppress(Error):
-            await dialog.accept(dialog.default_value if dialog.type == "prompt" else None)
+        self._dialogs += 1
+        try:
+            with suppress(Error):
+                await dialog.accept(dialog.default_value if dialog.type == "prompt" else None)
+        finally:
+            self._dialogs -= 1
 
     def _download(self, download: Download) -> None:
         self._ward.record(Effect(kind="download", method="GET", url=download.url, detail=download.suggested_filename))
@@ -307,12 +327,12 @@ class BrowserEnvironment:
         began = self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
         await (self._clock.under(began) if self._clock else began)
 
-    async def _settle(self) -> bool:
-        """Wait until the page is quiet. False if it still was not at the cap."""
+    async def _settle(self, *, run: bool = True) -> bool:
+        """Wait until the page is quiet. False if it still was not at the cap. `run`: whether a clock that is held runs its step."""
         try:
             async with asyncio.timeout(self._config.settle_seconds):
                 await self._quiet()
-                if self._clock:
+                if self._clock and run:
                     await self._clock.run(self._tabs)
                     await self._quiet()
         except TimeoutError:
@@ -328,12 +348,12 @@ class BrowserEnvironment:
             if not self._opening and tab is self._tab:
                 return
 
-    async def _look(self) -> tuple[bool, Observation, bool]:
+    async def _look(self, *, run: bool = True) -> tuple[bool, Observation, bool]:
         """Settle and observe: whether the page became quiet, what is seen, and whether the episode is over."""
         from playwright.async_api import Error
 
         while True:
-            settled, tab = await self._settle(), self._tab
+            settled, tab = await self._settle(run=run), self._tab
             try:
                 observation, over = await self._observe()
             except Error as error:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from exact.config import BrowserConfig
+from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.accounts import Accounts, Leased
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser import inside
@@ -29,6 +29,7 @@ from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.tape import Tape
 from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter, open_sandboxes
+from exact.environments.sandbox.application import Application
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.environments.sites import Outside
 from exact.environments.sites_kept import SiteStates, Standing
@@ -52,6 +53,7 @@ class ForkingWorlds:
         config: BrowserConfig,
         *,
         services: Sequence[Service],
+        application: Application,
         outside: Outside | None,
         tape: Tape | None,
         evaluator: Evaluator | None,
@@ -59,6 +61,7 @@ class ForkingWorlds:
     ) -> None:
         self._sandboxes, self._playwright = sandboxes, playwright
         self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
+        self._application = application
         self.outside, self.idle, self.masks = outside, idle, Masks(config.masks)
         self.states = SiteStates(outside.site) if outside and outside.site else None
         self.accounts: Accounts | None = None
@@ -206,10 +209,10 @@ class ForkingWorlds:
         )
 
     def _guest(self) -> Guest:
-        executable, python = find_browser().resolve(), interpreter()
+        executable, python, place = find_browser().resolve(), interpreter(), self._application
         way_out = flags(self.outside, self._inner(), _OUTLET) if self.outside else ("--no-proxy-server",)
         spec = {
-            "services": msgspec.to_builtins(self.services),
+            "services": [{**msgspec.to_builtins(each), **place.service(), "env": {**place.env, **each.env}} for each in self.services],
             "browser": command(str(executable), self.config, self.setup.hosts, way_out),
             "outlet": _OUTLET if self.outside else 0,
         }
@@ -219,6 +222,9 @@ class ForkingWorlds:
             env={"TZ": "UTC", "LANG": "C.UTF-8"},
             reads=(*reads, *(Path(path) for service in self.services for path in service.reads)),
             programs=(executable,),
+            beside=place.root,
+            mounts=place.mounts,
+            capable=not place.plain,
         )
 
     def _inner(self) -> tuple[str, ...]:
@@ -232,6 +238,7 @@ async def forking(
     setup: PageSetup,
     *,
     services: Sequence[Service] = (),
+    application: SandboxConfig | None = None,
     outside: Outside | None = None,
     tape: Tape | None = None,
     evaluator: Evaluator | None = None,
@@ -240,6 +247,7 @@ async def forking(
 ) -> AsyncIterator[ForkingWorlds]:
     """Worlds that fork, while the block runs.
 
+    `application`: what the services run in, where that is not this machine's files. The browser stays outside of it.
     `outside`: a way to sites that are not in the sandbox. Without hooks for one of them they keep what is done to them: the worlds are not
     sealed then, and their snapshots are of the client. `tape`: where its answers are recorded, or replayed from.
     `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
@@ -247,10 +255,12 @@ async def forking(
     """
     from playwright.async_api import async_playwright
 
+    place = Application.of(application or SandboxConfig())
     async with open_sandboxes(limit=limit) as sandboxes, async_playwright() as playwright:
         worlds = ForkingWorlds(
-            sandboxes, playwright, setup, config, services=services, outside=outside, tape=tape, evaluator=evaluator, idle=idle
-        )
+            sandboxes, playwright, setup, config,
+            services=services, application=place, outside=outside, tape=tape, evaluator=evaluator, idle=idle,
+        )  # fmt: skip
         try:
             yield worlds
         finally:

@@ -27,6 +27,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from typing import IO, Any
 
 FRAME = 65536
@@ -181,7 +182,10 @@ class World:
     def serve(self, service: dict[str, Any]) -> None:
         name = " ".join(service["command"])
         env = {**os.environ, **service["env"]}
-        process = subprocess.Popen(service["command"], env=env, cwd=service["folder"], stdin=subprocess.DEVNULL, stdout=2)
+        try:
+            process = subprocess.Popen(service["command"], env=env, stdin=subprocess.DEVNULL, stdout=2, preexec_fn=entering(service))
+        except subprocess.SubprocessError as error:
+            raise RuntimeError(f"the service `{name}` cannot enter {service['folder']} as user {service['user']}") from error
         self.names[process.pid] = name
         end = time.monotonic() + service["seconds"]
         while not answers(service["ready_url"]):
@@ -275,6 +279,22 @@ class World:
             self.out.send(ident, data)
             if not data:
                 return
+
+
+def entering(service: dict[str, Any]) -> Callable[[], None]:
+    """What a service does before it begins: go to its root and folder, and become its user."""
+    root, folder, (uid, gid) = service["root"], service["folder"], service["user"]
+
+    def enter() -> None:
+        if root:
+            os.chroot(root)
+        os.chdir(folder)
+        if uid or gid:
+            os.setgroups([])
+            os.setgid(gid)
+            os.setuid(uid)
+
+    return enter
 
 
 def answers(url: str) -> bool:

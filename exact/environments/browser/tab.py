@@ -24,6 +24,9 @@ _LEFT = ("context was destroyed", "Cannot find context", "No frame", "navigated 
 class Tab:
     """One page of a world. Coordinates are CSS pixels of its viewport."""
 
+    world_name = _WORLD
+    """Of our own world in each document."""
+
     def __init__(self, page: Page, cdp: CDPSession, index: int, answer_seconds: float = 15.0) -> None:
         """`answer_seconds`: how long a server may take to answer a navigation. Until then the browser can be asked nothing about the
         page, so its loading is stopped after that, as by a user."""
@@ -42,7 +45,7 @@ class Tab:
 
     async def renew(self) -> bool:
         """Leave the page and all that it kept. False if it has been at more than one origin: then not all can be reached."""
-        here = {each for each in self._origins if each.startswith("http")}
+        here = self.origins
         if len(here) != 1:
             return False
         await self.evaluate("window.name = ''; sessionStorage.clear(); localStorage.clear()")
@@ -101,6 +104,21 @@ class Tab:
         if not page_world:
             options["contextId"] = await self.world(self.main_frame)
         return _value(await self.cdp.send("Runtime.evaluate", options), expression)
+
+    async def evaluate_in(self, frame: str, expression: str) -> Any:
+        """As `evaluate`, in our own world of a frame."""
+        options = {"expression": expression, "awaitPromise": True, "returnByValue": True, "contextId": await self.world(frame)}
+        return _value(await self.cdp.send("Runtime.evaluate", options), expression)
+
+    @property
+    def origins(self) -> set[str]:
+        """Of all documents that its frames have had, save those without one of their own."""
+        return {each for each in self._origins if each.startswith("http")}
+
+    async def history(self) -> list[str]:
+        """Addresses to which going back leads, the next one last."""
+        found = await self.cdp.send("Page.getNavigationHistory")
+        return [entry["url"] for entry in found["entries"][: found["currentIndex"]] if entry["url"] != "about:blank"]
 
     async def call(self, node: int, frame: str, function: str, *args: Any) -> Any:
         """JSON value of a function called with the DOM node of that backend id as `this`."""

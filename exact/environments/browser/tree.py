@@ -7,8 +7,9 @@ on what has an id.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from exact.environments.browser.colour import colour_word
@@ -72,24 +73,50 @@ class Ids:
     def __init__(self) -> None:
         self._ids: dict[tuple[int, int, int], str] = {}
         self._places: dict[str, Place] = {}
+        self._given = 0
 
     def of(self, place: Place) -> str:
         """The id of a node: always the same one."""
         key = place[:3]
         if key not in self._ids:
-            self._ids[key] = str(len(self._ids) + 1)
+            self._given += 1
+            self._ids[key] = str(self._given)
             self._places[self._ids[key]] = place
         return self._ids[key]
 
     def copy(self) -> Ids:
         """Another one that has given the same ids so far."""
         made = Ids()
-        made._ids, made._places = dict(self._ids), dict(self._places)
+        made._ids, made._places, made._given = dict(self._ids), dict(self._places), self._given
+        return made
+
+    def moved(self, others: Ids, before: Sequence[Element], after: Sequence[Element]) -> Ids:
+        """Another one for a page that was loaded anew: elements of `after` that are those of `before` have their ids, others new ones.
+
+        `others` gave the ids of `after`.
+        """
+        made = Ids()
+        made._given = self._given
+        made._places = {id: place._replace(tab=_GONE) for id, place in self._places.items()}
+        for one, other in _pairs(before, after):
+            place = others._places[other.id]
+            made._ids[place[:3]], made._places[one.id] = one.id, place
         return made
 
     def place(self, id: str) -> Place | None:
         """Where the element of an id lives, or lived; None if there never was one."""
         return self._places.get(id)
+
+
+_GONE = -1
+"""No tab has this number."""
+
+
+def _pairs(before: Sequence[Element], after: Sequence[Element]) -> Iterator[tuple[Element, Element]]:
+    """Elements that are the same in two trees which should be one."""
+    ones, others = ([(each.depth, each.role, each.name) for each in tree] for tree in (before, after))
+    for match in SequenceMatcher(None, ones, others, autojunk=False).get_matching_blocks():
+        yield from zip(before[match.a : match.a + match.size], after[match.b : match.b + match.size], strict=True)
 
 
 @dataclass(slots=True)

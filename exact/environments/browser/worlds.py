@@ -6,9 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from exact.config import BrowserConfig
-from exact.environments.browser.environment import BrowserEnvironment, Evaluator
+from exact.environments.base import Snapshot
+from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.launch import Browser
 from exact.environments.browser.masks import Masks
+from exact.environments.browser.page_environment import PageEnvironment
+from exact.environments.browser.page_snapshot import PageSnapshots
 from exact.environments.browser.setup import PageSetup
 
 
@@ -27,12 +30,12 @@ class BrowserWorlds:
         """`sealed`: whether a reset undoes all that a step may do. `evaluator` gives the verdict on the last page."""
         self._browser, self._setup, self._config = browser, setup, config
         self._sealed, self._evaluator = sealed, evaluator
-        self._masks = Masks(config.masks)
+        self._masks, self._pages = Masks(config.masks), PageSnapshots()
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[BrowserEnvironment]:
+    async def open(self, *, speculative: bool) -> AsyncIterator[PageEnvironment]:
         """A fresh environment, closed on leaving."""
-        environment = BrowserEnvironment(
+        environment = PageEnvironment(
             self._browser,
             self._setup,
             self._config,
@@ -40,8 +43,27 @@ class BrowserWorlds:
             speculative=speculative,
             evaluator=self._evaluator,
             masks=self._masks,
+            pages=self._pages,
         )
         try:
             yield environment
         finally:
             await environment.close()
+
+    @asynccontextmanager
+    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[PageEnvironment]:
+        """Another environment, brought to a page that any environment of these worlds took a snapshot of; compare the fingerprints.
+
+        Raises EnvironmentError_ if it is gone.
+        """
+        async with self.open(speculative=speculative) as environment:
+            await environment.restore(snapshot)
+            yield environment
+
+    def has(self, snapshot: Snapshot) -> bool:
+        """Whether it can still be restored: the number of snapshots kept is bounded."""
+        return snapshot.id in self._pages
+
+    def drop(self, snapshot: Snapshot) -> None:
+        """Nobody will come back to it."""
+        self._pages.drop(snapshot.id)

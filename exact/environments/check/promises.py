@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.action import Action
-from exact.environments.base import Environment
+from exact.environments.base import Environment, Forks
 from exact.environments.check.base import Broken, Skip, Subject
 from exact.errors import ActionError, EnvironmentError_, ExactError
 from exact.observation import Observation
@@ -73,6 +73,8 @@ async def snapshots_are_states(subject: Subject) -> str:
     async with subject.world() as world:
         if world.capabilities.fidelity == "replay":
             raise Skip("has no snapshots of its own: states are reached by reset and replay")
+        if world.capabilities.fidelity == "page":
+            return await _pages_come_back(subject, world)
         seen: Observation | None = await subject.reset(world)
         reached = 0
         for depth in range(1, subject.depth + 1):
@@ -81,6 +83,25 @@ async def snapshots_are_states(subject: Subject) -> str:
                 break
             seen, reached = await _returns(subject, world, seen, depth), depth
     return f"depths 1 to {reached}" if reached else "no state to return to: every action ends the episode"
+
+
+async def _pages_come_back(subject: Subject, world: Environment) -> str:
+    """Page snapshots hold no script's state: told is how far they carry. What a fingerprint shows to be missing is no broken promise."""
+    back = on = refused = 0
+    for depth in range(1, subject.depth + 1):
+        path = await subject.walk(world, await subject.reset(world), depth, f"page {depth}")
+        if len(path) < depth:  # the last action ended the episode
+            await subject.retrace(world, path)
+        try:
+            snapshot = await subject.call("snapshot", world.snapshot())
+            ahead = await subject.walk(world, path[-1][1], 2, f"ahead {depth}") if path else []
+            seen = await subject.call("restore", world.restore(snapshot))
+        except EnvironmentError_:
+            refused += 1
+            continue
+        if seen.fingerprint == snapshot.fingerprint:
+            back, on = back + 1, on + (not await subject.follow(world, ahead))
+    return f"{back} of {subject.depth} pages came back, {on} of them went on alike; {refused} refused, the rest seen to differ"
 
 
 async def _deeper(subject: Subject, world: Environment, seen: Observation, depth: int) -> Observation | None:
@@ -122,6 +143,28 @@ async def branches_are_independent(subject: Subject) -> str:
             if difference := await subject.retrace(world, path):
                 raise Broken(f"what one world did is seen {where}: {difference}")
     return f"2 worlds, {len(path)} actions each"
+
+
+async def forks_are_independent(subject: Subject) -> str:
+    """Branches stand where their snapshot was taken, and none sees what another, or the world it was taken in, does."""
+    if not isinstance(subject.worlds, Forks):
+        raise Skip("its worlds do not fork")
+    async with subject.world() as world:
+        if world.capabilities.fidelity not in ("world", "client"):
+            raise Skip("its snapshots are not of whole worlds")
+        path = await subject.walk(world, await subject.reset(world), 2, "fork")
+        if len(path) < 2:
+            await subject.retrace(world, path)
+        snapshot = await subject.call("snapshot", world.snapshot())
+        async with subject.fork(snapshot) as one, subject.fork(snapshot) as other:
+            for branch in (one, other):
+                if branch.observation.fingerprint != snapshot.fingerprint:
+                    raise Broken("a branch stands elsewhere than its snapshot")
+            ahead = await subject.walk(one, one.observation, subject.depth, "ahead")
+            for untouched, what in ((other, "its sibling"), (world, "the world it branched from")):
+                if difference := await subject.follow(untouched, ahead):
+                    raise Broken(f"what one branch did is seen in {what}: {difference}")
+    return f"2 branches, {len(ahead)} actions each"
 
 
 async def errors_are_typed(subject: Subject) -> str:

@@ -21,13 +21,14 @@ CHECKS: Mapping[str, Check] = {
     "elements can be acted on": promises.elements_can_be_acted_on,
     "snapshots are states": promises.snapshots_are_states,
     "branches are independent": promises.branches_are_independent,
+    "forks are independent": promises.forks_are_independent,
     "errors are typed": promises.errors_are_typed,
     "nothing is left": nothing_is_left,
 }
 """Every check by name, in the order in which they are run."""
 
 DEPTH, QUICK_DEPTH = 8, 5
-CYCLES, QUICK_CYCLES = 200, 8
+CYCLES, QUICK_CYCLES = 200, 16
 KEYS = ("Tab", "x", "ArrowDown")
 
 

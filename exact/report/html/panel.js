@@ -114,9 +114,17 @@ function reached(node) {
   const time = node.seconds != null ? `The step that led here took ${node.seconds.toFixed(2)} s.` : "";
   const first = make("p", { class: "quiet" }, `First seen ${node.born.toFixed(1)} s after the start, at iteration ${node.iteration}. ${time}`);
   const rows = routes.map(route => make("tr", {}, ...[
-    route.node === node.id ? "here" : `state ${route.node}`, route.route === "there" ? "the world stood here" : `reset, then ${plural(route.transitions ?? 0, "step")} replayed`, route.verdict,
+    route.node === node.id ? "here" : `state ${route.node}`, way(route), route.verdict,
     route.reason ?? "", `${(route.seconds ?? 0).toFixed(2)} s`].map((text, place) => make("td", { class: place === 4 ? "n" : null }, text))));
   return section("How it was reached", false, first, rows.length ? table(["World brought to", "Route", "Verdict", "Reason", "s"], rows) : "");
+}
+
+function way(route) {
+  const begin = {
+    there: "the world stood here", onward: "the world stood on the way", restore: "a snapshot was restored", fork: "a new world of a snapshot",
+    "restore+replay": "a snapshot on the way was restored", "fork+replay": "a new world of a snapshot on the way", replay: "reset",
+  }[route.route] ?? route.route;
+  return route.transitions || route.route.endsWith("replay") ? `${begin}, then ${plural(route.transitions ?? 0, "step")} replayed` : begin;
 }
 
 function outside(node) {

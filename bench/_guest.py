@@ -1,0 +1,13 @@
+"""What the guest column of browser_step.py runs in a process of its own."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+
+from exact.benchmarks.miniwob import MiniWob
+from exact.config import BrowserConfig
+from exact.environments.base import Worlds
+
+
+def worlds() -> AbstractAsyncContextManager[Worlds]:
+    return MiniWob().worlds(BrowserConfig(screenshots=False))

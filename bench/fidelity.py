@@ -1,0 +1,352 @@
+"""How often does each route bring a world back to the state that was left?
+
+Each of BrowserGym's 125 MiniWoB++ tasks is walked for five random actions from three seeds. The state there is returned to by reset and
+replay and by a page snapshot, both in a second world, and, where worlds fork, by a snapshot of the whole world. Every arrival is judged by
+its fingerprint: exact, equivalent (volatile parts differ) or drifted; where it was not missed, one more action in both worlds shows what a
+fingerprint cannot see. A snapshot that is refused is counted apart: the next route is taken.
+A world that drifted is looked at again after a wait: what moves by itself has gone on, and is told from what was lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from _common import Figure, Noise, finish, parser, table, versions
+
+from exact.benchmarks.miniwob import MiniWob
+from exact.benchmarks.miniwob.names import BROWSERGYM
+from exact.config import BrowserConfig
+from exact.environments.base import Environment, Snapshot
+from exact.environments.browser import ForkingWorlds
+from exact.environments.sandbox import find_runsc
+from exact.environments.verify import VERDICTS, mark, verdict
+from exact.errors import ActionError, EnvironmentError_
+from exact.observation import Observation
+from exact.task import Task
+
+STEPS, SEEDS, TRIES = 5, 3, 12
+"""Actions of a walk; seeds of a task; walks begun where actions end the episode."""
+LIMIT = 120.0
+"""Seconds for one episode on one route."""
+ROUTES = ("replay", "page", "world")
+RESULTS = (*VERDICTS, "refused", "failed", "not_run")
+QUICK = ("click-button", "enter-text", "click-collapsible", "choose-list")
+"""Tasks of a quick run, from one seed."""
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Book:
+    """What is known so far, kept in a file: a run that was stopped goes on from there."""
+
+    path: Path
+    records: dict[tuple[str, str], Record] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, folder: Path) -> Book:
+        """The book of a folder. A last line that was torn is left out."""
+        folder.mkdir(parents=True, exist_ok=True)
+        book = cls(folder / "fidelity.jsonl")
+        for line in book.path.read_text().splitlines() if book.path.exists() else ():
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            book.records[record["task"], record["route"]] = record
+        return book
+
+    def write(self, record: Record) -> None:
+        self.records[record["task"], record["route"]] = record
+        with self.path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+
+def candidates(seen: Observation, dice: random.Random) -> list[str]:
+    """Actions on what is in view, in random order."""
+    shown = [e for e in seen.elements if e.visible and e.box and e.box.width] or list(seen.elements)
+    dice.shuffle(shown)
+    return [
+        f'fill [{e.id}] "{dice.choice(("a", "7", "ann"))}"' if e.role in ("textbox", "spinbutton", "searchbox") else f"click [{e.id}]"
+        for e in shown
+    ]
+
+
+async def walk(world: Environment, task: Task, path: Sequence[str]) -> Observation | None:
+    """Reset and take a path; the state there, or None where the episode ended on the way. A refused action changes nothing."""
+    seen: Observation | None = await world.reset(task)
+    for text in path:
+        try:
+            seen = (await world.step(world.actions.parse(text))).observation
+        except ActionError:
+            continue
+        if seen is None:
+            return None
+    return seen
+
+
+async def scout(world: Environment, task: Task) -> tuple[list[str], Observation]:
+    """A path of up to STEPS random actions that ends no episode, and the state there, in which the world stands."""
+    dice, path, ends = random.Random(task.id), list[str](), set[tuple[int, str]]()
+    seen: Observation | None = await world.reset(task)
+    assert seen is not None
+    for _ in range(TRIES):
+        while len(path) < STEPS:
+            possible = [text for text in candidates(seen, dice) if (len(path), text) not in ends]
+            if not possible:
+                return path, seen
+            try:
+                after = (await world.step(world.actions.parse(possible[0]))).observation
+            except ActionError:
+                ends.add((len(path), possible[0]))
+                continue
+            if after is None:
+                ends.add((len(path), possible[0]))
+                break
+            path.append(possible[0])
+            seen = after
+        else:
+            return path, seen
+        seen = await walk(world, task, path)
+        if seen is None:
+            raise EnvironmentError_("a path that ended nothing ends the episode the second time")
+    return path, seen
+
+
+@dataclass
+class Bench:
+    """One run of the measurement."""
+
+    book: Book
+    tasks: Sequence[Task]
+    routes: Sequence[str]
+    config: BrowserConfig
+    noise: Noise
+    paths: dict[str, asyncio.Future[list[str]]] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """All routes; the worlds that fork follow the paths which the others have found."""
+        self.paths = {task.id: asyncio.get_running_loop().create_future() for task in self.tasks}
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.local())
+            if "world" in self.routes:
+                group.create_task(self.forked())
+
+    async def local(self) -> None:
+        """Replay and page restores, in two worlds of one browser."""
+        async with pair(self.config) as worlds:
+            for task in self.tasks:
+                self.noise.probe()
+                known = self.book.records.get((task.id, "walk"))
+                wanted = [route for route in self.routes if route != "world" and (task.id, route) not in self.book.records]
+                if known is None or wanted:
+                    known = await self.guarded(task, "walk", partial(self.episode, task, worlds, wanted))
+                self.paths[task.id].set_result(known.get("path", []))
+
+    async def episode(self, task: Task, worlds: Sequence[Environment], wanted: Sequence[str]) -> Record:
+        one, other = worlds
+        path, seen = await scout(one, task)
+        kept: Snapshot | str = await kept_by(one) if "page" in wanted else ""
+        goal = Goal(seen, onward(seen), await after(one, onward(seen)))
+        for route in wanted:
+            await self.guarded(task, route, partial(self.replay if route == "replay" else self.page, task, other, path, kept, goal))
+        return {"path": path, "depth": len(path)}
+
+    async def replay(self, task: Task, world: Environment, path: list[str], kept: Snapshot | str, goal: Goal) -> Record:
+        return await judged(await walk(world, task, path), world, goal)
+
+    async def page(self, task: Task, world: Environment, path: list[str], kept: Snapshot | str, goal: Goal) -> Record:
+        if isinstance(kept, str):
+            return {"result": "refused", "reason": kept}
+        return await judged(await world.restore(kept), world, goal)
+
+    async def forked(self) -> None:
+        """Restores of whole worlds: one world walks, and a branch of each snapshot is what arrives."""
+        async with MiniWob().forking_worlds(self.config) as worlds, AsyncExitStack() as stack:
+            world: Environment | None = None
+            for task in self.tasks:
+                path = await self.paths[task.id]
+                if (task.id, "world") in self.book.records:
+                    continue
+                if world is None:
+                    world = await stack.enter_async_context(worlds.open(speculative=True))
+                found = await self.guarded(task, "world", partial(self.world, task, worlds, world, path))
+                if found["result"] == "failed":
+                    await stack.aclose()
+                    world = None
+
+    async def world(self, task: Task, worlds: ForkingWorlds, world: Environment, path: list[str]) -> Record:
+        seen = await walk(world, task, path)
+        if seen is None:
+            return {"result": "failed", "reason": "the episode ended on a path that ended nothing elsewhere"}
+        kept = await kept_by(world)
+        if isinstance(kept, str):
+            return {"result": "refused", "reason": kept}
+        goal = Goal(seen, onward(seen), await after(world, onward(seen)))
+        async with worlds.fork(kept, speculative=True) as branch:
+            back = branch.observation
+            found = await judged(back, branch, goal)
+            if found["result"] == "drifted":
+                found |= {"moves": verdict(mark(back), await after(branch, "wait")) == "drifted", "lines": different(seen, back)}
+        worlds.drop(kept)
+        return found
+
+    async def guarded(self, task: Task, route: str, work: Callable[[], Awaitable[Record]]) -> Record:
+        """One piece of work, written down; an infrastructure failure is told, not judged."""
+        began = time.perf_counter()
+        try:
+            async with asyncio.timeout(LIMIT):
+                found = await work()
+        except (EnvironmentError_, ActionError, TimeoutError) as error:
+            found = {"result": "failed", "reason": f"{type(error).__name__.rstrip('_')}: {error}"}
+        found |= {"task": task.id, "route": route, "seconds": round(time.perf_counter() - began, 3)}
+        self.book.write(found)
+        print(f"{task.id} {route}: {found.get('result', found.get('depth'))} {found.get('reason', '')}".rstrip(), flush=True)
+        return found
+
+
+class Goal(NamedTuple):
+    """What is to be returned to."""
+
+    seen: Observation
+    onward: str
+    """One more action, and the mark of what it led to."""
+    then: str
+
+
+async def judged(got: Observation | None, world: Environment, goal: Goal) -> Record:
+    """How a world arrived; and where it did, whether one more action leads where it led."""
+    if got is None:
+        return {"result": "drifted", "reason": "the episode ended"}
+    found: Record = {"result": verdict(mark(goal.seen), mark(got))}
+    if found["result"] != "drifted":
+        found["on"] = verdict(goal.then, await after(world, goal.onward)) != "drifted"
+    return found
+
+
+async def kept_by(world: Environment) -> Snapshot | str:
+    """A snapshot, or why there is none."""
+    try:
+        return await world.snapshot()
+    except EnvironmentError_ as error:
+        return str(error)
+
+
+def onward(seen: Observation) -> str:
+    return (candidates(seen, random.Random(seen.fingerprint)) or ["wait"])[0]
+
+
+async def after(world: Environment, text: str) -> str:
+    """The mark of the state to which an action leads; a refusal has one of its own."""
+    try:
+        return mark((await world.step(world.actions.parse(text))).observation)
+    except ActionError:
+        return "refused"
+
+
+def different(one: Observation, other: Observation) -> list[str]:
+    """Up to three lines that one state shows and the other does not."""
+    a, b = one.text.splitlines(), other.text.splitlines()
+    return [*(f"- {line}" for line in a if line not in b), *(f"+ {line}" for line in b if line not in a)][:3]
+
+
+@asynccontextmanager
+async def pair(config: BrowserConfig) -> AsyncIterator[Sequence[Environment]]:
+    async with AsyncExitStack() as stack:
+        worlds = await stack.enter_async_context(MiniWob().worlds(config))
+        yield [await stack.enter_async_context(worlds.open(speculative=True)) for _ in range(2)]
+
+
+def name_of(task: str) -> str:
+    return task.removeprefix("miniwob/").partition("?")[0]
+
+
+def summary(book: Book, tasks: Sequence[Task], routes: Sequence[str]) -> Record:
+    """Counts and seconds by route, and the tasks that did not come out exact."""
+    ids, found = {task.id for task in tasks}, Record()
+    for route in routes:
+        records = [record for (task, kind), record in book.records.items() if kind == route and task in ids]
+        unlike = [record for record in records if record["result"] != "exact"]
+        found[route] = {
+            "counts": dict(Counter(record["result"] for record in records)) | {"not_run": len(tasks) - len(records)},
+            "went_on_otherwise": sorted(record["task"] for record in records if record.get("on") is False),
+            "moving": sorted({name_of(record["task"]) for record in records if record.get("moves")}),
+            "seconds": round(statistics.median([record["seconds"] for record in records]), 3) if records else None,
+            "not_exact": {r["task"]: {k: r[k] for k in ("result", "reason", "moves", "lines") if k in r} for r in unlike},
+        }
+    return found
+
+
+def figures(routes: Record) -> list[Figure]:
+    """Shares of the arrivals; refused snapshots are no arrivals."""
+    found = []
+    for route, of in routes.items():
+        counts = Counter(of["counts"])
+        arrived = sum(counts[each] for each in VERDICTS)
+        if arrived:
+            found.append(Figure(f"{route}_exact", counts["exact"] / arrived))
+            found.append(Figure(f"{route}_faithful", (counts["exact"] + counts["equivalent"]) / arrived))
+            found.append(Figure(f"{route}_goes_on", 1 - len(of["went_on_otherwise"]) / arrived))
+        if route == "world":
+            lost = sum(r["result"] == "drifted" and not r.get("moves") for r in of["not_exact"].values())
+            found.append(Figure("world_lost", lost, goal=0, at_least=False))
+    return found
+
+
+def read_options() -> argparse.Namespace:
+    options = parser(__doc__ or "")
+    options.add_argument("--work", type=Path, metavar="DIR", help="keep what was found there, and go on from it")
+    options.add_argument("--routes", default=",".join(ROUTES), metavar="LIST", help=f"of {', '.join(ROUTES)}")
+    options.add_argument("--report", action="store_true", help="measure nothing: only what --work holds")
+    options.add_argument("--tasks", metavar="LIST", help="names of tasks, instead of all 125")
+    options.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="of each task")
+    options.add_argument("--clock", type=int, default=0, metavar="MS", help="hold the page's clock, and run it so long after each action")
+    return options.parse_args()
+
+
+def main() -> None:
+    options, noise = read_options(), Noise()
+    routes = [route for route in ROUTES if route in options.routes.split(",")]
+    try:
+        find_runsc()
+    except EnvironmentError_ as error:
+        print(f"no worlds that fork: {error}")
+        routes = [route for route in routes if route != "world"]
+    names, seeds = (QUICK, 1) if options.quick else (BROWSERGYM, options.seeds)
+    if options.tasks:
+        names = tuple(options.tasks.split(","))
+    suite = MiniWob()
+    tasks = [suite.task(f"miniwob/{name}?seed={seed}") for seed in range(1, seeds + 1) for name in names]
+    with tempfile.TemporaryDirectory() as scratch:
+        book = Book.open(options.work or Path(scratch))
+        config = BrowserConfig(screenshots=False, page_snapshots=True, clock=options.clock)
+        for _ in range(20):
+            noise.probe()
+        if not options.report:
+            asyncio.run(Bench(book, tasks, routes, config, noise).run())
+        found = summary(book, tasks, routes)
+        depths = Counter(book.records.get((task.id, "walk"), {}).get("depth", 0) for task in tasks)
+    rows = [[route, *(str(of["counts"].get(each, 0)) for each in RESULTS), str(of["seconds"])] for route, of in found.items()]
+    table(("route", *RESULTS, "seconds"), rows)
+    for route, of in found.items():
+        if odd := sorted({name_of(task) for task, record in of["not_exact"].items() if record["result"] == "drifted"}):
+            print(f"{route}, drifted at least once: {', '.join(odd)}")
+    details = {"tasks": len(names), "seeds": seeds, "clock": options.clock, "depths": dict(sorted(depths.items())), "routes": found}
+    finish(options, figures(found), noise, versions("exact-agent", "playwright", "miniwob"), details)
+
+
+if __name__ == "__main__":
+    main()

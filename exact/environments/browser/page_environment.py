@@ -1,0 +1,127 @@
+"""A browser environment that can return to a page: without its scripts' state, and without the server's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag
+
+from exact.environments.base import Capabilities, Snapshot
+from exact.environments.browser.environment import BrowserEnvironment, Evaluator
+from exact.environments.browser.launch import Browser
+from exact.environments.browser.masks import Masks
+from exact.environments.browser.memo import Memo
+from exact.environments.browser.page_snapshot import PageSnapshot, PageSnapshots, load, point, put, take
+from exact.environments.browser.setup import PageSetup
+from exact.errors import EnvironmentError_
+from exact.observation import Observation
+
+if TYPE_CHECKING:
+    from exact.config import BrowserConfig
+
+
+class PageEnvironment(BrowserEnvironment):
+    """One world in a browser context of its own. Made by BrowserWorlds."""
+
+    def __init__(
+        self,
+        browser: Browser,
+        setup: PageSetup,
+        config: BrowserConfig,
+        *,
+        sealed: bool,
+        speculative: bool,
+        evaluator: Evaluator | None,
+        masks: Masks | None = None,
+        pages: PageSnapshots | None = None,
+    ) -> None:
+        super().__init__(browser, setup, config, sealed=sealed, speculative=speculative, evaluator=evaluator, masks=masks)
+        self._pages = pages or PageSnapshots()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            fidelity="page" if self._config.page_snapshots else "replay",
+            sealed=self._sealed,
+            screenshots=self._config.screenshots,
+            evaluates=self._evaluator is not None,
+        )
+
+    @property
+    def observation(self) -> Observation:
+        """The last one. Raises EnvironmentError_ before the first."""
+        if self._seen is None:
+            raise EnvironmentError_("nothing was observed yet: reset first")
+        return self._seen
+
+    @property
+    def obstacle(self) -> str:
+        """What stands in the way of a snapshot now: it is taken only of a page on which nothing is under way. Empty if nothing does."""
+        if not self._config.page_snapshots:
+            return "pages are not kept: set browser.page_snapshots"
+        if self._terminated or self._task is None or not self._tabs:
+            return "no episode is under way"
+        if self._opening or len(self._tabs) > 1:
+            return "another tab is open"
+        if self._dialogs:
+            return "a dialog is open"
+        if self._tab.traffic.navigating:
+            return "a page is loading"
+        if not self._tab.traffic.is_idle:
+            return "a request is under way"
+        return ""
+
+    async def snapshot(self) -> Snapshot:
+        """The present page; see page_snapshot. Raises EnvironmentError_ where there is an obstacle, and then nothing is lost."""
+        if self.obstacle:
+            raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
+        assert self._context is not None and self._task is not None and self._seen is not None
+        tab, seen, now = self._tab, self._seen, self._clock.now if self._clock else 0
+        async with self._world("snapshot"):
+            state = await take(tab, self._context)
+            behind = (*self._behind, *await tab.history())
+        memo = Memo(self._task, seen.fingerprint, self._instruction, self._ids.copy(), self._opened, (), now)
+        id = self._pages.keep(PageSnapshot(memo, seen.volatile, seen.elements, behind, state))
+        return Snapshot(id=id, fidelity="page", fingerprint=seen.fingerprint)
+
+    async def restore(self, snapshot: Snapshot) -> Observation:
+        """Bring a page to a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_ if it is gone.
+
+        Compare the fingerprints: what the snapshot does not hold may be missing. Elements have the ids they had, as far as the page is
+        built alike.
+        """
+        kept = self._pages.get(snapshot.id)
+        memo = kept.memo
+        self._masks, self._terminated = self._shared.of(memo.task), True
+        async with self._world("restore"):
+            begins = bool(self._setup.begin) and _same_page(kept.state.url, memo.task.start)
+            await self._anew(memo.task, memo.now - (1 + begins) * self._config.clock)  # so long it runs until the page stands
+            self._instruction, self._behind = memo.instruction, kept.behind
+            assert self._context is not None
+            await load(self._tab, self._context, kept.state)
+            await self._settle()
+            if begins:
+                await self._begin(memo.task)
+                await self._settle()
+            observation, terminated = await self._approach(kept)
+        self._ward.take()
+        if terminated:
+            raise EnvironmentError_(f"{memo.task.id} is over after the restore: return by another route")
+        self._terminated = False
+        return observation
+
+    async def _approach(self, kept: PageSnapshot) -> tuple[Observation, bool]:
+        """Fields as they were; and where the page then looks otherwise, as if a user had filled them. Elements get their ids back."""
+        changed = await put(self._tab, kept.state)
+        _, observation, terminated = await self._look(run=False)
+        if observation.fingerprint != kept.memo.fingerprint and not terminated:
+            await put(self._tab, kept.state, changed)
+            await point(self._tab, kept.state)
+            _, observation, terminated = await self._look(run=False)
+        if terminated:
+            return observation, terminated
+        self._ids = kept.memo.ids.moved(self._ids, kept.elements, observation.elements)
+        return (await self._look(run=False))[1:]
+
+
+def _same_page(one: str, other: str) -> bool:
+    return urldefrag(one).url == urldefrag(other).url

@@ -1,0 +1,158 @@
+"""Answers that were given before, in one SQLite file: keyed by what was asked and by the number of the sample."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from exact.errors import ModelError, UsageError
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Choice, Image, Price, Usage
+from exact.models.wire import SEEDS
+
+Mode = Literal["read-write", "replay-only"]
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (
+    question BLOB NOT NULL, sample INTEGER NOT NULL, choice BLOB NOT NULL, model TEXT NOT NULL, created REAL NOT NULL,
+    PRIMARY KEY (question, sample)
+) WITHOUT ROWID
+"""
+_BUSY_SECONDS = 30.0
+
+
+class Uncached(ModelError):
+    """A question that was not asked before, where only what was recorded may be answered."""
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """One sample of an answer."""
+
+    choice: Choice
+    model: str
+    """As the server names it."""
+
+
+class AnswerCache:
+    """The file. Threads and processes may share it; of two that store the same sample, the first is kept."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises UsageError for a file that is no such cache."""
+        self.path = path
+        self._lock = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute(_SCHEMA)
+        except (sqlite3.Error, OSError) as error:
+            raise UsageError(f"{path} cannot be used as a cache of answers ({error}): give another models.cache.path") from error
+
+    def get(self, question: bytes, n: int) -> dict[int, Kept]:
+        """Those of samples 0 to n - 1 that are there."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT sample, choice, model FROM answers WHERE question = ? AND sample < ?", (question, n)
+            ).fetchall()
+        return {sample: Kept(msgspec.json.decode(choice, type=Choice), model) for sample, choice, model in rows}
+
+    def put(self, question: bytes, samples: dict[int, Kept]) -> None:
+        """Keeps samples; those that are there already stay as they are."""
+        rows = [(question, i, msgspec.json.encode(kept.choice), kept.model, time.time()) for i, kept in samples.items()]
+        with self._lock, self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+
+class CachedModel:
+    """A ChatModel that asks another only for samples that the cache has not.
+
+    A sample from the cache took nothing: no tokens, no money. Equal questions that are asked at once are asked one after the other,
+    so that both have the same answers. A choice that is empty, or cut off by a filter of the server, is not kept.
+    """
+
+    def __init__(self, model: ChatModel, cache: AnswerCache, mode: Mode, *, about: str = "") -> None:
+        """`about`: what else answers depend on, such as further fields of the request."""
+        self._model, self._cache, self._mode, self._about = model, cache, mode, about
+        self._asking: dict[bytes, asyncio.Lock] = {}
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def price(self) -> Price | None:
+        return self._model.price
+
+    async def complete(self, request: ChatRequest) -> ChatAnswer:
+        """The answer with `sampling.n` choices. Raises ModelError; Uncached where only the cache may answer and does not."""
+        question = digest(request, self.name, self._about)
+        lock = self._asking.setdefault(question, asyncio.Lock())
+        try:
+            async with lock:
+                return await self._complete(request, question)
+        finally:
+            if not lock.locked():
+                self._asking.pop(question, None)
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    async def _complete(self, request: ChatRequest, question: bytes) -> ChatAnswer:
+        n = request.sampling.n
+        found = await asyncio.to_thread(self._cache.get, question, n)
+        missing = [i for i in range(n) if i not in found]
+        if not missing:
+            return _replayed(found, n)
+        if self._mode == "replay-only":
+            raise Uncached(
+                f"{self._cache.path} has no sample {missing[0]} of this question for the {request.role} ({request.prompt or 'no prompt'}) "
+                f"of {self.name}: record it with models.cache.mode read-write"
+            )
+        answer = await self._model.complete(_rest(request, missing[0]))
+        given = dict(enumerate(answer.choices, missing[0]))
+        new = {i: Kept(given[i], answer.model) for i in missing}
+        await asyncio.to_thread(self._cache.put, question, {i: kept for i, kept in new.items() if _lasting(kept.choice)})
+        found |= new
+        return msgspec.structs.replace(answer, choices=tuple(found[i].choice for i in range(n)), replayed=n - len(missing))
+
+
+def digest(request: ChatRequest, model: str, about: str = "") -> bytes:
+    """Of what an answer depends on: the model, the words, the pictures, and how it is drawn. Not of how many were asked for, nor of
+    who asked: samples 0 to 3 of four are samples 0 to 3 of eight."""
+    messages = [
+        [m.role, *(["image", part.media_type, hashlib.sha256(part.data).hexdigest()] if isinstance(part, Image) else part.text
+                   for part in m.parts)]
+        for m in request.messages
+    ]  # fmt: skip
+    drawn = msgspec.structs.replace(request.sampling, n=1)
+    normal = msgspec.json.encode([model, about, messages, drawn, request.schema], order="deterministic")
+    return hashlib.sha256(normal).digest()
+
+
+def _rest(request: ChatRequest, first: int) -> ChatRequest:
+    """The question for the samples from `first` on: with a seed, each has the one that it has in the whole."""
+    n, seed = request.sampling.n - first, request.sampling.seed
+    sampling = msgspec.structs.replace(request.sampling, n=n, seed=None if seed is None else (seed + first) % SEEDS)
+    return msgspec.structs.replace(request, sampling=sampling)
+
+
+def _lasting(choice: Choice) -> bool:
+    return choice.finish not in ("empty", "content_filter")
+
+
+def _replayed(found: dict[int, Kept], n: int) -> ChatAnswer:
+    choices = tuple(found[i].choice for i in range(n))
+    raw = msgspec.json.encode({"replayed": choices}).decode()
+    return ChatAnswer(choices=choices, usage=Usage(cost=0.0), model=found[0].model, raw=raw, replayed=n)

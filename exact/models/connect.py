@@ -1,0 +1,84 @@
+"""The SDK's client for an endpoint: addresses, keys and tokens."""
+
+from __future__ import annotations
+
+import importlib
+import ipaddress
+import urllib.parse
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from exact.errors import UsageError
+from exact.models.providers import Endpoint, Provider
+
+if TYPE_CHECKING:
+    import openai
+
+_AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
+
+
+def checked(base_url: str) -> tuple[str, bool]:
+    """A base URL without any credentials in it, and whether it is on loopback. Raises UsageError."""
+    try:
+        parts = urllib.parse.urlsplit(base_url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise UsageError(f"base_url {base_url!r} is no URL of a model server: write e.g. http://127.0.0.1:8000/v1")
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path}", _is_loopback(host)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def response_type() -> Any:
+    """The SDK's type of a response as it came: reading it so costs a third of what the SDK's own types do."""
+    import openai
+
+    return importlib.import_module("httpx2" if int(openai.__version__.partition(".")[0]) >= 3 else "httpx").Response
+
+
+def client(provider: Provider, place: Endpoint, *, key: str, local: bool, timeout: float) -> openai.AsyncOpenAI:
+    """The SDK's client, its own retries off. A proxy of the surroundings is not used for loopback."""
+    import openai
+
+    http = openai.DefaultAsyncHttpxClient(trust_env=False) if local else None
+    token = token_source(provider.token) if provider.token else None
+    common: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "http_client": http}
+    if provider.kind == "azure":
+        common |= {"azure_endpoint": place.base_url, "api_version": provider.api_version}
+        return openai.AsyncAzureOpenAI(**common, azure_ad_token_provider=token) if token else openai.AsyncAzureOpenAI(**common, api_key=key)
+    return openai.AsyncOpenAI(api_key=token or key or "none", base_url=place.base_url, **common)
+
+
+def token_source(name: str) -> Callable[[], Awaitable[str]]:
+    """A function that gives a token for each request: `azure`, or `package.module:function`. Raises UsageError if there is none."""
+    if name == "azure":
+        try:
+            identity = importlib.import_module("azure.identity.aio")
+        except ImportError as error:
+            raise UsageError("token: azure needs azure-identity: pip install azure-identity aiohttp, or give a key") from error
+        source: Callable[[], Awaitable[str]] = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _AZURE_SCOPE)
+        return source
+    module, colon, function = name.partition(":")
+    try:
+        given = getattr(importlib.import_module(module), function) if colon else None
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"token {name!r} cannot be imported ({error}): write package.module:function") from error
+    if not callable(given):
+        raise UsageError(f"token {name!r} is no function: write `azure` or package.module:function")
+    return _awaited(given)
+
+
+def _awaited(function: Callable[[], str | Awaitable[str]]) -> Callable[[], Awaitable[str]]:
+    async def token() -> str:
+        found = function()
+        return found if isinstance(found, str) else await found
+
+    return token

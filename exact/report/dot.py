@@ -1,0 +1,78 @@
+"""A tree for Graphviz: DOT text, and through its `dot` command SVG, PDF or PNG."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Literal
+
+from exact.errors import InfrastructureError, UsageError
+from exact.report.text import one_line
+from exact.search.tree import Edge, Node, Tree
+
+Format = Literal["svg", "pdf", "png"]
+_LABEL = 40
+"""Characters of an action in a drawing."""
+_SECONDS = 120.0
+
+
+def dot(tree: Tree, committed: frozenset[int] = frozenset()) -> str:
+    """The tree in the DOT language: states as boxes with V and N, edges with the action, N, Q and P; the committed path drawn bold.
+
+    committed: ids of the states on that path. Texts from pages are quoted strings; control characters are taken out.
+    """
+    return (
+        "\n".join(
+            ["digraph search {", '  node [shape=box, fontname="sans-serif"]; edge [fontname="sans-serif"];', *_lines(tree, committed), "}"]
+        )
+        + "\n"
+    )
+
+
+async def drawn(text: str, form: Format) -> bytes:
+    """DOT text as a picture. Raises UsageError where Graphviz is missing, InfrastructureError where it fails."""
+    command = shutil.which("dot")
+    if command is None:
+        raise UsageError("drawing needs Graphviz: install the package graphviz, or take --kind dot")
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(command, f"-T{form}", stdin=pipe, stdout=pipe, stderr=pipe)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            picture, said = await process.communicate(text.encode())
+    except BaseException:
+        process.kill()
+        await process.wait()
+        raise
+    if process.returncode:
+        raise InfrastructureError(f"Graphviz failed: {one_line(said.decode(errors='replace'))}")
+    return picture
+
+
+def _lines(tree: Tree, committed: frozenset[int]) -> Iterator[str]:
+    for node in tree.walk(tree.nodes[0]):
+        value = "" if node.value is None else f"\nV {node.value:.2f}"
+        label = f"{node.id}{value}\nN {node.visits}"
+        style = "bold" if node.id in committed else "dashed" if node.closed else "solid"
+        ends = ", peripheries=2" if node.terminated else ""
+        yield f"  n{node.id} [label={_quoted(label)}, style={style}{ends}];"
+    for node in tree.walk(tree.nodes[0]):
+        for edge in node.edges:
+            if edge.child is not None and edge.child.parent is node:
+                yield f"  n{node.id} -> n{edge.child.id} [label={_quoted(_edge(edge))}{_weight(node, edge, committed)}];"
+
+
+def _edge(edge: Edge) -> str:
+    value = "" if edge.value is None else f" Q {edge.value:.2f}"
+    return f"{one_line(str(edge.action))[:_LABEL]}\nN {edge.visits}{value} P {edge.prior:.2f}"
+
+
+def _weight(node: Node, edge: Edge, committed: frozenset[int]) -> str:
+    on = edge.child is not None and edge.child.id in committed and node.id in committed
+    return ", penwidth=3" if on else ""
+
+
+def _quoted(text: str) -> str:
+    """A quoted string of DOT, in which a backslash before n is a line end and nothing else is special."""
+    return json.dumps(text.replace("\\", "/"), ensure_ascii=False)

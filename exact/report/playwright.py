@@ -1,0 +1,173 @@
+"""The committed path of an attempt as a Playwright test, to be run and kept without exact.
+
+Elements are found by role and name, as an agent saw them. All that comes from pages or models stands in the test as Python literals:
+nothing of it is code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urljoin
+
+from exact.action import Action
+from exact.observation import Element, Observation
+from exact.report.reading import Reading
+from exact.report.text import one_line
+from exact.task import Task
+
+_SPOKEN = frozenset(
+    {
+        "alert",
+        "alertdialog",
+        "article",
+        "banner",
+        "button",
+        "cell",
+        "checkbox",
+        "columnheader",
+        "combobox",
+        "complementary",
+        "contentinfo",
+        "dialog",
+        "form",
+        "grid",
+        "gridcell",
+        "group",
+        "heading",
+        "img",
+        "link",
+        "list",
+        "listbox",
+        "listitem",
+        "log",
+        "main",
+        "menu",
+        "menubar",
+        "menuitem",
+        "menuitemcheckbox",
+        "menuitemradio",
+        "navigation",
+        "option",
+        "progressbar",
+        "radio",
+        "radiogroup",
+        "region",
+        "row",
+        "rowheader",
+        "search",
+        "searchbox",
+        "separator",
+        "slider",
+        "spinbutton",
+        "status",
+        "switch",
+        "tab",
+        "table",
+        "tablist",
+        "tabpanel",
+        "textbox",
+        "toolbar",
+        "tooltip",
+        "tree",
+        "treeitem",
+    }
+)
+"""Roles of ARIA; others are found by their text."""
+_SHOWN = 3
+"""Names of elements by which the last state is known again."""
+
+
+def playwright_test(task: Task, reading: Reading) -> str:
+    """The text of a pytest module with one test; it needs pytest-playwright.
+
+    A step without an equal in Playwright, such as waiting, is left out with a comment; refused steps did nothing and are left out.
+    """
+    start = reading.seen(reading.state.tree.nodes[0])
+    name = "".join(char if char.isalnum() and char.isascii() else "_" for char in task.id).strip("_").lower()
+    lines = [
+        f'"""{_comment(reading.state.instruction or task.instruction)}',
+        "",
+        "What an agent did, step by step. Needs pytest-playwright; run it with: pytest --browser chromium",
+        '"""',
+        "",
+        "from playwright.sync_api import Page, expect",
+        "",
+        "",
+        f"def test_{name}(page: Page) -> None:",
+        f"    page.goto({(task.start or (start.url if start else ''))!r})",
+        *(f"    {line}" for line in _steps(reading)),
+        *(f"    {line}" for line in _end(reading)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _steps(reading: Reading) -> Iterator[str]:
+    for decided, committed, root in reading.steps:
+        if committed is None or committed.refused:
+            continue
+        edge = root.edges[decided.decision.edges[0]]
+        if edge.rationale:
+            yield f"# {_comment(edge.rationale)}"
+        yield from _step(edge.action, reading.seen(root))
+
+
+def _step(action: Action, seen: Observation | None) -> Iterator[str]:
+    found = [_locator(seen, id) for id in action.elements]
+    if seen is None or None in found:
+        yield f"# {_comment(str(action))}: what it was done with is not known"
+        return
+    args = [arg for arg in action.args if str(arg) not in action.elements]
+    match action.name:
+        case "click" | "hover":
+            yield f"{found[0]}.{action.name}()"
+        case "fill":
+            yield f"{found[0]}.fill({str(args[-1])!r})"
+        case "select":
+            yield f"{found[0]}.select_option(label={str(args[-1])!r})"
+        case "drag":
+            yield f"{found[0]}.drag_to({found[1]})"
+        case "press":
+            yield f"page.keyboard.press({str(args[0])!r})"
+        case "click_at":
+            yield f"page.mouse.click({float(args[0]):g}, {float(args[1]):g})"
+        case "scroll":
+            yield f"page.mouse.wheel(0, {-600 if args[0] == 'up' else 600})"
+        case "goto":
+            yield f"page.goto({urljoin(seen.url, str(args[0]))!r})"
+        case "go_back":
+            yield "page.go_back()"
+        case _:
+            yield f"# {_comment(str(action))}"
+
+
+def _locator(seen: Observation | None, id: str) -> str | None:
+    """An expression that finds an element by role and name, and by its place among those of the same."""
+    element = seen.element(id) if seen else None
+    if seen is None or element is None:
+        return None
+    alike = [each.id for each in seen.elements if each.role == element.role and element.name in ("", each.name)]
+    nth = f".nth({alike.index(id)})" if len(alike) > 1 else ""
+    return f"{_base(element)}{nth}"
+
+
+def _base(element: Element) -> str:
+    if element.role in _SPOKEN:
+        name = f", name={element.name!r}, exact=True" if element.name else ""
+        return f"page.get_by_role({element.role!r}{name})"
+    return f"page.get_by_text({element.name!r}, exact=True)"
+
+
+def _end(reading: Reading) -> Iterator[str]:
+    """What shows that the last state is the same: some names in it that the first did not have."""
+    last, first = reading.seen(reading.state.tree.root), reading.seen(reading.state.tree.nodes[0])
+    if last is None or reading.state.tree.root.leaf:
+        return
+    known = {(each.role, each.name) for each in first.elements} if first else set()
+    new = [each for each in last.elements if each.role in _SPOKEN and each.name.strip() and (each.role, each.name) not in known]
+    for element in new[:_SHOWN]:
+        yield f"expect({_base(element)}.first).to_be_visible()"
+
+
+def _comment(text: str) -> str:
+    """One line that can end neither a comment nor a docstring."""
+    return one_line(text).replace("\\", "/").replace('"""', "'''").rstrip('"')

@@ -1,0 +1,76 @@
+"""How worlds came to states in an attempt: routes and verdicts with their seconds, snapshots, and what was prepared in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from exact.report.reading import Reading
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """All arrivals by one route that ended alike."""
+
+    route: str
+    """See exact/environments/restore/routes.py."""
+    verdict: str
+    times: int
+    transitions: int
+    """Steps replayed."""
+    seconds: float
+    """That the search waited."""
+
+
+class Travel(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one attempt."""
+
+    moved: tuple[Moved, ...]
+    """The most frequent first."""
+    worlds: int = 0
+    """The most that were open at once, the live one included."""
+    snapshots: int = 0
+    snapshot_seconds: float = 0.0
+    snapshot_bytes: int = 0
+    """The most that were kept at once; 0 where nobody counted."""
+    prepared: int = 0
+    """States to which a spare world was brought while a model thought."""
+    prepared_seconds: float = 0.0
+    used: int = 0
+    """Of those, how many were then asked for."""
+
+
+def travel(reading: Reading) -> Travel:
+    """The sums over a journal."""
+    arrivals = [arrival for each in reading.arrivals.values() for arrival in each]
+    groups = {(arrival.route, arrival.verdict) for arrival in arrivals}
+    moved = []
+    for route, verdict in groups:
+        alike = [each for each in arrivals if (each.route, each.verdict) == (route, verdict)]
+        seconds, steps = sum(each.seconds for each in alike), sum(each.transitions for each in alike)
+        moved.append(Moved(route=route, verdict=verdict, times=len(alike), transitions=steps, seconds=round(seconds, 6)))
+    return Travel(
+        moved=tuple(sorted(moved, key=lambda each: (-each.times, each.route, each.verdict))),
+        worlds=max((each.worlds for each in arrivals), default=0),
+        snapshots=len(reading.kept),
+        snapshot_seconds=round(sum(each.seconds for each in reading.kept), 6),
+        snapshot_bytes=max((each.bytes for each in reading.kept), default=0),
+        prepared=len(reading.prepared),
+        prepared_seconds=round(sum(each.seconds for each in reading.prepared), 6),
+        used=sum(each.prepared for each in arrivals),
+    )
+
+
+def lines(travel: Travel) -> Iterator[str]:
+    """It in words; nothing where no world was moved."""
+    if travel.moved:
+        verdict = {"exact": "", "drifted": " drifted", "diverged": " went elsewhere"}
+        yield "worlds came " + ", ".join(
+            f"{each.times} x {each.route}{verdict.get(each.verdict, ' ' + each.verdict)} ({each.seconds:.1f} s)" for each in travel.moved
+        )
+    if travel.snapshots:
+        size = f", {travel.snapshot_bytes / 1e6:.0f} MB at most" if travel.snapshot_bytes else ""
+        yield f"{travel.snapshots} snapshots in {travel.snapshot_seconds:.1f} s{size}; {travel.worlds} worlds open at most"
+    if travel.prepared:
+        wasted = max(0, travel.prepared - travel.used)
+        yield f"{travel.prepared} states prepared ahead in {travel.prepared_seconds:.1f} s: {travel.used} used, {wasted} wasted"

@@ -1,0 +1,63 @@
+"""The committed path of an attempt as a moving picture: an SVG that shows one screenshot after the other, with no script in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from exact.errors import UsageError
+from exact.report.data import Picture
+from exact.report.pictures import pictures
+from exact.report.reading import Reading
+from exact.report.text import in_words
+
+SECONDS = 1.6
+"""For which each state is shown; the last one twice as long."""
+_BAND = 30
+"""Pixels below the picture, for the caption."""
+
+
+def trajectory(reading: Reading, *, size: int = 4_000_000) -> str:
+    """The SVG's text, of about `size` bytes at most. Raises UsageError where the attempt has no screenshots."""
+    frames = list(_frames(reading))
+    found = pictures([name for name, _ in frames], reading.blobs, size, reading.warnings)
+    shown = [(found[name], caption) for name, caption in frames if name in found]
+    if not shown:
+        raise UsageError("the attempt has no screenshots: run with browser.screenshots on")
+    width, height = max(picture.width for picture, _ in shown), max(picture.height for picture, _ in shown)
+    total = SECONDS * (len(shown) + 1)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height + _BAND}" width="{width}" font-family="sans-serif">',
+            f'<rect width="{width}" height="{height + _BAND}" fill="#fff"/>',
+            *(_frame(i, len(shown), picture, caption, height, total) for i, (picture, caption) in enumerate(shown)),
+            "</svg>",
+        ]
+    )
+
+
+def _frames(reading: Reading) -> Iterator[tuple[str, str]]:
+    """Screenshot and caption of each state on the path; an ended one has none of its own."""
+    for step, (decided, committed, root) in enumerate(reading.steps, 1):
+        if committed is not None and not committed.refused:
+            action = root.edges[decided.decision.edges[0]].action
+            yield root.screenshot, f"{step}. {in_words(action, reading.seen(root))}"
+    last = reading.state.tree.root
+    if not last.leaf:
+        yield last.screenshot, "the end"
+
+
+def _frame(index: int, count: int, picture: Picture, caption: str, height: int, total: float) -> str:
+    """One state, seen only in its share of the time."""
+    begins, ends = index * SECONDS / total, 1.0 if index == count - 1 else (index + 1) * SECONDS / total
+    times = f"0;{begins:.4f};{ends:.4f}" if 0 < ends < 1 else f"0;{begins:.4f}"
+    values = "hidden;visible;hidden" if 0 < ends < 1 else "hidden;visible"
+    if index == 0:
+        times, values = (f"0;{ends:.4f}", "visible;hidden") if count > 1 else ("0", "visible")
+    clock = f'dur="{total:g}s" repeatCount="indefinite" keyTimes="{times}" values="{values}"'
+    moves = f'<animate attributeName="visibility" calcMode="discrete" {clock}/>'
+    return (
+        f'<g visibility="{"visible" if index == 0 else "hidden"}">{moves}'
+        f'<image href="{picture.src}" width="{picture.width}" height="{picture.height}"/>'
+        f'<text x="8" y="{height + 20}" font-size="14">{escape(caption)}</text></g>'
+    )

@@ -1,0 +1,49 @@
+"""Leaks are told from what is held for a moment."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from exact.environments.check import check
+from exact.environments.specimen import Specimen, SpecimenWorlds
+from exact.task import Task
+
+TASK = Task(id="specimen", instruction="")
+
+
+class Holding(SpecimenWorlds):
+    """Opens worlds of which each leaves descriptors behind until `keep` more were opened."""
+
+    def __init__(self, keep: int) -> None:
+        super().__init__()
+        self.keep, self.held = keep, list[int]()
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[Specimen]:
+        async with super().open(speculative=speculative) as world:
+            yield world
+        self.held.append(os.open(os.devnull, os.O_RDONLY))
+        while len(self.held) > self.keep:
+            os.close(self.held.pop(0))
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Holding]]:
+    made: list[Holding] = []
+    yield made
+    for worlds in made:
+        for descriptor in worlds.held:
+            os.close(descriptor)
+
+
+@pytest.mark.parametrize(("keep", "quick", "passed"), [(2, True, True), (2, False, True), (1000, True, False), (1000, False, False)])
+async def test_what_is_closed_later_is_no_leak_and_what_never_is_is_one(
+    opened: list[Holding], keep: int, quick: bool, passed: bool
+) -> None:
+    worlds = Holding(keep)
+    opened.append(worlds)
+    found = (await check(worlds, TASK, quick=quick, names=["nothing is left"]))[0]
+    assert found.passed is passed
+    assert ("200 cycles" if not quick else "16 cycles") in found.detail or "descriptors more" in found.detail

@@ -1,0 +1,200 @@
+"""Several endpoints for one model, and what providers differ in."""
+
+import contextlib
+import sys
+import types
+
+import msgspec
+import pytest
+
+from exact.config import ModelConfig
+from exact.errors import ModelError, UsageError
+from exact.models.meter import metered
+from exact.models.openai import OpenAIModel
+from exact.models.pace import Pace
+from exact.models.providers import Capabilities, Endpoint, Provider
+from exact.models.scripted import Cut, Hang, Malformed, Question, Reset, ScriptedServer, Slow, Status
+
+
+def numbered(question: Question, sample: int) -> str:
+    return f"{question.messages[-1][1]} {(question.seed or 0) + sample}"
+
+
+class Clock:
+    """Waits by going on at once."""
+
+    def __init__(self) -> None:
+        self.waited: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.waited.append(seconds)
+
+
+@contextlib.asynccontextmanager
+async def opened(*servers: ScriptedServer, clock: Clock | None = None, retries: int = 2, timeout: float = 20.0, **provider):
+    places = tuple(Endpoint(base_url=server.base_url) for server in servers)
+    served = Provider(name="many", endpoints=places, **provider)
+    clock = clock or Clock()
+    config = ModelConfig(model="m", provider="many", retries=retries, timeout=timeout)
+    model = OpenAIModel(config, provider=served, sleep=clock, paces=lambda provider, place: Pace(sleep=clock))
+    try:
+        yield model
+    finally:
+        await model.close()
+
+
+async def test_calls_are_shared_by_the_endpoints(ask):
+    async with ScriptedServer(numbered) as a, ScriptedServer(numbered) as b, opened(a, b) as model:
+        for seed in range(10):
+            assert (await model.complete(ask(seed=seed))).choices[0].text == f"Which? {seed}"
+    assert (len(a.bodies), len(b.bodies)) == (5, 5)
+    assert model.name == "many/m"
+
+
+@pytest.mark.parametrize("fault", [Status(500), Status(429), Status(401), Status(404), Reset(), Malformed(), Cut()])
+async def test_where_one_endpoint_fails_another_answers_at_once(ask, fault):
+    clock = Clock()
+    async with (
+        ScriptedServer(numbered, faults=lambda q, t: fault) as ill,
+        ScriptedServer(numbered) as well,
+        opened(ill, well, clock=clock, retries=0) as model,
+    ):
+        for seed in range(4):
+            assert (await model.complete(ask(seed=seed))).choices[0].text == f"Which? {seed}"
+    assert (len(ill.bodies), len(well.bodies)) == (1, 4) and not any(clock.waited)
+
+
+async def test_a_wrong_request_is_not_tried_elsewhere(ask):
+    async with ScriptedServer(numbered, faults=lambda q, t: Status(400, "no")) as a, ScriptedServer(numbered) as b, opened(a, b) as model:
+        with pytest.raises(ModelError, match="refuses the request"):
+            await model.complete(ask(seed=0))
+    assert len(a.bodies) + len(b.bodies) == 1
+
+
+async def test_with_all_endpoints_ill_the_error_is_the_last_ones(ask):
+    faults = lambda q, t: Status(503, "busy")  # noqa: E731
+    async with ScriptedServer(numbered, faults=faults) as a, ScriptedServer(numbered, faults=faults) as b, opened(a, b, retries=2) as model:
+        with pytest.raises(ModelError, match="503: busy"):
+            await model.complete(ask(seed=0))
+    assert len(a.bodies) + len(b.bodies) == 4
+
+
+async def test_a_slow_answer_is_waited_for_and_one_that_never_ends_is_given_up(ask):
+    slow = lambda q, t: Slow(pieces=5, pause=0.01)  # noqa: E731
+    async with ScriptedServer(numbered, faults=slow) as server, opened(server) as model:
+        assert (await model.complete(ask(seed=3))).choices[0].text == "Which? 3"
+    endless = lambda q, t: Slow(pieces=50, pause=0.2)  # noqa: E731
+    async with ScriptedServer(numbered, faults=endless) as server, opened(server, timeout=0.5) as model:
+        with pytest.raises(ModelError, match=r"within 0\.5 s"), metered() as exchanges:
+            await model.complete(ask(seed=3))
+    assert [exchange.outcome for exchange in exchanges] == ["lost"]
+
+
+async def test_every_exchange_is_on_the_meter(ask):
+    faults = [Status(500), Reset(), Malformed(), None]
+    async with ScriptedServer(numbered, faults=lambda q, t: faults[t]) as server, opened(server, retries=5) as model:
+        with metered() as exchanges:
+            answer = await model.complete(ask(seed=1))
+    assert [exchange.outcome for exchange in exchanges] == ["refused", "lost", "lost", "answered"]
+    assert exchanges[-1].usage == answer.usage and answer.usage.input_tokens == server.input_tokens
+
+
+@pytest.mark.parametrize(
+    ("takes", "field", "note"),
+    [
+        (Capabilities(seed=False), "seed", None),
+        (Capabilities(logprobs=False), "logprobs", "logprobs"),
+        (Capabilities(sampling=False), "temperature", "temperature and top_p"),
+        (Capabilities(both=False), "top_p", "top_p"),
+        (Capabilities(json_schema=False), "response_format", None),
+        (Capabilities(limit="max_completion_tokens"), "max_tokens", None),
+    ],
+)
+async def test_what_a_server_is_declared_not_to_take_is_not_sent_and_is_told(ask, takes, field, note):
+    request = msgspec.structs.replace(ask(seed=1, logprobs=True, top_p=0.5), schema={"type": "object"})
+    async with ScriptedServer(numbered) as server, opened(server, capabilities=takes) as model:
+        answer = await model.complete(request)
+    assert field not in server.bodies[0]
+    assert (note in answer.notes) if note else not answer.notes
+
+
+@pytest.mark.parametrize("field", ["seed", "logprobs", "response_format"])
+async def test_what_a_server_refuses_is_left_out_from_then_on(ask, field):
+    def faults(question, times):
+        return Status(400, f"{field} is not supported", param=field) if field in server.bodies[-1] else None
+
+    request = msgspec.structs.replace(ask(seed=1, logprobs=True), schema={"type": "object"})
+    async with ScriptedServer(numbered, faults=faults) as server, opened(server) as model:
+        await model.complete(request)
+        await model.complete(request)
+    assert [field in body for body in server.bodies] == [True, False, False]
+
+
+async def test_a_schema_is_sent_where_it_is_taken(ask):
+    request = msgspec.structs.replace(ask(), schema={"type": "object"})
+    async with ScriptedServer(numbered) as server, opened(server) as model:
+        await model.complete(request)
+    assert server.bodies[0]["response_format"]["json_schema"]["schema"] == {"type": "object"}
+
+
+async def test_without_a_system_turn_its_words_come_first_in_the_users(ask):
+    async with ScriptedServer(numbered) as server, opened(server, capabilities=Capabilities(system=False)) as model:
+        await model.complete(ask())
+    assert server.bodies[0]["messages"] == [{"role": "user", "content": "Be brief.\nWhich?"}]
+
+
+async def test_a_picture_for_a_model_without_eyes_is_a_note(ask):
+    async with ScriptedServer(numbered) as server, opened(server, capabilities=Capabilities(images=False)) as model:
+        answer = await model.complete(ask(images=(b"png",)))
+    assert "takes none" in server.bodies[0]["messages"][1]["content"] and answer.notes == ("pictures",)
+
+
+async def test_without_n_samples_are_asked_for_in_parallel_at_once(ask):
+    async with ScriptedServer(numbered) as server, opened(server, capabilities=Capabilities(n=False)) as model:
+        answer = await model.complete(ask(n=3, seed=5))
+    assert [choice.text for choice in answer.choices] == ["Which? 5", "Which? 6", "Which? 7"]
+    assert all("n" not in body for body in server.bodies) and len(server.bodies) == 3
+
+
+async def test_further_fields_of_the_configuration_are_sent(ask):
+    async with ScriptedServer(numbered) as server:
+        config = ModelConfig(model="m", base_url=server.base_url, extra={"reasoning_effort": "low"})
+        model = OpenAIModel(config)
+        await model.complete(ask())
+        await model.close()
+    assert server.bodies[0]["reasoning_effort"] == "low"
+
+
+async def test_azure_is_asked_by_deployment_and_version_with_its_key(ask, monkeypatch):
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "azure-key-1")
+    async with ScriptedServer(numbered) as server:
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", server.base_url.removesuffix("/v1"))
+        model = OpenAIModel(ModelConfig(model="gpt-4o", provider="azure"))
+        assert model.name == "azure/gpt-4o" and model.price
+        await model.complete(ask(seed=1))
+        await model.close()
+    assert server.headers[0]["api-key"] == "azure-key-1"
+    assert server.paths == ["/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21"]
+
+
+async def test_a_token_is_asked_for_anew_for_each_request(ask, monkeypatch):
+    given = iter(["token-1", "token-2"])
+    monkeypatch.setitem(sys.modules, "my_tokens", types.SimpleNamespace(fresh=lambda: next(given)))
+    async with ScriptedServer(numbered) as server, opened(server, token="my_tokens:fresh") as model:
+        await model.complete(ask(seed=1))
+        await model.complete(ask(seed=2))
+    assert [headers["authorization"] for headers in server.headers] == ["Bearer token-1", "Bearer token-2"]
+
+
+@pytest.mark.parametrize("token", ["nowhere", "no_such_module:f", "json:no_such"])
+def test_a_token_that_nobody_gives_is_a_usage_error(token):
+    served = Provider(name="x", endpoints=(Endpoint(base_url="http://127.0.0.1:1/v1"),), token=token)
+    with pytest.raises(UsageError, match="token"):
+        OpenAIModel(ModelConfig(model="m"), provider=served)
+
+
+async def test_an_endpoint_that_never_answers_is_lost_with_the_deadline(ask):
+    async with ScriptedServer(numbered, faults=lambda q, t: Hang()) as server, opened(server, timeout=0.3) as model:
+        with metered() as exchanges, pytest.raises(ModelError, match="did not answer within"):
+            await model.complete(ask(n=2))
+    assert [exchange.outcome for exchange in exchanges] == ["lost"]

@@ -1,0 +1,108 @@
+import pytest
+
+from exact.config import CacheConfig, ModelConfig, ModelsConfig
+from exact.errors import UsageError
+from exact.models.cache import CachedModel
+from exact.models.open import Models
+from exact.models.providers import providers, serving
+from exact.models.roles import model_for
+from exact.models.scripted import ScriptedServer, Status
+
+GENERAL, JUDGE = ModelConfig(model="general"), ModelConfig(model="judge")
+
+
+@pytest.mark.parametrize(
+    ("role", "model"),
+    [
+        ("policy", "general"), ("reflection", "general"), ("value", "v"), ("value.supporter", "v"), ("value.judge", "judge"),
+        ("value.judge.2", "judge"), ("policy.arm", "general"), ("embedding", "e"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_role_has_its_own_model_or_its_roles(role, model):
+    models = ModelsConfig(policy=GENERAL, value=ModelConfig(model="v"), embedding=ModelConfig(model="e"), parts={"value.judge": JUDGE})
+    assert model_for(models, role).model == model
+
+
+@pytest.mark.parametrize("role", ["embedding", "valeu", "judge", "valeu.judge"])
+def test_a_role_without_a_model_is_a_usage_error(role):
+    with pytest.raises(UsageError, match=r"models\.embedding|is no role"):
+        model_for(ModelsConfig(policy=GENERAL), role)
+
+
+def test_the_shipped_providers_read_and_every_one_serves(monkeypatch):
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://x.openai.azure.com")
+    known = providers()
+    assert {"openai", "azure", "anthropic", "gemini", "vllm", "sglang", "ollama", "compatible"} <= set(known)
+    for name in set(known) - {"compatible"}:
+        assert serving(ModelConfig(model="m", provider=name), known).places[0].base_url.startswith("http")
+
+
+def test_an_unknown_provider_is_named_with_the_nearest():
+    with pytest.raises(UsageError, match="did you mean 'gemini'"):
+        serving(ModelConfig(model="m", provider="gemni"))
+
+
+def test_a_variable_that_is_not_set_is_named(monkeypatch):
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    with pytest.raises(UsageError, match="set the environment variable AZURE_OPENAI_ENDPOINT"):
+        serving(ModelConfig(model="gpt-4o", provider="azure"))
+
+
+def test_an_address_without_a_provider_is_nobodys(monkeypatch):
+    found = serving(ModelConfig(model="gpt-5", base_url="http://127.0.0.1:1/v1"))
+    assert found.name == "compatible" and found.takes("gpt-5").sampling is None
+
+
+def test_the_longest_beginning_of_a_models_name_counts():
+    provider = serving(ModelConfig(model="gpt-5-mini"))
+    assert provider.takes("gpt-5-mini").sampling is False and provider.takes("gpt-5-mini").n is True
+    assert provider.takes("gpt-4o-mini").images is True and provider.takes("unheard-of").images is None
+
+
+def test_a_users_file_adds_providers_and_takes_the_place_of_others(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "mine: {endpoints: [{base_url: 'http://a/v1', weight: 2}, {base_url: 'http://b/v1'}]}\nvllm: {base_url: 'http://c/v1'}\n"
+    )
+    known = providers(str(file))
+    assert [place.weight for place in known["mine"].places] == [2.0, 1.0]
+    assert known["vllm"].base_url == "http://c/v1" and "openai" in known
+
+
+@pytest.mark.parametrize("text", ["mine: {base_urll: x}", "mine: {kind: soap}", "a: [", "mine: {concurrency: 0}", "- 1"])
+def test_a_users_file_is_read_strictly(tmp_path, text):
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(UsageError, match=r"mine\.yaml"):
+        providers(str(tmp_path / "mine.yaml"))
+
+
+async def test_roles_with_the_same_model_share_it_and_those_at_one_endpoint_its_pace(ask):
+    async with ScriptedServer(lambda q, i: q.model, faults=lambda q, times: Status(429, retry_after=0) if not times else None) as server:
+        local = {"base_url": server.base_url}
+        models = Models(ModelsConfig(policy=ModelConfig(model="a", **local), parts={"value.judge": ModelConfig(model="b", **local)}))
+        policy, value, judge = (models.chat(role) for role in ("policy", "value", "value.judge"))
+        assert policy is value and judge is not policy
+        assert policy.endpoints[0]._pace is judge.endpoints[0]._pace
+        assert (await judge.complete(ask())).choices[0].text == "b"
+        await models.close()
+
+
+async def test_with_a_cache_models_answer_from_it(tmp_path, ask):
+    async with ScriptedServer(lambda q, i: "yes") as server:
+        config = ModelsConfig(policy=ModelConfig(model="a", base_url=server.base_url), cache=CacheConfig(mode="read-write"))
+        for replayed in (0, 1):
+            models = Models(config, folder=tmp_path)
+            model = models.chat("policy")
+            assert isinstance(model, CachedModel) and (await model.complete(ask())).replayed == replayed
+            await models.close()
+    assert len(server.bodies) == 1 and (tmp_path / "answers.sqlite").exists()
+
+
+async def test_embeddings_come_in_order_and_are_counted():
+    async with ScriptedServer(lambda q, i: "") as server:
+        models = Models(ModelsConfig(embedding=ModelConfig(model="e", base_url=server.base_url)))
+        found = await models.embedding().embed([f"text {i}" for i in range(600)])
+        (again,) = (await models.embedding().embed(["text 599"])).vectors
+        await models.close()
+    assert len(found.vectors) == 600 and found.vectors[599] == again != found.vectors[0]
+    assert found.usage.input_tokens == sum(-(-len(f"text {i}") // 4) for i in range(600))

@@ -1,0 +1,126 @@
+"""How fast a server is asked. Time is the test's own."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from exact.models.pace import BURST, Pace, Rate
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def __call__(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+
+def paced(**settings) -> tuple[Pace, Clock]:
+    clock = Clock()
+    return Pace(clock=clock, sleep=clock.sleep, **settings), clock
+
+
+async def test_no_more_requests_are_under_way_than_allowed():
+    pace, _ = paced(concurrency=3)
+    most, active = 0, 0
+
+    async def one() -> None:
+        nonlocal most, active
+        async with pace.slot(1):
+            active += 1
+            most = max(most, active)
+            await asyncio.sleep(0)
+            active -= 1
+
+    await asyncio.gather(*(one() for _ in range(20)))
+    assert (most, active) == (3, 0)
+
+
+async def test_a_rate_of_requests_is_kept_over_time():
+    pace, clock = paced(requests_per_minute=60)
+    for _ in range(100):
+        async with pace.slot(1):
+            pass
+    assert 100 - 1 - BURST <= clock.time <= 100
+
+
+async def test_a_rate_of_tokens_is_kept_and_what_was_not_used_is_given_back():
+    pace, clock = paced(tokens_per_minute=6000)
+    for _ in range(10):
+        async with pace.slot(1000):
+            pace.succeeded(1000, 100)
+    assert clock.time == pytest.approx(10 * 1 - BURST, abs=11)
+    slow, slow_clock = paced(tokens_per_minute=6000)
+    for _ in range(10):
+        async with slow.slot(1000):
+            slow.succeeded(1000, 1000)
+    assert slow_clock.time > clock.time + 60
+
+
+def test_a_rate_that_is_not_limited_never_waits():
+    rate = Rate(None)
+    assert [rate.take(1e9, 0.0) for _ in range(3)] == [0.0] * 3
+
+
+async def test_a_429_halves_what_may_be_under_way_once_for_all_that_were():
+    pace, clock = paced(concurrency=16)
+    async with pace.slot(1) as sent:
+        clock.time += 1
+        pace.limited(sent, None)
+        pace.limited(sent, None)
+    assert pace.allowed == 8
+    async with pace.slot(1) as sent:
+        pace.limited(sent, None)
+    assert pace.allowed == 4
+
+
+async def test_success_after_a_429_allows_more_again_up_to_the_limit():
+    pace, _ = paced(concurrency=4)
+    pace.limited(0.0, None)
+    assert pace.allowed == 2
+    for _ in range(20):
+        pace.succeeded(1, 1)
+    assert pace.allowed == 4
+
+
+async def test_a_429_holds_everybody_back_as_long_as_the_server_asks():
+    pace, _ = paced()
+    pace.limited(0.0, 7.0)
+    async with pace.slot(1) as sent:
+        assert sent == 7.0
+
+
+async def test_a_cancelled_wait_gives_its_turn_to_the_next():
+    pace, _ = paced(concurrency=1)
+    async with pace.slot(1):
+        first, second = (asyncio.create_task(_once(pace)) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+    await second
+    with contextlib.suppress(asyncio.CancelledError):
+        await first
+    async with pace.slot(1):
+        pass
+
+
+async def test_a_turn_that_came_with_the_cancellation_is_not_lost():
+    pace, _ = paced(concurrency=1)
+    slot = pace.slot(1)
+    await slot.__aenter__()
+    waiting = asyncio.create_task(_once(pace))
+    await asyncio.sleep(0)
+    await slot.__aexit__(None, None, None)
+    waiting.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await waiting
+    async with asyncio.timeout(5), pace.slot(1):
+        pass
+
+
+async def _once(pace: Pace) -> None:
+    async with pace.slot(1):
+        pass

@@ -1,0 +1,57 @@
+"""Other forms of an attempt."""
+
+import ast
+import shutil
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from exact.cli.main import main
+from exact.runs.store import RunFolder
+
+from .journals import hostile_run
+
+HOSTILE = ['"""\nimport os\nos.abort()\n"""', "\\", "a\nb", "'); raise SystemExit  #", '"]; } digraph x {']
+
+
+def exported(kind: str, run: RunFolder, folder: Path) -> str:
+    assert main(["export", kind, str(run.path), "--out", str(folder / "out")]) == 0
+    return (folder / "out").read_text()
+
+
+def test_the_committed_path_is_a_test_that_finds_elements_by_role_and_name(shop: RunFolder, tmp_path: Path) -> None:
+    text = exported("playwright", shop, tmp_path)
+    assert "page.get_by_role('link', name='Green tea', exact=True).click()" in text
+    assert "page.get_by_role('spinbutton', name='Quantity', exact=True).fill('2')" in text
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_pages_and_models_say_is_no_code(text: str, tmp_path: Path) -> None:
+    module = ast.parse(exported("playwright", hostile_run(tmp_path / "run", text), tmp_path))
+    assert [type(each).__name__ for each in module.body] == ["Expr", "ImportFrom", "FunctionDef"]
+    calls = [node for node in ast.walk(module) if isinstance(node, ast.Call)]
+    roots = {next(n.id for n in ast.walk(call) if isinstance(n, ast.Name)) for call in calls}
+    assert roots <= {"page", "expect"}
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+@pytest.mark.parametrize("text", HOSTILE)
+def test_graphviz_draws_whatever_a_page_says(text: str, tmp_path: Path) -> None:
+    drawing = ET.fromstring(exported("svg", hostile_run(tmp_path / "run", text), tmp_path))
+    assert drawing.tag.endswith("svg")
+
+
+def test_without_graphviz_it_says_how_to_get_it(
+    shop: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert main(["export", "svg", str(shop.path), "--out", str(tmp_path / "x.svg")]) == 2
+    assert "install the package graphviz" in capsys.readouterr().err
+
+
+def test_the_path_moves_from_screenshot_to_screenshot(shop: RunFolder, tmp_path: Path) -> None:
+    picture = ET.fromstring(exported("trajectory", shop, tmp_path))
+    frames = [each for each in picture.iter() if each.tag.endswith("}g")]
+    assert len(frames) >= 3 and sum(each.get("visibility") == "visible" for each in frames) == 1
+    assert not [each for each in picture.iter() if each.tag.endswith("script")]

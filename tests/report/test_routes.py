@@ -1,0 +1,25 @@
+"""What a report says of the ways worlds took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exact.report.reading import Reading
+from exact.report.routes import lines, travel
+from exact.runs import events as ev
+from exact.runs.store import RunFolder
+from tests.runs.test_routes import arrivals, prepared, run, searched
+
+
+def test_every_arrival_is_counted_with_its_seconds_and_what_was_wasted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    settings = searched(prefetch=1)
+    events = run(monkeypatch, tmp_path, settings)
+    (journal,) = tmp_path.glob("tasks/**/journal.jsonl")
+    found = travel(Reading(journal, settings, RunFolder.open(tmp_path).blobs))
+    assert sum(each.times for each in found.moved) == len(arrivals(events))
+    assert sum(each.seconds for each in found.moved) == pytest.approx(sum(each.seconds for each in arrivals(events)))
+    assert (found.snapshots, found.prepared) == (sum(isinstance(each, ev.Kept) for each in events), len(prepared(events)))
+    said = " ".join(lines(found))
+    assert "fork" in said and f"{found.used} used, {found.prepared - found.used} wasted" in said

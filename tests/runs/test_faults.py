@@ -1,0 +1,105 @@
+"""A whole search with a server that fails in every way, a fifth of the time: nothing is invented, and every token is accounted for."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from exact.config import Config, parse
+from exact.environments.toy import ToyWorlds
+from exact.environments.toy_worlds import maze, toy_task
+from exact.models import retry
+from exact.models.scripted import AtMost, Cut, Fault, Malformed, Question, Reset, ScriptedServer, Status, Twice
+from exact.runs import events as ev
+from exact.runs.runner import Runner, create, reopen
+from exact.runs.store import Line
+from tests.runs.test_resume import journal
+from tests.runs.test_resume_scripted import answers
+
+WORDS = "scripted failure of the server"
+FAULTS: tuple[Fault, ...] = (
+    Status(429, WORDS, retry_after=0.01), Status(500, WORDS), Reset(), Malformed(f'{{"choices": "{WORDS}"'), Cut(), AtMost(0), Twice(),
+)  # fmt: skip
+
+
+def a_fifth(question: Question, times: int) -> Fault | None:
+    """By what is asked, its seed and how often: whatever the order, the same requests fail."""
+    draw = hashlib.sha256(f"{question.key}/{question.seed}/{times}".encode()).digest()
+    return FAULTS[draw[1] % len(FAULTS)] if draw[0] < 256 / 5 else None
+
+
+def for_good(question: Question, times: int) -> Fault | None:
+    """Some questions are never answered."""
+    draw = hashlib.sha256(f"{question.key}/{question.seed}".encode()).digest()
+    return Status(500, WORDS) if draw[0] < 256 / 2 and "Verdict" in question.messages[0][1] else a_fifth(question, times)
+
+
+def config(url: str, workers: int, seed: int) -> Config:
+    model = {"model": "m", "base_url": url, "price": {"input": 3, "output": 5}, "retries": 6}
+    return parse(
+        {
+            "seed": seed,
+            "search": {"iterations": 30, "k": 4, "depth": 8, "workers": workers},
+            "policy": {"kind": "llm", "samples": 4},
+            "value": {"kind": "llm", "samples": 2},
+            "reflection": {"kind": "none"},
+            "models": {"policy": model, "value": model | {"retries": 1 if seed < 0 else 6}},
+            "limits": {"actions": 12, "money": 1},
+        }
+    )
+
+
+async def run(
+    folder: Path, faults: Callable[[Question, int], Fault | None], workers: int = 1, seed: int = 0
+) -> tuple[Line, list[ev.AnyEvent], ScriptedServer]:
+    world = maze()
+    async with ScriptedServer(answers, faults=faults) as server:
+        create(folder, (toy_task(world),), config(server.base_url, workers, seed))
+        opened, settings = reopen(folder)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(retry, "FIRST_WAIT", 0.01)
+            (line,) = await Runner(folder=opened, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world))).run()
+    return line, journal(folder), server
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+async def test_a_fifth_of_faults_costs_calls_but_no_judgement_and_no_token_of_the_account(tmp_path: Path, workers: int) -> None:
+    faults = 0
+    for seed in range(6):
+        line, events, server = await run(tmp_path / str(seed), a_fifth, workers, seed)
+        faults += sum(bool(received.fault) for received in server.log)
+        assert line.status != "failed" and line.failures == 0 and line.evaluations > 3
+        whole = [received for received in server.log if received.whole]
+        assert line.tokens == sum(received.input_tokens + received.output_tokens for received in whole)
+        spent = sum(3 * received.input_tokens + 5 * received.output_tokens for received in whole) / 1e6
+        assert line.cost == pytest.approx(spent)
+        lost = [received for received in server.log if received.fault in ("Reset", "Malformed", "Cut")]
+        assert line.unaccounted == len(lost) == sum(len(event.lost) for event in events if isinstance(event, ev.Unaccounted))
+    assert faults > 10
+
+
+async def test_what_is_never_judged_is_a_counted_failure_and_no_value(tmp_path: Path) -> None:
+    line, events, server = await run(tmp_path / "run", for_good, seed=-1)
+    assert line.failures == sum(isinstance(event, ev.Failed) for event in events) > 0
+    judged = {event.node for event in events if isinstance(event, ev.Called) and event.role == "value"}
+    failed = {event.node for event in events if isinstance(event, ev.Failed)}
+    assert failed - judged and not any(WORDS in str(body["messages"]) for body in server.bodies)
+    told = [event for event in events if isinstance(event, ev.Told)]
+    assert not re.search(WORDS, " ".join(str(event.result) for event in told if "Failure" not in type(event.result).__name__))
+
+
+async def test_the_tokens_of_a_call_that_failed_in_the_end_are_counted(tmp_path: Path) -> None:
+    def faults(question: Question, times: int) -> Fault | None:
+        if question.n > 1:
+            return AtMost(1)
+        return Status(400, WORDS) if (question.seed or 0) % 2 and "Verdict" in question.messages[0][1] else None
+
+    line, events, server = await run(tmp_path / "run", faults)
+    lost = [event for event in events if isinstance(event, ev.Unaccounted)]
+    assert any(event.usage.input_tokens for event in lost)
+    assert line.tokens == server.input_tokens + server.output_tokens

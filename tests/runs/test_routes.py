@@ -1,0 +1,146 @@
+"""Runs in worlds that fork, in virtual time: routes by cost, snapshots where they pay, and what is prepared while a model thinks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exact.config import Config
+from exact.environments.toy import ToyWorlds
+from exact.runs import events as ev
+from exact.runs.fold import fold
+from tests.runs.test_resume import Killed, journal, kill_at
+from tests.runs.toys import config
+from tests.runs.virtual import SANDBOX, VirtualLoop, in_virtual_time, slow_runner, slow_worlds
+
+FAST = {"reset": 0.02, "step": 0.02, "snapshot": 0.5, "restore": 0.5, "fork": 0.5}
+"""A small page: replay is cheap."""
+
+
+def searched(**search: object) -> Config:
+    return config(search={"algorithm": "mcts", "iterations": 40, "k": 4, "prefetch": 0, **search}, limits={"actions": 1})
+
+
+def run(patch: pytest.MonkeyPatch, folder: Path, settings: Config, worlds: ToyWorlds | None = None) -> list[ev.AnyEvent]:
+    """The journal of a run in virtual time; no world is left."""
+    worlds = worlds or slow_worlds()
+    in_virtual_time(slow_runner(patch, folder, worlds, settings).run())
+    assert worlds.counts.live == 0 and not worlds._setting.kept, "worlds and snapshots are gone"
+    return journal(folder)
+
+
+def arrivals(events: list[ev.AnyEvent]) -> list[ev.Arrived]:
+    return [event for event in events if isinstance(event, ev.Arrived)]
+
+
+def prepared(events: list[ev.AnyEvent]) -> list[ev.Prepared]:
+    return [event for event in events if isinstance(event, ev.Prepared)]
+
+
+def routes(events: list[ev.AnyEvent]) -> Counter[str]:
+    return Counter(arrival.route for arrival in arrivals(events))
+
+
+def moves(events: list[ev.AnyEvent]) -> list[Any]:
+    """What the search did."""
+    return [event.result if isinstance(event, ev.Told) else event.action for event in events if isinstance(event, ev.Told | ev.Committed)]
+
+
+def test_where_the_server_is_slow_worlds_are_restored_and_the_search_goes_the_same_way(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    forked = run(monkeypatch, tmp_path / "fork", searched())
+    replayed = run(monkeypatch, tmp_path / "replay", searched(), slow_worlds(fidelity="replay"))
+    assert routes(forked)["fork"] + routes(forked)["restore"] > 5 and set(routes(replayed)) <= {"there", "onward", "replay"}
+    assert moves(forked) == moves(replayed)
+    assert forked[-1].t < 0.9 * replayed[-1].t
+    assert {arrival.verdict for arrival in arrivals(forked)} == {"exact"}
+
+
+def test_where_replay_is_cheaper_nothing_is_kept_and_nothing_restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    events = run(monkeypatch, tmp_path, searched(), slow_worlds(FAST))
+    assert set(routes(events)) <= {"there", "onward", "replay"}
+    assert not any(isinstance(event, ev.Kept) for event in events)
+
+
+def test_what_was_kept_at_one_node_is_kept_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kept = [event.node for event in run(monkeypatch, tmp_path, searched(workers=4)) if isinstance(event, ev.Kept)]
+    assert kept and len(kept) == len(set(kept))
+
+
+def test_steps_in_the_journal_are_the_steps_that_were_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    worlds, settings = slow_worlds(), searched(workers=2, prefetch=2)
+    events = run(monkeypatch, tmp_path, settings, worlds)
+    assert fold(settings, events).budget.spent["transitions"] == worlds.counts.steps
+
+
+def test_while_the_model_thinks_the_next_world_is_made_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plain = run(monkeypatch, tmp_path / "plain", searched())
+    ahead = run(monkeypatch, tmp_path / "ahead", searched(prefetch=1))
+    waited = [sum(arrival.seconds for arrival in arrivals(events)) for events in (plain, ahead)]
+    assert moves(ahead) == moves(plain)
+    assert waited[1] < 0.5 * waited[0] and ahead[-1].t < plain[-1].t
+    hits = sum(arrival.prepared for arrival in arrivals(ahead))
+    assert 0 < hits <= len(prepared(ahead)), "what was prepared and not used is counted by the difference"
+
+
+def test_where_steps_are_capped_none_is_repeated_in_the_background_so_the_cap_of_steps_pays_for_as_much(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = config(search={"iterations": 40, "k": 4, "prefetch": 3}, limits={"transitions": 40, "actions": 1})
+    worlds = slow_worlds()
+    events = run(monkeypatch, tmp_path, settings, worlds)
+    assert worlds.counts.steps <= 41 and prepared(events)
+    assert not {each.route for each in prepared(events)} & {"onward", "restore+replay", "fork+replay"}
+
+
+def test_no_more_worlds_are_open_than_workers_and_spares_and_the_live_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    worlds = slow_worlds()
+    events = run(monkeypatch, tmp_path, searched(workers=3, prefetch=2), worlds)
+    assert worlds.counts.most_live <= 6
+    assert 4 <= max(arrival.worlds for arrival in arrivals(events)) <= 6
+
+
+@pytest.mark.parametrize("after", [3.0, 9.3, 20.1, 31.7])
+def test_a_run_that_is_cancelled_leaves_no_world_and_goes_on_as_it_would_have(
+    after: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings, worlds = searched(prefetch=2), slow_worlds()
+
+    async def cut_short() -> None:
+        async with asyncio.timeout(after):
+            await slow_runner(monkeypatch, tmp_path / "cut", worlds, settings).run()
+
+    with pytest.raises(TimeoutError), asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(cut_short())
+    assert worlds.counts.live == 0
+    whole = run(monkeypatch, tmp_path / "whole", settings)
+    assert moves(run(monkeypatch, tmp_path / "cut", settings)) == moves(whole)
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["after the line", "before the line"])
+def test_a_run_that_was_killed_loses_its_snapshots_and_goes_on_the_same_way(written: bool, tmp_path: Path) -> None:
+    settings = config(search={"iterations": 12, "k": 4, "prefetch": 1}, limits={"actions": 2})
+    with pytest.MonkeyPatch.context() as patch:
+        whole = run(patch, tmp_path / "whole", settings)
+    assert any(isinstance(event, ev.Kept) for event in whole) and prepared(whole)
+    for nth in range(1, len(whole), 9 if written else 11):
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(patch, nth, written=written)
+            with pytest.raises(Killed):
+                in_virtual_time(slow_runner(patch, tmp_path / str(nth), slow_worlds(), settings).run())
+        with pytest.MonkeyPatch.context() as patch:
+            resumed = run(patch, tmp_path / str(nth), settings)
+        assert moves(resumed) == moves(whole), f"killed at write {nth}"
+
+
+def test_four_workers_are_faster_in_worlds_that_fork(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seconds = {}
+    for workers in (1, 4):
+        events = run(monkeypatch, tmp_path / str(workers), searched(workers=workers), slow_worlds(SANDBOX))
+        seconds[workers] = events[-1].t
+    assert seconds[1] > 2.5 * seconds[4]

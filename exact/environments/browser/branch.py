@@ -44,7 +44,9 @@ class ForkingEnvironment(BrowserEnvironment):
             masks=worlds.masks,
         )
         self._worlds, self._states, self._login = worlds, worlds.states, login
-        self._standing = Standing(self._still, worlds.outside.site.base if worlds.outside and worlds.outside.site else "")
+        self._standing = Standing(
+            self._still, worlds.outside.site.base if worlds.outside and worlds.outside.site else "", live=not speculative
+        )
         self._entered = False
         """Whether an episode was begun in this branch's browser, or before it branched off."""
         self._branched = False

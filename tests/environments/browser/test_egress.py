@@ -155,7 +155,7 @@ async def test_no_way_leads_to_a_forbidden_host_and_the_attempt_is_recorded(worl
     assert "GET /text" not in fresh.asked
 
 
-ASKING = "setInterval(() => fetch('http://shop.test/text?of=%s', {method: 'PUT'}).catch(() => 0), 100)"
+ASKING = "setInterval(() => fetch('http://shop.test/text?of=%s', {method: 'PUT'}).catch(() => 0), 700)"
 LIVELY = f"""<p>Here<iframe srcdoc="<script>{ASKING % "frame"}</script>"></iframe><script>{ASKING % "page"}
     window.one = new Worker('/script?run=' + encodeURIComponent(`{ASKING % "worker"}`))
     new SharedWorker('/script?run=' + encodeURIComponent(`{ASKING % "shared"}`))

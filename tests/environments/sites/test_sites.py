@@ -115,6 +115,35 @@ async def test_branches_that_take_turns_each_find_what_they_left(notes: tuple[Pa
     assert [each.name for each in file.parent.iterdir()] == ["site"]
 
 
+async def test_the_site_is_left_as_the_live_branch_left_it(notes: tuple[Path, SiteStates]) -> None:
+    file, states = notes
+
+    async def still() -> None: ...
+
+    live, other = (Standing(still, "http://site.test", live=live) for live in (True, False))
+    for standing, text in ((live, "lasting"), (other, "tried")):
+        async with states.turn(standing):
+            await states.begin(standing)
+            file.write_text(text)
+    await states.leave(live)
+    await states.leave(other)
+    await states.close()
+    assert file.read_text() == "lasting"
+
+
+async def test_a_live_branch_acts_in_the_site_itself_though_it_forks(notes: tuple[Path, SiteStates]) -> None:
+    _, turns = notes
+    states = SiteStates(msgspec.structs.replace(turns.site, fork=SAY))
+
+    async def still() -> None: ...
+
+    live, other = (Standing(still, "http://site.test", live=live) for live in (True, False))
+    for standing in (live, other):
+        await states.begin(standing)
+    assert live.base == "http://site.test" and other.base != live.base
+    await states.close()
+
+
 async def test_a_state_that_could_not_be_kept_is_not_taken_for_another(notes: tuple[Path, SiteStates]) -> None:
     file, states = notes
 

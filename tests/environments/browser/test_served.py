@@ -20,7 +20,7 @@ from exact.task import Task
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sandbox")]
 
-ROWS = Path(__file__).parents[1] / "sandbox" / "rows.py"
+ROWS = Path(__file__).parents[2] / "e2e" / "sites" / "http_rows.py"
 CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
 BESIDE = msgspec.structs.replace(CONFIG, sandbox="never")
 
@@ -47,7 +47,7 @@ async def test_beside_the_browser_a_service_runs_once_and_ends_with_the_worlds(e
     async with served(BESIDE, PageSetup(), [service]) as worlds, worlds.open(speculative=False) as world:
         assert isinstance(worlds, BrowserWorlds) and not world.capabilities.sealed
         assert "Rows:" in (await world.reset(task(service))).text
-        with pytest.raises(EnvironmentError_, match="something answers at .* already"):
+        with pytest.raises(EnvironmentError_, match=r"something answers at .* already"):
             async with served(BESIDE, PageSetup(), [service]):
                 pass
     assert not listens(service)

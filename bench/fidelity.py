@@ -2,7 +2,8 @@
 
 Each of BrowserGym's 125 MiniWoB++ tasks is walked for five random actions from three seeds. The state there is returned to by reset and
 replay and by a page snapshot, both in a second world, and, where worlds fork, by a snapshot of the whole world. Every arrival is judged by
-its fingerprint: exact, equivalent (volatile parts differ) or drifted. A snapshot that is refused is counted apart: the next route is taken.
+its fingerprint: exact, equivalent (volatile parts differ) or drifted; where it was not missed, one more action in both worlds shows what a
+fingerprint cannot see. A snapshot that is refused is counted apart: the next route is taken.
 A world that drifted is looked at again after a wait: what moves by itself has gone on, and is told from what was lost.
 """
 
@@ -21,14 +22,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from _common import Figure, Noise, finish, parser, table, versions
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.config import BrowserConfig
-from exact.environments.base import Environment
+from exact.environments.base import Environment, Snapshot
 from exact.environments.browser import ForkingWorlds
 from exact.environments.sandbox import find_runsc
 from exact.environments.verify import VERDICTS, mark, verdict
@@ -41,7 +42,7 @@ STEPS, SEEDS, TRIES = 5, 3, 12
 LIMIT = 120.0
 """Seconds for one episode on one route."""
 ROUTES = ("replay", "page", "world")
-RESULTS = (*VERDICTS, "refused", "failed")
+RESULTS = (*VERDICTS, "refused", "failed", "not_run")
 QUICK = ("click-button", "enter-text", "click-collapsible", "choose-list")
 """Tasks of a quick run, from one seed."""
 
@@ -158,20 +159,19 @@ class Bench:
     async def episode(self, task: Task, worlds: Sequence[Environment], wanted: Sequence[str]) -> Record:
         one, other = worlds
         path, seen = await scout(one, task)
+        kept: Snapshot | str = await kept_by(one) if "page" in wanted else ""
+        goal = Goal(seen, onward(seen), await after(one, onward(seen)))
         for route in wanted:
-            restore = {"page": self.page, "replay": self.replay}[route]
-            await self.guarded(task, route, partial(restore, task, one, other, path, seen))
+            await self.guarded(task, route, partial(self.replay if route == "replay" else self.page, task, other, path, kept, goal))
         return {"path": path, "depth": len(path)}
 
-    async def replay(self, task: Task, one: Environment, other: Environment, path: list[str], seen: Observation) -> Record:
-        return judged(seen, await walk(other, task, path))
+    async def replay(self, task: Task, world: Environment, path: list[str], kept: Snapshot | str, goal: Goal) -> Record:
+        return await judged(await walk(world, task, path), world, goal)
 
-    async def page(self, task: Task, one: Environment, other: Environment, path: list[str], seen: Observation) -> Record:
-        try:
-            snapshot = await one.snapshot()
-        except EnvironmentError_ as error:
-            return {"result": "refused", "reason": str(error)}
-        return judged(seen, await other.restore(snapshot))
+    async def page(self, task: Task, world: Environment, path: list[str], kept: Snapshot | str, goal: Goal) -> Record:
+        if isinstance(kept, str):
+            return {"result": "refused", "reason": kept}
+        return await judged(await world.restore(kept), world, goal)
 
     async def forked(self) -> None:
         """Restores of whole worlds: one world walks, and a branch of each snapshot is what arrives."""
@@ -192,17 +192,16 @@ class Bench:
         seen = await walk(world, task, path)
         if seen is None:
             return {"result": "failed", "reason": "the episode ended on a path that ended nothing elsewhere"}
-        try:
-            snapshot = await world.snapshot()
-        except EnvironmentError_ as error:
-            return {"result": "refused", "reason": str(error)}
-        async with worlds.fork(snapshot, speculative=True) as branch:
+        kept = await kept_by(world)
+        if isinstance(kept, str):
+            return {"result": "refused", "reason": kept}
+        goal = Goal(seen, onward(seen), await after(world, onward(seen)))
+        async with worlds.fork(kept, speculative=True) as branch:
             back = branch.observation
-            found = judged(seen, back)
+            found = await judged(back, branch, goal)
             if found["result"] == "drifted":
-                after = (await branch.step(branch.actions.parse("wait"))).observation
-                found |= {"moves": verdict(mark(back), mark(after)) == "drifted", "lines": different(seen, back)}
-        worlds.drop(snapshot)
+                found |= {"moves": verdict(mark(back), await after(branch, "wait")) == "drifted", "lines": different(seen, back)}
+        worlds.drop(kept)
         return found
 
     async def guarded(self, task: Task, route: str, work: Callable[[], Awaitable[Record]]) -> Record:
@@ -219,8 +218,43 @@ class Bench:
         return found
 
 
-def judged(expected: Observation, got: Observation | None) -> Record:
-    return {"result": verdict(mark(expected), mark(got)), **({} if got else {"reason": "the episode ended"})}
+class Goal(NamedTuple):
+    """What is to be returned to."""
+
+    seen: Observation
+    onward: str
+    """One more action, and the mark of what it led to."""
+    then: str
+
+
+async def judged(got: Observation | None, world: Environment, goal: Goal) -> Record:
+    """How a world arrived; and where it did, whether one more action leads where it led."""
+    if got is None:
+        return {"result": "drifted", "reason": "the episode ended"}
+    found: Record = {"result": verdict(mark(goal.seen), mark(got))}
+    if found["result"] != "drifted":
+        found["on"] = verdict(goal.then, await after(world, goal.onward)) != "drifted"
+    return found
+
+
+async def kept_by(world: Environment) -> Snapshot | str:
+    """A snapshot, or why there is none."""
+    try:
+        return await world.snapshot()
+    except EnvironmentError_ as error:
+        return str(error)
+
+
+def onward(seen: Observation) -> str:
+    return (candidates(seen, random.Random(seen.fingerprint)) or ["wait"])[0]
+
+
+async def after(world: Environment, text: str) -> str:
+    """The mark of the state to which an action leads; a refusal has one of its own."""
+    try:
+        return mark((await world.step(world.actions.parse(text))).observation)
+    except ActionError:
+        return "refused"
 
 
 def different(one: Observation, other: Observation) -> list[str]:
@@ -247,7 +281,8 @@ def summary(book: Book, tasks: Sequence[Task], routes: Sequence[str]) -> Record:
         records = [record for (task, kind), record in book.records.items() if kind == route and task in ids]
         unlike = [record for record in records if record["result"] != "exact"]
         found[route] = {
-            "counts": dict(Counter(record["result"] for record in records)),
+            "counts": dict(Counter(record["result"] for record in records)) | {"not_run": len(tasks) - len(records)},
+            "went_on_otherwise": sorted(record["task"] for record in records if record.get("on") is False),
             "moving": sorted({name_of(record["task"]) for record in records if record.get("moves")}),
             "seconds": round(statistics.median([record["seconds"] for record in records]), 3) if records else None,
             "not_exact": {r["task"]: {k: r[k] for k in ("result", "reason", "moves", "lines") if k in r} for r in unlike},
@@ -264,6 +299,7 @@ def figures(routes: Record) -> list[Figure]:
         if arrived:
             found.append(Figure(f"{route}_exact", counts["exact"] / arrived))
             found.append(Figure(f"{route}_faithful", (counts["exact"] + counts["equivalent"]) / arrived))
+            found.append(Figure(f"{route}_goes_on", 1 - len(of["went_on_otherwise"]) / arrived))
         if route == "world":
             lost = sum(r["result"] == "drifted" and not r.get("moves") for r in of["not_exact"].values())
             found.append(Figure("world_lost", lost, goal=0, at_least=False))
@@ -274,6 +310,8 @@ def read_options() -> argparse.Namespace:
     options = parser(__doc__ or "")
     options.add_argument("--work", type=Path, metavar="DIR", help="keep what was found there, and go on from it")
     options.add_argument("--routes", default=",".join(ROUTES), metavar="LIST", help=f"of {', '.join(ROUTES)}")
+    options.add_argument("--report", action="store_true", help="measure nothing: only what --work holds")
+    options.add_argument("--tasks", metavar="LIST", help="names of tasks, instead of all 125")
     options.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="of each task")
     options.add_argument("--clock", type=int, default=0, metavar="MS", help="hold the page's clock, and run it so long after each action")
     return options.parse_args()
@@ -288,14 +326,19 @@ def main() -> None:
         print(f"no worlds that fork: {error}")
         routes = [route for route in routes if route != "world"]
     names, seeds = (QUICK, 1) if options.quick else (BROWSERGYM, options.seeds)
+    if options.tasks:
+        names = tuple(options.tasks.split(","))
     suite = MiniWob()
     tasks = [suite.task(f"miniwob/{name}?seed={seed}") for seed in range(1, seeds + 1) for name in names]
     with tempfile.TemporaryDirectory() as scratch:
         book = Book.open(options.work or Path(scratch))
-        config = BrowserConfig(screenshots=False, clock=options.clock)
-        asyncio.run(Bench(book, tasks, routes, config, noise).run())
+        config = BrowserConfig(screenshots=False, page_snapshots=True, clock=options.clock)
+        for _ in range(20):
+            noise.probe()
+        if not options.report:
+            asyncio.run(Bench(book, tasks, routes, config, noise).run())
         found = summary(book, tasks, routes)
-        depths = Counter(book.records[task.id, "walk"].get("depth", 0) for task in tasks)
+        depths = Counter(book.records.get((task.id, "walk"), {}).get("depth", 0) for task in tasks)
     rows = [[route, *(str(of["counts"].get(each, 0)) for each in RESULTS), str(of["seconds"])] for route, of in found.items()]
     table(("route", *RESULTS, "seconds"), rows)
     for route, of in found.items():

@@ -95,14 +95,14 @@ async def _served(
     from exact.environments.browser.served import served
     from exact.environments.browser.setup import PageSetup
 
-    async with served(config.browser, setup or PageSetup(), services, evaluator=evaluator, tell=tell) as worlds:
+    async with served(config.browser, setup or PageSetup(), services, application=config.sandbox, evaluator=evaluator, tell=tell) as worlds:
         yield worlds
 
 
 @asynccontextmanager
 async def _site(config: Config) -> AsyncIterator[Worlds]:
     """The user's own site: nothing there is undone, and nobody but the agent judges. Its browser forks where a sandbox is required."""
-    from exact.environments.browser.egress import Outside
+    from exact.environments.sites import Outside
     from exact.environments.browser.forking import forking
     from exact.environments.browser.launch import launch
     from exact.environments.browser.setup import PageSetup

@@ -40,12 +40,24 @@ class PageEnvironment(BrowserEnvironment):
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            fidelity="page", sealed=self._sealed, screenshots=self._config.screenshots, evaluates=self._evaluator is not None
+            fidelity="page" if self._config.page_snapshots else "replay",
+            sealed=self._sealed,
+            screenshots=self._config.screenshots,
+            evaluates=self._evaluator is not None,
         )
+
+    @property
+    def observation(self) -> Observation:
+        """The last one. Raises EnvironmentError_ before the first."""
+        if self._seen is None:
+            raise EnvironmentError_("nothing was observed yet: reset first")
+        return self._seen
 
     @property
     def obstacle(self) -> str:
         """What stands in the way of a snapshot now: it is taken only of a page on which nothing is under way. Empty if nothing does."""
+        if not self._config.page_snapshots:
+            return "pages are not kept: set browser.page_snapshots"
         if self._terminated or self._task is None or not self._tabs:
             return "no episode is under way"
         if self._opening or len(self._tabs) > 1:
@@ -81,12 +93,13 @@ class PageEnvironment(BrowserEnvironment):
         memo = kept.memo
         self._masks, self._terminated = self._shared.of(memo.task), True
         async with self._world("restore"):
-            await self._anew(memo.task, memo.now)
+            begins = bool(self._setup.begin) and _same_page(kept.state.url, memo.task.start)
+            await self._anew(memo.task, memo.now - (1 + begins) * self._config.clock)  # so long it runs until the page stands
             self._instruction, self._behind = memo.instruction, kept.behind
             assert self._context is not None
             await load(self._tab, self._context, kept.state)
             await self._settle()
-            if self._setup.begin and _same_page(kept.state.url, memo.task.start):
+            if begins:
                 await self._begin(memo.task)
                 await self._settle()
             observation, terminated = await self._approach(kept)
@@ -99,15 +112,15 @@ class PageEnvironment(BrowserEnvironment):
     async def _approach(self, kept: PageSnapshot) -> tuple[Observation, bool]:
         """Fields as they were; and where the page then looks otherwise, as if a user had filled them. Elements get their ids back."""
         changed = await put(self._tab, kept.state)
-        _, observation, terminated = await self._look()
+        _, observation, terminated = await self._look(run=False)
         if observation.fingerprint != kept.memo.fingerprint and not terminated:
             await put(self._tab, kept.state, changed)
             await point(self._tab, kept.state)
-            _, observation, terminated = await self._look()
+            _, observation, terminated = await self._look(run=False)
         if terminated:
             return observation, terminated
         self._ids = kept.memo.ids.moved(self._ids, kept.elements, observation.elements)
-        return (await self._look())[1:]
+        return (await self._look(run=False))[1:]
 
 
 def _same_page(one: str, other: str) -> bool:

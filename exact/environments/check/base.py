@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from exact.action import Action, ActionSpace
-from exact.environments.base import Environment, Transition, Worlds
+from exact.environments.base import Branch, Environment, Forks, Snapshot, Transition, Worlds
 from exact.errors import ActionError, ExactError
 from exact.observation import Observation
 from exact.task import Task
@@ -64,6 +64,17 @@ class Subject:
         world = await self.call("open", opened.__aenter__())
         try:
             yield world
+        finally:
+            await self.call("close", opened.__aexit__(None, None, None))
+
+    @asynccontextmanager
+    async def fork(self, snapshot: Snapshot) -> AsyncIterator[Branch]:
+        """A branch of a snapshot, where the worlds have them."""
+        assert isinstance(self.worlds, Forks)
+        opened = self.worlds.fork(snapshot, speculative=True)
+        branch = await self.call("fork", opened.__aenter__())
+        try:
+            yield branch
         finally:
             await self.call("close", opened.__aexit__(None, None, None))
 

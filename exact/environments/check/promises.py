@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.action import Action
-from exact.environments.base import Environment
+from exact.environments.base import Environment, Forks
 from exact.environments.check.base import Broken, Skip, Subject
 from exact.errors import ActionError, EnvironmentError_, ExactError
 from exact.observation import Observation
@@ -90,6 +90,8 @@ async def _pages_come_back(subject: Subject, world: Environment) -> str:
     back = on = refused = 0
     for depth in range(1, subject.depth + 1):
         path = await subject.walk(world, await subject.reset(world), depth, f"page {depth}")
+        if len(path) < depth:  # the last action ended the episode
+            await subject.retrace(world, path)
         try:
             snapshot = await subject.call("snapshot", world.snapshot())
             ahead = await subject.walk(world, path[-1][1], 2, f"ahead {depth}") if path else []
@@ -141,6 +143,28 @@ async def branches_are_independent(subject: Subject) -> str:
             if difference := await subject.retrace(world, path):
                 raise Broken(f"what one world did is seen {where}: {difference}")
     return f"2 worlds, {len(path)} actions each"
+
+
+async def forks_are_independent(subject: Subject) -> str:
+    """Branches stand where their snapshot was taken, and none sees what another, or the world it was taken in, does."""
+    if not isinstance(subject.worlds, Forks):
+        raise Skip("its worlds do not fork")
+    async with subject.world() as world:
+        if world.capabilities.fidelity not in ("world", "client"):
+            raise Skip("its snapshots are not of whole worlds")
+        path = await subject.walk(world, await subject.reset(world), 2, "fork")
+        if len(path) < 2:
+            await subject.retrace(world, path)
+        snapshot = await subject.call("snapshot", world.snapshot())
+        async with subject.fork(snapshot) as one, subject.fork(snapshot) as other:
+            for branch in (one, other):
+                if branch.observation.fingerprint != snapshot.fingerprint:
+                    raise Broken("a branch stands elsewhere than its snapshot")
+            ahead = await subject.walk(one, one.observation, subject.depth, "ahead")
+            for untouched, what in ((other, "its sibling"), (world, "the world it branched from")):
+                if difference := await subject.follow(untouched, ahead):
+                    raise Broken(f"what one branch did is seen in {what}: {difference}")
+    return f"2 branches, {len(ahead)} actions each"
 
 
 async def errors_are_typed(subject: Subject) -> str:

@@ -21,6 +21,7 @@ CHECKS: Mapping[str, Check] = {
     "elements can be acted on": promises.elements_can_be_acted_on,
     "snapshots are states": promises.snapshots_are_states,
     "branches are independent": promises.branches_are_independent,
+    "forks are independent": promises.forks_are_independent,
     "errors are typed": promises.errors_are_typed,
     "nothing is left": nothing_is_left,
 }

@@ -12,9 +12,8 @@ from exact.errors import EnvironmentError_
 class Idle:
     """Of one sandbox. Roused before it is asked for something, at rest afterwards."""
 
-    def __init__(self, sandbox: Sandbox, seconds: float) -> None:
-        """`seconds`: how long it stays awake when nothing is asked of it."""
-        self._sandbox, self._seconds = sandbox, seconds
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
         self._timer: asyncio.TimerHandle | None = None
         self._dozing: asyncio.Task[None] | None = None
 
@@ -27,11 +26,11 @@ class Idle:
         except EnvironmentError_:
             self._sandbox.kill()
 
-    def rest(self) -> None:
-        """Pause it if it is not roused in time."""
+    def rest(self, seconds: float) -> None:
+        """Pause it if it is not roused before `seconds` have passed."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._doze)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._doze)
 
     async def stop(self) -> None:
         """Leave it as it is. May be called twice."""

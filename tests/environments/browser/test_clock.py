@@ -5,8 +5,12 @@ from itertools import pairwise
 
 import pytest
 
+from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
 from exact.environments.browser import BrowserEnvironment, PageSetup
+from exact.environments.sandbox import find_runsc
+from exact.environments.verify import mark, verdict
+from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task
 
@@ -60,3 +64,22 @@ async def test_the_clock_of_the_next_page_goes_on(visit: Visit) -> None:
         before = await world.page.evaluate("Date.now()")
         await do(world, 'goto "/?again"')
         assert await world.page.evaluate("Date.now()") == before + 100
+
+
+@pytest.mark.xdist_group("sandbox")
+async def test_branches_of_a_world_whose_clock_is_held_move_alike(executable: str) -> None:
+    try:
+        find_runsc()
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+    suite = MiniWob()
+    async with suite.forking_worlds(HELD) as worlds, worlds.open(speculative=True) as world:
+        await world.reset(suite.task("miniwob/moving-items?seed=1"))
+        await do(world, "wait")
+        before = world.observation
+        async with worlds.fork(await world.snapshot(), speculative=True) as branch:
+            arrived = branch.observation
+            times = [await each.page.evaluate("Date.now()") for each in (world, branch)]
+            ahead = [[(await look(each, "wait")).text for _ in range(2)] for each in (world, branch)]
+        assert verdict(mark(before), mark(arrived)) == "exact" and times[0] == times[1]
+        assert ahead[0] == ahead[1] and ahead[0][0] != ahead[0][1]

@@ -122,10 +122,18 @@ async def test_a_world_without_an_evaluator_says_so(visit: Visit) -> None:
 
 
 async def test_snapshots_are_of_pages_and_an_unknown_one_is_named(visit: Visit) -> None:
-    async with visit("<p>Here", sealed=True) as (env, _):
+    config = BrowserConfig(screenshots=False, page_snapshots=True)
+    async with visit("<p>Here", sealed=True, config=config) as (env, _):
         assert (env.capabilities.fidelity, env.capabilities.sealed) == ("page", True)
         with pytest.raises(EnvironmentError_, match="snapshot 1 is not of these worlds"):
             await env.restore(Snapshot(id="1", fidelity="page", fingerprint=""))
+
+
+async def test_pages_are_kept_only_where_that_was_asked_for(visit: Visit) -> None:
+    async with visit("<p>Here", sealed=True) as (env, _):
+        assert env.capabilities.fidelity == "replay"
+        with pytest.raises(EnvironmentError_, match=r"set browser\.page_snapshots"):
+            await env.snapshot()
 
 
 async def test_a_screenshot_is_the_viewport_without_what_is_hidden(visit: Visit) -> None:

@@ -15,10 +15,11 @@ from exact.environments.verify import mark, verdict
 from exact.errors import EnvironmentError_
 from exact.task import Task
 
-from ...conftest import CONFIG, Visit
+from ...conftest import Visit
 from .pages import do, find, look
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+CONFIG = BrowserConfig(screenshots=False, width=600, height=400, page_snapshots=True)
 FORM = """<style>#inner { height: 60px; overflow: auto } #inner p { margin: 0; height: 40px } #low { margin-top: 900px }</style>
 <form><input aria-label=Name><input type=checkbox aria-label=Agree><input type=radio name=r aria-label=One><input type=radio name=r
 aria-label=Two><textarea aria-label=Text></textarea><select aria-label=Pick><option>a<option>b<option>c</select>
@@ -48,7 +49,7 @@ async def other(browser: Browser) -> AsyncIterator[BrowserEnvironment]:
 async def test_fields_focus_and_scroll_are_as_they_were_with_the_ids_they_had(
     visit: Visit, task_at: Callable[..., Task], sealed: bool
 ) -> None:
-    async with visit(FORM, sealed=sealed) as (world, _):
+    async with visit(FORM, sealed=sealed, config=CONFIG) as (world, _):
         await world.page.evaluate(FILLED)
         seen, held = await look(world, "wait"), await world.page.evaluate(HELD)
         snapshot = await world.snapshot()
@@ -60,7 +61,7 @@ async def test_fields_focus_and_scroll_are_as_they_were_with_the_ids_they_had(
 
 
 async def test_what_is_done_next_has_the_same_result_with_the_same_ids(visit: Visit) -> None:
-    async with visit(FORM) as (world, first):
+    async with visit(FORM, config=CONFIG) as (world, first):
         await look(world, f'fill [{find(first, "Name").id}] "Ann"')
         snapshot = await world.snapshot()
         on = await look(world, f"click [{find(first, 'More').id}]")
@@ -79,7 +80,7 @@ async def test_cookies_storage_and_databases_are_there_before_the_first_script_o
     window.add = () => Promise.all([put('one'), put('two')]);
     p.textContent = [document.cookie, localStorage.k, sessionStorage.k, ...found.map(each => each.n)]; document.title = 'read' })()
     </script>"""
-    async with visit(page) as (world, _):
+    async with visit(page, config=CONFIG) as (world, _):
         await world.page.wait_for_function("document.title === 'read'")
         await world.page.evaluate("() => { document.cookie = 'a=b'; localStorage.k = 'l'; sessionStorage.k = 's'; return add() }")
         await look(world, 'goto "/"')
@@ -116,7 +117,7 @@ async def test_any_environment_of_the_worlds_can_restore_and_it_outlives_the_one
 
 
 async def test_the_state_of_scripts_is_not_held_and_the_fingerprint_tells(visit: Visit) -> None:
-    async with visit("<button onclick='n++; this.textContent = n'>0</button><script>let n = 0</script>") as (world, seen):
+    async with visit("<button onclick='n++; this.textContent = n'>0</button><script>let n = 0</script>", config=CONFIG) as (world, seen):
         after = await look(world, f"click [{find(seen, '0').id}]")
         back = await world.restore(await world.snapshot())
         assert verdict(mark(after), mark(back)) == "drifted"
@@ -127,7 +128,7 @@ async def test_a_page_that_looks_otherwise_is_told_of_what_was_filled_and_pointe
     page = """<style>u { display: none } div:hover u { display: block }</style>
     <input aria-label=Search oninput="p.textContent = this.value">
     <p id=p></p><div role=group aria-label=Menu>Menu<u>Item</u></div>"""
-    async with visit(page) as (world, seen):
+    async with visit(page, config=CONFIG) as (world, seen):
         await look(world, f'fill [{find(seen, "Search").id}] "abc"')
         shown = await look(world, f"hover [{find(seen, 'Menu').id}]")
         assert "Item" in shown.text
@@ -138,7 +139,7 @@ async def test_what_sets_the_page_up_is_done_again(visit: Visit) -> None:
     setup = PageSetup(
         begin="seed => { document.querySelector('input').hidden = false; document.title = 'seed ' + seed }", instruction="document.title"
     )
-    async with visit("<input hidden aria-label=Name>", setup=setup) as (world, seen):
+    async with visit("<input hidden aria-label=Name>", setup=setup, config=CONFIG) as (world, seen):
         filled = await look(world, f'fill [{find(seen, "Name").id}] "x"')
         assert filled.instruction == "seed 0"
         assert await world.restore(await world.snapshot()) == filled
@@ -147,7 +148,7 @@ async def test_what_sets_the_page_up_is_done_again(visit: Visit) -> None:
 async def test_going_back_leads_where_it_led(visit: Visit, httpserver: HTTPServer) -> None:
     for name in ("a", "b"):
         httpserver.expect_request(f"/{name}").respond_with_data(f"<p>{name}", content_type="text/html")
-    async with visit("<p>Here") as (world, _):
+    async with visit("<p>Here", config=CONFIG) as (world, _):
         await look(world, 'goto "/a"')
         await look(world, 'goto "/b"')
         snapshot = await world.snapshot()
@@ -167,7 +168,7 @@ async def test_no_snapshot_is_taken_while_something_is_under_way_and_the_world_g
         return Response("late")
 
     httpserver.expect_request("/slow").respond_with_handler(slow)
-    async with visit("<p>Here") as (world, _):
+    async with visit("<p>Here", config=CONFIG) as (world, _):
         await world.page.evaluate("void fetch('/slow')")
         async with asyncio.timeout(10):
             while world.obstacle != "a request is under way":  # noqa: ASYNC110 (nobody tells)
@@ -186,7 +187,7 @@ async def test_no_snapshot_is_taken_while_something_is_under_way_and_the_world_g
 async def test_storage_out_of_reach_and_databases_that_cannot_be_copied_stand_in_the_way(visit: Visit, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/away").respond_with_data("<p>Away", content_type="text/html")
     away = f"http://127.0.0.1:{httpserver.port}"
-    async with visit("<p>Here", config=BrowserConfig(screenshots=False, allow_origins=(away,))) as (world, _):
+    async with visit("<p>Here", config=BrowserConfig(screenshots=False, page_snapshots=True, allow_origins=(away,))) as (world, _):
         blob = """() => new Promise(done => { const r = indexedDB.open('b');
         r.onupgradeneeded = () => r.result.createObjectStore('s');
         r.onsuccess = () => { const t = r.result.transaction('s', 'readwrite');
@@ -202,19 +203,19 @@ async def test_storage_out_of_reach_and_databases_that_cannot_be_copied_stand_in
 async def test_there_is_no_snapshot_before_the_reset_nor_after_the_end(visit: Visit, other: BrowserEnvironment) -> None:
     with pytest.raises(EnvironmentError_, match="no episode is under way"):
         await other.snapshot()
-    async with visit("<p>Here") as (world, _):
+    async with visit("<p>Here", config=CONFIG) as (world, _):
         await do(world, 'stop "done"')
         with pytest.raises(EnvironmentError_, match="no episode is under way"):
             await world.snapshot()
 
 
 async def test_a_snapshot_of_a_held_clock_goes_on_from_there(visit: Visit) -> None:
-    async with visit("<p>Here", config=BrowserConfig(screenshots=False, clock=100)) as (world, _):
+    async with visit("<p>Here", config=BrowserConfig(screenshots=False, page_snapshots=True, clock=100)) as (world, _):
         await do(world, "wait")
         snapshot, before = await world.snapshot(), await world.page.evaluate("Date.now()")
         await do(world, "wait")
         await world.restore(snapshot)
-        assert await world.page.evaluate("Date.now()") >= before
+        assert await world.page.evaluate("Date.now()") == before
 
 
 async def test_the_browser_keeps_the_contract_that_searches_rely_on(
@@ -225,3 +226,12 @@ async def test_the_browser_keeps_the_contract_that_searches_rely_on(
     found = await check(BrowserWorlds(browser, PageSetup(), CONFIG, sealed=True), task_at(), quick=True, names=names)
     assert [finding for finding in found if not finding.passed] == []
     assert "5 of 5 pages came back" in next(finding.detail for finding in found if finding.name == "snapshots are states")
+
+
+async def test_no_snapshot_is_taken_while_a_dialog_is_open(visit: Visit) -> None:
+    async with visit("<p>Here", config=CONFIG) as (world, _):
+        met: list[str] = []
+        world.page.on("dialog", lambda _: asyncio.get_running_loop().call_soon(lambda: met.append(world.obstacle)))
+        await world.page.evaluate("void setTimeout(() => alert('hello'))")
+        await look(world, "wait")
+        assert met == ["a dialog is open"] and world.obstacle == ""

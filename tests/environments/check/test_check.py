@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
+from exact.environments.base import Snapshot
 from exact.environments.check import CHECKS, Finding, check
 from exact.environments.specimen import MUTANTS, Mutant, SpecimenWorlds
 from exact.environments.toy import ToyWorlds, deceptive_chain, form, maze, toy_task
+from exact.environments.toy_environment import ToyEnvironment
 from exact.task import Task
 
 TASK = Task(id="specimen", instruction="Save a row.")
@@ -58,3 +62,27 @@ async def test_toy_worlds_keep_the_contract(world: object) -> None:
 async def test_what_does_not_apply_is_skipped_with_the_reason() -> None:
     found = await check(ToyWorlds(form(2), fidelity="replay"), toy_task("form"), quick=True, names=["snapshots are states"])
     assert found[0].skipped and "reset and replay" in found[0].detail
+
+
+async def test_a_branch_that_stands_elsewhere_or_shares_its_world_is_found() -> None:
+    class Elsewhere(ToyWorlds):
+        """Forks begin at the start."""
+
+        @asynccontextmanager
+        async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+            async with self.open(speculative=speculative) as world:
+                await world.reset(toy_task("form"))
+                yield world
+
+    class Shared(ToyWorlds):
+        """All forks are one world."""
+
+        @asynccontextmanager
+        async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+            if not hasattr(self, "one"):
+                self.one = await AsyncExitStack().enter_async_context(super().fork(snapshot, speculative=speculative))
+            yield self.one
+
+    for kind, words in ((ToyWorlds, "2 branches"), (Elsewhere, "stands elsewhere"), (Shared, "seen in its sibling")):
+        found = (await check(kind(maze()), toy_task("maze"), quick=True, names=["forks are independent"]))[0]
+        assert words in found.detail and found.passed is (kind is ToyWorlds)

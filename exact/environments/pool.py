@@ -1,0 +1,305 @@
+"""Worlds that many trees share: leased in turn, kept warm, bounded, and let go after a number of uses.
+
+```python
+async with Pool(inner, PoolLimits(worlds=4, spares=1)) as pool:
+    one, other = pool.share("one"), pool.share("other")  # each is Worlds, for one tree
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Self
+
+from exact.environments.base import Environment, Forks, Snapshot, Worlds
+from exact.environments.pool_lease import Leased, Slot
+from exact.environments.pool_room import PAUSE, PoolCounts, PoolLimits, Room
+from exact.environments.pool_usage import Usage, usage
+from exact.errors import EnvironmentError_
+
+
+@dataclass(eq=False)
+class _Waiter:
+    speculative: bool
+    fork: bool
+    slot: asyncio.Future[Slot | None]
+    """An idle world, or None: leave to open one."""
+
+
+class Pool:
+    """Worlds around Worlds. Trees take turns; within a tree, first come, first served."""
+
+    def __init__(
+        self,
+        worlds: Worlds,
+        limits: PoolLimits | None = None,
+        *,
+        gauge: Callable[[], Usage] = usage,
+        clock: Callable[[], float] = time.monotonic,
+        pause: float = PAUSE,
+    ) -> None:
+        """`gauge`: what all worlds use. `clock`: seconds. `pause`: seconds between two measurements."""
+        self.worlds, self.limits, self.counts = worlds, limits or PoolLimits(), PoolCounts()
+        self._room = Room(self.limits, gauge, clock, pause=pause)
+        self._turns: OrderedDict[str, deque[_Waiter]] = OrderedDict()
+        self._idle: list[Slot] = []
+        self._open = self._leased = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._draining = self._warming = False
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    async def __aenter__(self) -> Self:
+        self._warm()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.drain(wait=error is None)
+
+    @property
+    def open_worlds(self) -> int:
+        """Leased, idle, and on their way."""
+        return self._open
+
+    @property
+    def waiting(self) -> int:
+        """Who waits for a lease."""
+        return sum(map(len, self._turns.values()))
+
+    def share(self, tree: str) -> Worlds:
+        """The pool as one tree's worlds. Trees that wait take turns. With branches where the inner worlds have them."""
+        return _ForkingShare(self, tree, self.worlds) if isinstance(self.worlds, Forks) else _Share(self, tree)
+
+    def open(self, *, speculative: bool) -> AbstractAsyncContextManager[Leased]:
+        """A lease for nobody in particular."""
+        return self.lease("", speculative=speculative)
+
+    @asynccontextmanager
+    async def lease(self, tree: str, *, speculative: bool, snapshot: Snapshot | None = None) -> AsyncIterator[Leased]:
+        """A world, or a branch of a snapshot, for as long as the block runs. Waits for its turn. Raises EnvironmentError_."""
+        slot = await self._take(tree, speculative, snapshot)
+        lease = Leased(slot, self._replace)
+        try:
+            yield lease
+        finally:
+            lease.end()
+            await self._return(slot)
+
+    async def drain(self, *, wait: bool = True) -> None:
+        """Lease no more; who waits is told so. Returns when all worlds are closed, or with wait=False when the idle ones are: those
+        that are leased follow as they come back."""
+        self._draining = True
+        for waiters in self._turns.values():
+            for waiter in waiters:
+                if not waiter.slot.done():
+                    waiter.slot.set_exception(EnvironmentError_("the pool is closing: no world is leased any more"))
+        self._turns.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        while self._idle or self._tasks:
+            idle, self._idle = self._idle, []
+            await asyncio.gather(*(self._close(slot) for slot in idle), *self._tasks)
+        if wait:
+            await self._empty.wait()
+
+    # --- leases
+
+    async def _take(self, tree: str, speculative: bool, snapshot: Snapshot | None) -> Slot:
+        if self._draining:
+            raise EnvironmentError_("the pool is closing: no world is leased any more")
+        waiter = _Waiter(speculative, snapshot is not None, asyncio.get_running_loop().create_future())
+        self._turns.setdefault(tree, deque()).append(waiter)
+        self._settle()
+        try:
+            slot = await waiter.slot
+        except asyncio.CancelledError:
+            self._give_up(tree, waiter)
+            raise
+        try:
+            slot = slot or await self._make(speculative, snapshot)
+        except BaseException:
+            self._leave()
+            raise
+        slot.uses, slot.warm = slot.uses + 1, waiter.slot.result() is not None
+        self._leased += 1
+        self.counts.leases += 1
+        self.counts.reused += slot.warm
+        return slot
+
+    def _give_up(self, tree: str, waiter: _Waiter) -> None:
+        """A waiter was cancelled: what it was given in the same moment goes to the next one."""
+        if waiter.slot.done() and not waiter.slot.cancelled() and waiter.slot.exception() is None:
+            slot = waiter.slot.result()
+            if slot is None:
+                self._left()
+            else:
+                self._idle.append(slot)
+        elif waiter in (waiters := self._turns.get(tree, deque())):
+            waiters.remove(waiter)
+            if not waiters:
+                del self._turns[tree]
+        self._settle()
+
+    def _grant(self) -> None:
+        """Serve who waits, tree by tree, as far as there is room."""
+        while self._turns:
+            tree, waiters = next(iter(self._turns.items()))
+            if waiters[0].slot.done():  # cancelled, and not yet told
+                self._next(tree, waiters)
+                continue
+            waiter = waiters[0]
+            idle = next((slot for slot in self._idle if slot.speculative is waiter.speculative and not waiter.fork), None)
+            if not self._rested():
+                return
+            if idle is not None:
+                self._idle.remove(idle)
+            elif self._has_room():
+                self._enter()
+            else:
+                if self._idle:  # of another kind: it makes room
+                    self._do(self._close(self._idle.pop(0)))
+                return
+            self._next(tree, waiters)
+            waiter.slot.set_result(idle)
+
+    def _next(self, tree: str, waiters: deque[_Waiter]) -> None:
+        """The first of a tree is served: the tree goes to the end of the row."""
+        waiters.popleft()
+        del self._turns[tree]
+        if waiters:
+            self._turns[tree] = waiters
+
+    async def _make(self, speculative: bool, snapshot: Snapshot | None) -> Slot:
+        stack = AsyncExitStack()
+        if snapshot is None:
+            opened: AbstractAsyncContextManager[Environment] = self.worlds.open(speculative=speculative)
+        else:
+            assert isinstance(self.worlds, Forks)
+            opened = self.worlds.fork(snapshot, speculative=speculative)
+        slot = Slot(stack, await stack.enter_async_context(opened), speculative, snapshot is not None)
+        self.counts.opened += 1
+        return slot
+
+    async def _replace(self, slot: Slot) -> None:
+        """Another world in a leased slot."""
+        self.counts.broken += 1
+        slot.broken = True
+        stack, slot.stack = slot.stack, AsyncExitStack()
+        await stack.aclose()
+        made = await self._make(slot.speculative, None)
+        slot.stack, slot.environment, slot.branch, slot.broken, slot.uses = made.stack, made.environment, False, False, 1
+
+    async def _return(self, slot: Slot) -> None:
+        self._leased -= 1
+        worn = slot.uses >= self.limits.uses
+        if not (slot.broken or slot.branch or worn or self._draining):
+            self._idle.append(slot)
+            self._settle()
+            return
+        self.counts.broken += slot.broken
+        self.counts.recycled += worn and not slot.broken
+        await self._close(slot)
+
+    async def _close(self, slot: Slot) -> None:
+        try:
+            await slot.stack.aclose()
+        finally:
+            self._leave()
+
+    def _enter(self) -> None:
+        """One more world is open, or about to be."""
+        self._open += 1
+        self._empty.clear()
+        self.counts.most = max(self.counts.most, self._open)
+
+    def _left(self) -> None:
+        self._open -= 1
+        if not self._open:
+            self._empty.set()
+
+    def _leave(self) -> None:
+        self._left()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Something came free."""
+        if not self._draining:
+            self._grant()
+            self._warm()
+
+    # --- spares and room
+
+    def _warm(self) -> None:
+        """Open a spare where one is missing and nobody waits."""
+        if not (self._draining or self._turns or self._warming) and len(self._idle) < self.limits.spares and self._has_room():
+            self._enter()
+            self._warming = True
+            self._do(self._spare())
+
+    async def _spare(self) -> None:
+        try:
+            self._idle.append(await self._make(True, None))
+        except EnvironmentError_:
+            self._left()  # whoever needs a world will be told why there is none
+            self._grant()
+            return
+        except BaseException:
+            self._left()
+            raise
+        finally:
+            self._warming = False
+        self._settle()
+
+    def _do(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _has_room(self) -> bool:
+        """Whether one more world may be opened."""
+        if self._open >= self.limits.worlds:
+            return False
+        return self._room.fits(self._open) or self._look_again()
+
+    def _rested(self) -> bool:
+        """Whether the processors are free enough for one more lease."""
+        return not self._leased or self._room.rested() or self._look_again()
+
+    def _look_again(self) -> Literal[False]:
+        """Too much is used: what is measured will tell when that is over."""
+        now = asyncio.get_running_loop()
+        if self._timer is None or self._timer.cancelled() or self._timer.when() <= now.time():
+            self._timer = now.call_later(self._room.pause, self._settle)
+        return False
+
+
+class _Share:
+    """The pool as one tree sees it."""
+
+    def __init__(self, pool: Pool, tree: str) -> None:
+        self._pool, self._tree = pool, tree
+
+    def open(self, *, speculative: bool) -> AbstractAsyncContextManager[Leased]:
+        return self._pool.lease(self._tree, speculative=speculative)
+
+
+class _ForkingShare(_Share):
+    def __init__(self, pool: Pool, tree: str, worlds: Forks) -> None:
+        super().__init__(pool, tree)
+        self._worlds = worlds
+
+    def fork(self, snapshot: Snapshot, *, speculative: bool) -> AbstractAsyncContextManager[Leased]:
+        return self._pool.lease(self._tree, speculative=speculative, snapshot=snapshot)
+
+    def has(self, snapshot: Snapshot) -> bool:
+        return self._worlds.has(snapshot)
+
+    def drop(self, snapshot: Snapshot) -> None:
+        self._worlds.drop(snapshot)

@@ -19,7 +19,7 @@ import msgspec
 from exact.errors import ActionError
 
 
-class Action(msgspec.Struct, frozen=True):
+class Action(msgspec.Struct, frozen=True, gc=False):
     """One step in an environment's action space. Made by an ActionSpace; equal when the canonical text is equal."""
 
     name: str

@@ -145,7 +145,13 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     images: bool = False
     """llm: whether the screenshot goes into the prompt."""
     history: AtLeastZero = 5
-    """llm: how many past steps the prompt shows."""
+    """llm: how many past steps the prompt shows; those before are summarised in a line."""
+    observation_tokens: AtLeastOne = 5000
+    """llm: of one observation in the prompt; what does not fit is left out by its weight, and told."""
+    marks: bool = False
+    """llm: whether the screenshot shows the elements' ids."""
+    image_tokens: AtLeastOne = 1500
+    """llm: of one picture; a dearer one is scaled down."""
 
 
 class ValueConfig(Strict, frozen=True, kw_only=True):
@@ -179,6 +185,9 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """How a search that compares siblings has them ranked: by their values, or by a model, pair by pair."""
     images: bool = False
     history: AtLeastZero = 5
+    observation_tokens: AtLeastOne = 5000
+    marks: bool = False
+    image_tokens: AtLeastOne = 1500
 
 
 class ReflectionConfig(Strict, frozen=True, kw_only=True):
@@ -292,6 +301,8 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     height: AtLeastOne = 720
     settle_seconds: Amount = 3.0
     """Cap on waiting for a page to become quiet after an action."""
+    answer_seconds: Amount = 15.0
+    """How long a server may take to answer a navigation: its loading is stopped then, and the page before stays."""
     allow_origins: tuple[str, ...] = ()
     """Origins that may be navigated to, besides the task's."""
     page_snapshots: bool = False
@@ -316,6 +327,29 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     free: everywhere, also where nothing undoes them; then one worker acts at a time."""
 
 
+class Mount(Strict, frozen=True, kw_only=True):
+    """A file or folder of this machine, seen inside a sandbox."""
+
+    source: str
+    target: str
+    """Where it is seen: an absolute path. In this machine's `/` it must be there; in another root an empty place for it is made."""
+    writable: bool = False
+    """Whether it may be written to inside. What is written stays in the sandbox, and so in its snapshots."""
+
+
+class SandboxConfig(Strict, frozen=True, kw_only=True):
+    """What the applications in a sandbox run in, where they need more than this machine's files."""
+
+    root: str = ""
+    """Seen as `/`: a folder, or an image of a container in a tar archive (OCI layout, `docker save`, `docker export`). Empty: this
+    machine's `/`, read-only under a memory overlay, with home directories masked."""
+    mounts: tuple[Mount, ...] = ()
+    env: dict[str, str] = {}
+    """Added to the variables they have; of this machine's, only PATH, LANG and TZ pass."""
+    user: str = ""
+    """`uid` or `uid:gid`, as numbers; empty for root, which has no rights outside."""
+
+
 class Config(Strict, frozen=True, kw_only=True):
     """A run's configuration."""
 
@@ -330,6 +364,8 @@ class Config(Strict, frozen=True, kw_only=True):
     models: ModelsConfig = ModelsConfig()
     limits: Limits = Limits()
     browser: BrowserConfig = BrowserConfig()
+    sandbox: SandboxConfig = SandboxConfig()
+    """Of the services that tasks declare; whether there is a sandbox says `browser.sandbox`."""
     prompts: str = ""
     """Folder of prompt templates that take the place of the package's, one by one."""
 

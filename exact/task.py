@@ -19,6 +19,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     origins: tuple[str, ...] = ()
     """Origins (`scheme://host[:port]`) the task may navigate to, besides that of `start`."""
+    images: tuple[str, ...] = ()
+    """Pictures that belong to the instruction: paths of files, or `data:` URLs."""
     metadata: dict[str, Scalar] = {}
 
 

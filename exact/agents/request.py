@@ -1,4 +1,4 @@
-"""What is sent to a model: a prompt about a state, with its screenshot where that is wanted."""
+"""What is sent to a model: a prompt about a state, as much of it as fits, with its screenshot where that is wanted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from exact.context import Context
 from exact.models.base import ChatRequest, Sampling
 from exact.prompts.library import render
 from exact.reflection.lesson import action_label
+from exact.views.view import view
 
 
 def about(
@@ -27,15 +28,18 @@ def about(
     more: how many requests like it were made for this judgement or expansion before. With the context's draw it keys the answer, so that each is another
     one and can be found again.
     """
-    prompt = render(name, context=context, label=action_label, history=config.history, **inputs)
-    screenshot = context.observation.screenshot
-    images = (screenshot,) if config.images and screenshot is not None else ()
+    seen = view(
+        context, tokens=config.observation_tokens, history=config.history, images=config.images, marks=config.marks,
+        image_tokens=config.image_tokens,
+    )  # fmt: skip
+    prompt = render(name, context=seen.context, label=action_label, history=config.history, **inputs)
     return ChatRequest(
-        messages=prompt.messages(*images),
+        messages=prompt.messages(*seen.images),
         sampling=msgspec.structs.replace(sampling, n=samples),
         role=role,
         node=context.node,
         prompt=prompt.id,
+        left_out=seen.left_out,
         draw=key(context, more),
     )
 

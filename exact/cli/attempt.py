@@ -16,7 +16,6 @@ import click
 from exact.cli.progress import Progress
 from exact.config import Config
 from exact.environments.base import Worlds
-from exact.errors import UsageError
 from exact.runs.runner import Runner
 from exact.runs.shared import SharedWorlds
 from exact.runs.store import Line, RunFolder
@@ -96,19 +95,23 @@ async def _served(
     from exact.environments.browser.served import served
     from exact.environments.browser.setup import PageSetup
 
-    async with served(config.browser, setup or PageSetup(), services, evaluator=evaluator, tell=tell) as worlds:
+    async with served(config.browser, setup or PageSetup(), services, application=config.sandbox, evaluator=evaluator, tell=tell) as worlds:
         yield worlds
 
 
 @asynccontextmanager
 async def _site(config: Config) -> AsyncIterator[Worlds]:
-    """The user's own site: nothing there is undone, and nobody but the agent judges."""
+    """The user's own site: nothing there is undone, and nobody but the agent judges. Its browser forks where a sandbox is required."""
+    from exact.environments.browser.forking import forking
     from exact.environments.browser.launch import launch
     from exact.environments.browser.setup import PageSetup
     from exact.environments.browser.worlds import BrowserWorlds
+    from exact.environments.sites import Outside
 
     if config.browser.sandbox == "required":
-        raise UsageError("browser.sandbox is required, but a site outside is in no sandbox: declare its services with --services")
+        async with forking(config.browser, PageSetup(), outside=Outside(), limit=config.browser.snapshots << 20) as worlds:
+            yield worlds
+        return
     async with launch(config.browser) as browser:
         yield BrowserWorlds(browser, PageSetup(), config.browser, sealed=False, evaluator=None)
 

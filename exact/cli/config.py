@@ -26,6 +26,24 @@ def show(file: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     click.echo(msgspec.json.encode(resolved).decode() if as_json else dump(resolved).rstrip())
 
 
+@config.command("providers")
+@click.option("--file", "-f", default="", metavar="FILE", help="Further providers: `models.providers` of a configuration.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of one provider a line.")
+def providers_(file: str, as_json: bool) -> None:
+    """Prints who may serve models: name, address, and the environment variable of the key."""
+    import msgspec
+
+    from exact.models.providers import providers
+
+    found = providers(file)
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    for name, provider in found.items():
+        where = ", ".join(place.base_url for place in provider.places) or "models.ROLE.base_url"
+        click.echo(f"{name:14} {where}  {provider.api_key_env or provider.token or 'no key'}")
+
+
 @config.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of one name a line.")
 def algorithms(as_json: bool) -> None:

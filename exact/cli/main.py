@@ -26,6 +26,7 @@ COMMANDS = {
     "export": ("exact.cli.export:export", "Writes a run in other forms: a Playwright test, a graph, a drawing, a moving picture."),
     "tasks": ("exact.cli.tasks:tasks", "Names the tasks of the benchmarks."),
     "check": ("exact.cli.check:check", "Tries whether an environment keeps the contract that searches rely on."),
+    "prompts": ("exact.cli.prompts:prompts", "Shows what models are asked, word for word."),
     "config": ("exact.cli.config:config", "Shows what a configuration means."),
     "doctor": ("exact.cli.doctor:doctor", "Says what is installed, what is missing, and how to get it."),
 }

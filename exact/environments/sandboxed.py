@@ -20,10 +20,12 @@ from pathlib import Path
 import msgspec
 
 from exact.action import Action, ActionSpace
+from exact.config import SandboxConfig
 from exact.environments import guest
 from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.environments.process import GuestProcess
 from exact.environments.sandbox import Sandbox, Sandboxes, SandboxLaunch, open_sandboxes
+from exact.environments.sandbox.application import Application
 from exact.environments.sandbox.idle import Idle
 from exact.environments.sandbox.images import Image
 from exact.environments.sandbox.python import asked
@@ -129,11 +131,11 @@ class SandboxedWorker(Worker):
         try:
             return await self._worlds.sandboxes.checkpoint(self._sandbox, pinned=pinned)
         finally:
-            self._idle.rest()
+            self._idle.rest(self._worlds.idle)
 
     async def _take(self, process: GuestProcess) -> None:
         assert isinstance(process, Sandbox)
-        self._sandbox, self._idle = process, Idle(process, self._worlds.idle)
+        self._sandbox, self._idle = process, Idle(process)
         await super()._take(process)
 
     async def _call(self, op: str, arguments: Mapping[str, object], seconds: float) -> object:
@@ -143,7 +145,7 @@ class SandboxedWorker(Worker):
         try:
             return await super()._call(op, arguments, seconds)
         finally:
-            self._idle.rest()
+            self._idle.rest(self._worlds.idle)
 
     async def _drop(self, why: str) -> None:
         if self._idle is not None:
@@ -214,6 +216,7 @@ async def sandboxed_worlds(
     factory: Factory,
     *,
     reads: Sequence[Path] = (),
+    inside: SandboxConfig | None = None,
     limits: Limits | None = None,
     actions: ActionSpace | None = None,
     limit: int = LIMIT,
@@ -223,13 +226,17 @@ async def sandboxed_worlds(
     """Worlds of a factory that fork, while the block runs.
 
     Of what lies in home directories and under /tmp, a guest sees its interpreter with its packages, the factory's file and `paths`, and
-    `reads`; all of it read-only. `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
+    `reads`; all of it read-only. `inside`: another root, mounts, variables and user; in another root, the factory's interpreter is one of
+    that root. `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
     `log`: a file that stderr of guests is appended to; without one it goes to the logger `exact.guest`.
     Raises EnvironmentError_ where there is no usable runsc, or no such interpreter.
     """
-    python = await asked(factory.python, factory.env)
-    own = [Path(guest.__file__), *([factory.file] if factory.file else [])]
+    inside = inside or SandboxConfig()
+    place, own = Application.of(inside), [Path(guest.__file__), *([factory.file] if factory.file else [])]
+    reads = (*own, *factory.paths, *reads)
+    if place.root is None:
+        python = await asked(factory.python, {**inside.env, **factory.env})
+        factory, reads = msgspec.structs.replace(factory, python=python.executable), (*python.folders, *reads)
     async with open_sandboxes(limit=limit, log=log) as sandboxes:
-        launch = SandboxLaunch(sandboxes, reads=(*python.folders, *factory.paths, *own, *reads), programs=own)
-        inside = msgspec.structs.replace(factory, python=python.executable)
-        yield SandboxedWorlds(sandboxes, inside, launch, limits=limits, actions=actions, idle=idle)
+        launch = SandboxLaunch(sandboxes, like=place.guest(reads=reads, programs=tuple(own)))
+        yield SandboxedWorlds(sandboxes, factory, launch, limits=limits, actions=actions, idle=idle)

@@ -2,6 +2,7 @@
 
 A template defines two macros: `system()`, which is the same for all states of a task so that servers can cache it, and `user()`.
 Inputs are values, never templates: text from a page or a model is not rendered, whatever it holds.
+A user's folder takes the place of the package's one file at a time; the functions here look in the one that `using` names.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ import functools
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from exact.errors import unknown
+from exact.errors import UsageError, unknown
 from exact.models.base import Image, Message, Text
 from exact.prompts.fence import fenced, line
+from exact.views.history import summary
 
 if TYPE_CHECKING:
     import jinja2
@@ -33,6 +38,10 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     inputs: tuple[str, ...]
     """Names of the values it takes, all required."""
+    example: dict[str, Any] = {}
+    """Inputs to show it with, where `exact.prompts.example` has none of that name."""
+    source: str = ""
+    """Path of the file, where it is not the package's."""
     digest: str = ""
     """First digits of the SHA-256 of the file and of those it uses."""
 
@@ -49,68 +58,157 @@ class Rendered(msgspec.Struct, frozen=True):
     system: str
     user: str
 
-    def messages(self, *images: bytes) -> tuple[Message, ...]:
-        """The two turns to send; PNG images go after the user's words."""
-        return (Message("system", (Text(self.system),)), Message("user", (Text(self.user), *map(Image, images))))
+    def messages(self, *images: Image | bytes) -> tuple[Message, ...]:
+        """The two turns to send; images, of which bytes are PNG, go after the user's words."""
+        pictures = (Image(image) if isinstance(image, bytes) else image for image in images)
+        return (Message("system", (Text(self.system),)), Message("user", (Text(self.user), *pictures)))
+
+
+class Library:
+    """The prompts of the package, and in their place those of a folder."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Raises UsageError for a folder that is none."""
+        if folder is not None and not folder.is_dir():
+            raise UsageError(f"the prompts' folder {folder} is no folder: make it, or leave `prompts` empty")
+        self._folder = folder
+        self._prompts: dict[str, Prompt] = {}
+
+    def names(self) -> list[str]:
+        """All prompts, sorted."""
+        files = {file.name for file in _package()} | ({path.name for path in self._folder.glob("*.j2")} if self._folder else set())
+        return sorted(file.removesuffix(".j2") for file in files if not file.startswith("_"))
+
+    def prompt(self, name: str) -> Prompt:
+        """A prompt's description. Raises UsageError for an unknown name, and for a file that does not say what it has to."""
+        if name not in self._prompts:
+            self._prompts[name] = self._described(name)
+        return self._prompts[name]
+
+    def text(self, name: str) -> str:
+        """A prompt's file as it is. Raises UsageError for an unknown name."""
+        self.prompt(name)
+        return self._text(f"{name}.j2")
+
+    def render(self, name: str, **inputs: object) -> Rendered:
+        """A prompt for some inputs.
+
+        Raises UsageError for an unknown prompt and for a user's template that fails, TypeError for other inputs than are declared.
+        """
+        import jinja2
+
+        described = self.prompt(name)
+        wanted = self._inputs(described)
+        if set(inputs) != set(wanted):
+            raise TypeError(f"prompt {name} takes {', '.join(wanted)}, got {', '.join(inputs)}")
+        try:
+            module = self._templates.get_template(f"{name}.j2").make_module(inputs)
+            parts = {part: str(getattr(module, part)()).strip() for part in ("system", "user")}
+        except (jinja2.TemplateError, AttributeError) as error:
+            where = f", line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
+            raise UsageError(f"prompt {name} ({described.source or 'the package'}{where}) cannot be rendered: {error}") from error
+        return Rendered(id=described.id, **parts)
+
+    def _described(self, name: str) -> Prompt:
+        import yaml
+
+        if name not in self.names():
+            raise unknown("prompt", name, self.names())
+        own = self._own(f"{name}.j2")
+        try:
+            front = msgspec.convert(yaml.safe_load(_split(self._text(f"{name}.j2"))[0]), Prompt)
+        except (yaml.YAMLError, msgspec.ValidationError) as error:
+            said = " ".join(str(error).split())
+            raise UsageError(f"{own or name} does not begin with ---, name, version, inputs, --- ({said}): see `exact prompts show`") from error
+        if front.name != name:
+            raise UsageError(f"{own or name} bears the name {front.name!r}: write {name!r}, the file's")
+        digest = hashlib.sha256("".join(self._texts(f"{name}.j2")).encode()).hexdigest()
+        found = msgspec.structs.replace(front, digest=digest[:6], source=str(own or ""))
+        if strange := set(found.inputs) - set(self._inputs(found)):
+            raise UsageError(f"{own} takes {', '.join(sorted(strange))}: {name} is given {', '.join(self._inputs(found))}")
+        return found
+
+    def _inputs(self, described: Prompt) -> tuple[str, ...]:
+        """What callers give: the inputs of the package's prompt of that name, else its own."""
+        if self._folder is not None and described.source and described.name in _PACKAGE.names():
+            return _PACKAGE.prompt(described.name).inputs
+        return described.inputs
+
+    @functools.cached_property
+    def _templates(self) -> jinja2.Environment:
+        import jinja2
+
+        templates = jinja2.Environment(
+            loader=jinja2.FunctionLoader(lambda file: _split(self._text(file))[1]),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,  # the output is plain text for a model
+        )
+        templates.filters.update(fenced=fenced, line=line, summary=summary)
+        return templates
+
+    def _own(self, file: str) -> Path | None:
+        path = self._folder / file if self._folder else None
+        return path if path is not None and path.is_file() else None
+
+    def _text(self, file: str) -> str:
+        own = self._own(file)
+        if own is None:
+            return _packaged(file)
+        try:
+            return own.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{own} cannot be read: {error}") from error
+
+    def _texts(self, file: str) -> Iterator[str]:
+        """The file's text and those of the files it uses."""
+        front, template = _split(self._text(file))
+        yield front + template
+        for used in _USES.findall(template):
+            yield from self._texts(used)
+
+
+_PACKAGE = Library()
+_USED: ContextVar[Library] = ContextVar("prompts", default=_PACKAGE)
+
+
+@contextmanager
+def using(folder: str | Path) -> Iterator[Library]:
+    """Inside, prompts of that folder take the place of the package's; empty: none do. Raises UsageError."""
+    library = Library(Path(folder)) if folder else _PACKAGE
+    token = _USED.set(library)
+    try:
+        yield library
+    finally:
+        _USED.reset(token)
 
 
 def names() -> list[str]:
     """All prompts, sorted."""
-    return sorted(file.name.removesuffix(".j2") for file in _folder() if not file.name.startswith("_"))
+    return _USED.get().names()
 
 
-@functools.cache
 def prompt(name: str) -> Prompt:
-    """A prompt's description. Raises UsageError for an unknown name."""
-    import yaml
-
-    if name not in names():
-        raise unknown("prompt", name, names())
-    front = msgspec.convert(yaml.safe_load(_split(f"{name}.j2")[0]), Prompt)
-    digest = hashlib.sha256("".join(_texts(f"{name}.j2")).encode()).hexdigest()
-    return msgspec.structs.replace(front, digest=digest[:6])
+    """A prompt's description. Raises UsageError."""
+    return _USED.get().prompt(name)
 
 
 def render(name: str, **inputs: object) -> Rendered:
-    """A prompt for some inputs. Raises UsageError for an unknown prompt, TypeError for inputs other than it declares."""
-    described = prompt(name)
-    if set(inputs) != set(described.inputs):
-        raise TypeError(f"prompt {name} takes {', '.join(described.inputs)}, got {', '.join(inputs)}")
-    module = _templates().get_template(f"{name}.j2").make_module(inputs)
-    parts = {part: str(getattr(module, part)()).strip() for part in ("system", "user")}
-    return Rendered(id=described.id, **parts)
+    """A prompt for some inputs: `Library.render`."""
+    return _USED.get().render(name, **inputs)
 
 
-@functools.cache
-def _templates() -> jinja2.Environment:
-    import jinja2
-
-    templates = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda file: _split(file)[1]),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # the output is plain text for a model
-    )
-    templates.filters.update(fenced=fenced, line=line)
-    return templates
-
-
-def _folder() -> Iterator[resources.abc.Traversable]:
+def _package() -> Iterator[resources.abc.Traversable]:
     return (file for file in resources.files("exact.prompts").iterdir() if file.name.endswith(".j2"))
 
 
 @functools.cache
-def _split(file: str) -> tuple[str, str]:
+def _packaged(file: str) -> str:
+    return (resources.files("exact.prompts") / file).read_text(encoding="utf-8")
+
+
+def _split(text: str) -> tuple[str, str]:
     """Front matter (empty where there is none) and template."""
-    text = (resources.files("exact.prompts") / file).read_text(encoding="utf-8")
     match = _FRONT.match(text)
     return (match["front"], match["template"]) if match else ("", text)
-
-
-def _texts(file: str) -> Iterator[str]:
-    """The file's text and those of the files it uses."""
-    front, template = _split(file)
-    yield front + template
-    for used in _USES.findall(template):
-        yield from _texts(used)

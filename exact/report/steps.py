@@ -71,7 +71,7 @@ def trouble(reading: Reading) -> tuple[tuple[int, str, int], ...]:
         (node, f"{arrival.verdict}: {arrival.reason or 'another state was there'}")
         for node, each in reading.arrivals.items()
         for arrival in each
-        if arrival.verdict != "exact"
+        if arrival.verdict not in ("exact", "equivalent")
     ]
     found += [(node, f"{failed.what}: {failed.reason}") for node, each in reading.failures.items() for failed in each]
     found += [

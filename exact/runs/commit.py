@@ -9,7 +9,7 @@ from exact.runs.live import UNCERTAIN
 from exact.runs.places import Places
 from exact.runs.setting import Setting
 from exact.runs.story import waypoints
-from exact.runs.walk import arrived
+from exact.runs.walk import arrived, wrote_outside
 from exact.search.base import Decision
 from exact.search.tree import Node, SearchError
 
@@ -57,7 +57,19 @@ class Commits:
         assert self._state.decided is not None
         if self._setting.config.search.enact == "enact" or not await self._promote(self._state.decided):
             await self._setting.live.commit(self._state.decided)
-        self._places.go_on(waypoints(self._state.tree.root), outdated=self._state.wrote)
+        await self._go_on()
+
+    async def _go_on(self) -> None:
+        """Drop snapshots that lead nowhere any more. After a write that no reset undoes, only the live world leads on: keep it as it is."""
+        root, wrote = self._state.tree.root, wrote_outside(self._state.committed[-1])
+        self._places.go_on(waypoints(root), outdated=wrote)
+        if not wrote or self._setting.live.sealed or self._places.shelf.forks is None:
+            return
+        began = self._setting.journal.now
+        if (kept := await self._setting.live.keep()) is not None:
+            self._places.shelf.put(kept)
+            seconds = round(self._setting.journal.now - began, 6)
+            self._setting.record(ev.Kept(node=root.id, fidelity=kept.snapshot.fidelity, seconds=seconds))
 
     async def _promote(self, decided: ev.Decided) -> bool:
         """Make a searched world the live one, if there is one, or one can be brought to the state; whether it was done."""
@@ -90,4 +102,4 @@ class Commits:
             return False
         place.count()
         self._setting.record(arrived(arrival, node=child.id, seconds=round(self._setting.journal.now - began, 6)))
-        return arrival.verdict == "exact"
+        return arrival.arrived

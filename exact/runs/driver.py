@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from exact.environments.base import Capabilities
 from exact.errors import BudgetExceeded, ModelError
 from exact.reflection.contrast import contrast
 from exact.runs import events as ev
@@ -50,7 +51,7 @@ class Attempt(Setting):
         """Search and commit, in turn; why no further action will be committed."""
         fresh, began = not self.state.started, self.journal.now
         world = await self.live.open()
-        size, spare = (self.config.search.workers, self.config.search.prefetch) if world.capabilities.concurrent else (1, 0)
+        size, spare = self._sizes(world.capabilities)
         places = Places(self.worlds, self.task, size, spare=spare, clock=lambda: self.journal.now)
         if fresh:
             places.costs.note("open", self.journal.now - began)
@@ -64,6 +65,13 @@ class Attempt(Setting):
         finally:
             await self._search.close()
             await places.close()
+
+    def _sizes(self, capabilities: Capabilities) -> tuple[int, int]:
+        """How many workers may act at once, and worlds to spare: one and none where what one does outside is seen by the others."""
+        alone = not capabilities.sealed and self.config.browser.speculation == "free"
+        if alone or not capabilities.concurrent:
+            return 1, 0
+        return self.config.search.workers, self.config.search.prefetch if capabilities.fidelity != "replay" else 0
 
     async def _commit_until_over(self) -> str:
         while not (reason := self._over()):

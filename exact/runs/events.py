@@ -14,7 +14,7 @@ import msgspec
 
 from exact.context import Evaluation, Reflection
 from exact.environments.base import Effect, Fidelity
-from exact.environments.restore import RouteName
+from exact.environments.restore import RouteName, Verdict
 from exact.models.base import Sampling, Usage
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
@@ -65,7 +65,7 @@ class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
     node: int
     route: RouteName
     """See exact/environments/restore/routes.py."""
-    verdict: Literal["exact", "drifted", "diverged"]
+    verdict: Verdict
     transitions: int = 0
     """Environment steps replayed."""
     resets: int = 0
@@ -98,7 +98,7 @@ class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):
 
     node: int
     route: RouteName
-    verdict: Literal["exact", "drifted", "diverged"]
+    verdict: Verdict
     transitions: int = 0
     """Environment steps replayed."""
     reason: str = ""

@@ -9,6 +9,7 @@ from typing import Any
 from exact.action import ActionSpace
 from exact.environments.base import Effect, Environment, Worlds
 from exact.environments.restore import Place, Standing
+from exact.environments.restore.shelf import Kept
 from exact.errors import ActionError, EnvironmentError_, UncertainCommit
 from exact.observation import Observation
 from exact.runs import events as ev
@@ -57,6 +58,17 @@ class Live:
         """Whether a reset undoes all that its steps do; once it was opened."""
         assert self._world is not None, "the live world is opened before anything is searched"
         return self._world.capabilities.sealed
+
+    async def keep(self) -> Kept | None:
+        """A snapshot of where the world stands; None where it has none to give."""
+        world = await self.open()
+        obstacle: str = getattr(world, "obstacle", "")
+        if world.capabilities.fidelity == "replay" or self._state.tree.root.leaf or obstacle:
+            return None
+        try:
+            return Kept(tuple(waypoints(self._state.tree.root)), await world.snapshot(), world, 0)
+        except EnvironmentError_:
+            return None  # refused: the world goes on
 
     async def close(self) -> None:
         """Let the world go."""

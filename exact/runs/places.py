@@ -72,16 +72,16 @@ class Places:
         """How many may be brought to states in the background at once."""
         return self._spare
 
-    def may_prepare(self, path: Sequence[Waypoint], *, replays: bool) -> bool:
-        """Whether a world can be brought to the path's end, and none is there or on its way. `replays`: by repeated steps too."""
+    def may_prepare(self, path: Sequence[Waypoint], *, since: int) -> bool:
+        """Whether a world can be brought to the path's end, and none is there or on its way. `since`: as in Place.arrive."""
         if tuple(path) in self._coming or not self._free:
             return False
         near = min(_nearness(each, path) for each in self._free)
-        return near >= WORTHWHILE and bool(self._free[0].routes(path, replays=replays))
+        return near >= WORTHWHILE and bool(self._free[0].routes(path, since=since))
 
     def prepared(self, place: Place, arrival: Arrival, path: Sequence[Waypoint]) -> None:
         """A place was brought to a state before anybody asked."""
-        if arrival.verdict == "exact":
+        if arrival.arrived:
             self._prepared[place] = tuple(path)
 
     def was_prepared(self, place: Place, path: Sequence[Waypoint]) -> bool:

@@ -63,10 +63,14 @@ class Prefetch:
         for node in likely:
             if len(self._tasks) >= self._places.spares:
                 return
-            if not node.leaf and self._places.may_prepare(waypoints(node), replays=self._replays):
+            if not node.leaf and self._places.may_prepare(path := waypoints(node), since=self._since(path)):
                 task = asyncio.create_task(self._prepare(node, wanted))
                 self._tasks.add(task)
                 task.add_done_callback(self._done)
+
+    def _since(self, path: list[Waypoint]) -> int:
+        """Steps up to this waypoint are not repeated here: all, or none."""
+        return 0 if self._replays else len(path) - 1
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -80,7 +84,7 @@ class Prefetch:
             if place is None:
                 return
             try:
-                arrival = await place.arrive(path, replays=self._replays)
+                arrival = await place.arrive(path, since=self._since(path))
             except EnvironmentError_:
                 return  # whoever needs the state next will say what is wrong
             self._places.prepared(place, arrival, path)

@@ -20,6 +20,7 @@ from exact.config import CacheConfig, Config, dump, load
 from exact.environments.base import Worlds
 from exact.errors import EnvironmentError_, InfrastructureError, UsageError
 from exact.models.base import ChatModel
+from exact.prompts.library import using
 from exact.reflection.base import Memory
 from exact.runs import events as ev
 from exact.runs.driver import Attempt
@@ -61,7 +62,7 @@ class Runner:
         Raises UsageError, JournalError, UncertainCommit.
         """
         done = {line.task: line for line in self.folder.results() if line.status != "failed"}
-        with self._memory() as memory:
+        with self._memory() as memory, using(self.config.prompts):
             async with AsyncExitStack() as stack:
                 models = await self._models(stack)
                 for task in self.folder.manifest.tasks:

@@ -85,7 +85,7 @@ class Walk:
             yield self._state.diverged[selection.id]
             return
         sealed = (await self._setting.live.open()).capabilities.sealed
-        if self._state.wrote and not sealed:
+        if self._state.wrote and not sealed and not len(self._places.shelf):
             yield Failure(kind="drifted", reason="a committed action wrote outside, so replay does not lead here")
             return
         async with self._places.borrow(path) as place:
@@ -94,7 +94,7 @@ class Walk:
                 return
             try:
                 held.add({"transitions": more})
-                yield await self._arrived(place, path, selection, node, held, replays=sealed or not node.beyond) or place
+                yield await self._arrived(place, path, selection, node, held, since=0 if sealed else self._since(path, node)) or place
             except EnvironmentError_:
                 self._lost[selection.id] = place.count()
                 raise
@@ -106,11 +106,11 @@ class Walk:
                 raise
 
     async def _arrived(
-        self, place: Place, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, replays: bool
+        self, place: Place, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, since: int
     ) -> Diverged | Failure | None:
-        """Bring a world to the end of a path; what stood in the way, or nothing. `replays`: whether steps may be repeated."""
+        """Bring a world to the end of a path; what stood in the way, or nothing. `since`: as in Place.arrive."""
         began, prepared = self._setting.journal.now, self._places.was_prepared(place, path)
-        arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}), replays=replays)
+        arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}), since=since)
         place.count()
         seconds = round(self._setting.journal.now - began, 6)
         met = await self._diverged(arrival.divergence, node) if arrival.divergence else None
@@ -127,6 +127,13 @@ class Walk:
         )
         held.count("transitions", arrival.transitions)
         return met or (Failure(kind="drifted", reason=arrival.reason) if arrival.verdict == "drifted" else None)
+
+    def _since(self, path: Sequence[Waypoint], node: Node) -> int:
+        """The last waypoint on a path whose step may have written outside: those of a search are not told apart."""
+        if node.beyond != self._state.tree.root.beyond:
+            return len(path) - 1
+        done = [step for step in self._state.committed if not step.refused]
+        return max((index for index, step in enumerate(done, 1) if wrote_outside(step)), default=0)
 
     async def _keep(self, place: Place, node: Node, edge: int) -> None:
         """Take a snapshot of a node before an action changes it, where that pays."""
@@ -158,6 +165,11 @@ def arrived(arrival: Arrival, *, diverged: Diverged | None = None, **more: Any) 
     fields = msgspec.structs.asdict(arrival)
     del fields["divergence"]
     return ev.Arrived(diverged=diverged, **fields, **more)
+
+
+def wrote_outside(step: ev.Committed) -> bool:
+    """Whether a committed step changed the outside."""
+    return any(effect.is_write for effect in step.effects)
 
 
 def returns(state: State, node: Node, edge: int) -> float:

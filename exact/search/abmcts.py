@@ -118,10 +118,11 @@ class ABMCTS(MCTS):
 
     # --- what is drawn
 
-    def _about(self, tree: Tree, work: Open, node: Node, result: Result) -> None:
-        known = len(node.edges)
-        super()._about(tree, work, node, result)
-        if isinstance(result, Proposed):
+    def _about(self, tree: Tree, work: Open, result: Result) -> None:
+        node = work.target
+        known = len(node.edges) if node is not None else 0
+        super()._about(tree, work, result)
+        if isinstance(result, Proposed) and node is not None:
             for edge in node.edges[known:]:
                 edge.policy = work.selection.policy
             keys = [edge.action.key for edge in node.edges]

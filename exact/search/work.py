@@ -105,32 +105,35 @@ class Work:
         work = tree.open.get(selection.id)
         if work is None:
             raise _not_open(selection)
-        left, kind = work.left, type(result)
-        if kind is Stepped and left[0] == "step":
-            self._stepped(tree, work, result)  # type: ignore[arg-type]
-        elif kind is Failure:
-            self._failed(tree, work, result)  # type: ignore[arg-type]
+        left, target = work.left, work.target
+        if isinstance(result, Valued) and target is not None and "value" in left:  # the commonest comes first
+            if not 0.0 <= result.evaluation.value <= 1.0:
+                validate(selection, result, target.id)
+            left.remove("value")
+            self.judge(tree, work.path, target, result.evaluation)
+            if selection.confirms:
+                tree.confirmed[target.id] = result.evaluation.value
+        elif isinstance(result, Stepped) and left[0] == "step":
+            self._stepped(tree, work, result)
+        elif isinstance(result, Failure):
+            self._failed(tree, work, result)
             left.clear()
-        elif kind is Diverged:
-            self._diverged(tree, work, result)  # type: ignore[arg-type]
+        elif isinstance(result, Diverged):
+            self._diverged(tree, work, result)
             left.clear()
         else:
-            met, target = _met(kind, left), work.target
-            if met is None or target is None:
-                raise SearchError(f"node {selection.node}: a {kind.__name__} result does not fit {selection}")
-            validate(selection, result, target.id)
-            left.remove(met)
-            self._about(tree, work, target, result)
+            self._about(tree, work, result)
         if not work.left:
             self._end(tree, work)
 
-    def _about(self, tree: Tree, work: Open, node: Node, result: Result) -> None:
-        """Take in what was found out about a state."""
-        if isinstance(result, Valued):
-            self.judge(tree, work.path, node, result.evaluation)
-            if work.selection.confirms:
-                tree.confirmed[node.id] = result.evaluation.value
-        elif isinstance(result, Proposed):
+    def _about(self, tree: Tree, work: Open, result: Result) -> None:
+        """Take in what else was found out about a state."""
+        met, node = _met(type(result), work.left), work.target
+        if met is None or node is None:
+            raise SearchError(f"node {work.selection.node}: a {type(result).__name__} result does not fit {work.selection}")
+        validate(work.selection, result, node.id)
+        work.left.remove(met)
+        if isinstance(result, Proposed):
             drawn = "sample" in work.selection.needs
             self.expand(tree, node, result.proposals if drawn else self._candidates(tree, work.selection, result), drawn=drawn)
         elif isinstance(result, Rolled):
@@ -202,6 +205,8 @@ class Work:
 
     def _candidates(self, tree: Tree, selection: Selection, result: Proposed) -> tuple[Proposal, ...]:
         """Which of the proposals become children."""
+        if self.candidates is best and self.temperature == 1.0 and len(result.proposals) <= selection.k:
+            return result.proposals
         warm = tempered(result.proposals, self.temperature)
         return self.candidates(warm, selection.k, partial(generator, tree.seed, "candidates", selection.node, selection.draw))
 

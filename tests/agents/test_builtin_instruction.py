@@ -1,4 +1,5 @@
 from exact.agents.builtin.instruction import read
+from exact.agents.builtin.lexical import words
 
 
 def kinds(instruction):
@@ -67,3 +68,9 @@ def test_opening_what_is_only_described_leads_on():
     described, *_ = read('Open the email by Ann and reply "Hi."').parts
     named, *_ = read('Open "Mail" and click "Send".').parts
     assert (described.kind, named.kind) == ("find", "click")
+
+
+def test_a_genitive_names_what_it_is_made_from():
+    assert "Ann" in read("Find Ann's email and delete it.").texts
+    assert words("Ann\u2019s and Ann's") == ("ann", "and", "ann")
+    assert words("it's a 5'10 x") == ("it", "a", "5'10", "x")

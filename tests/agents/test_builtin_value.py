@@ -128,3 +128,37 @@ async def test_where_nothing_asked_for_is_seen_an_end_beside_what_is_named_is_be
     goal = "Get rid of my message from Ann."
     near, far = [await value(goal, records, (records, f"click [{n}]"), terminated=True) for n in (3, 6)]
     assert near > far
+
+
+async def test_words_of_the_instruction_that_were_met_count_where_its_grammar_is_not_understood():
+    goal = "Penni needs what Ann wrote, kindly."
+    typed, blank = (page(("StaticText", "From: Ann"), ("textbox", "", held)) for held in ("=Penni", "="))
+    assert await value(goal, typed) > await value(goal, blank)
+
+
+async def test_what_was_done_to_another_of_its_kind_is_worth_less():
+    records = page(
+        ("listitem", "first"),
+        ("StaticText", "@ann", 1),
+        ("image", "", 1),
+        ("listitem", "second"),
+        ("StaticText", "@bob", 1),
+        ("image", "", 1),
+    )
+    opened = page(*((e.role, e.name, e.depth) for e in records.elements), ("menuitem", "Block"), fingerprint="menu")
+    goal = 'For the user @ann, click on the "Block" button.'
+    own, other = [await value(goal, opened, (records, f"click [{n}]"), (opened, "click [7]"), terminated=True) for n in (3, 6)]
+    assert own > other + 0.2
+
+
+async def test_the_fewer_actions_are_left_the_less_a_state_is_worth():
+    values = [await value(GOAL, FORM, steps_left=left) for left in (3, 4, 9)]
+    assert values == sorted(values) and values[0] < values[-1]
+
+
+async def test_with_all_done_and_one_action_left_the_end_is_worth_more_than_going_on():
+    goal = 'Find Ann and reply with "Hi there".'
+    step = (page(("button", "Reply")), "click [1]")
+    written = page(("textbox", "subject:", "=Hi there"), ("image", ""), fingerprint="written")
+    ended = await value(goal, written, step, (written, "click [2]"), terminated=True, steps_left=0)
+    assert ended > await value(goal, written, step, steps_left=1)

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +57,12 @@ def services(application: str, port: int, folder: Path) -> Path:
     return file
 
 
-def run(file: Path, port: int, out: Path, *settings: str, prefix: tuple[str, ...] = (), **env: str) -> subprocess.CompletedProcess[str]:
+def run(
+    file: Path | None, port: int, out: Path, *settings: str, prefix: tuple[str, ...] = (), **env: str
+) -> subprocess.CompletedProcess[str]:
     """`exact run` on the site, to its end."""
     command = [*prefix, sys.executable, "-m", "exact.cli", "run", "--url", f"http://127.0.0.1:{port}/", "--goal", "Add the row apple."]
-    command += ["--services", str(file), "--out", str(out)]
+    command += ["--out", str(out), *(["--services", str(file)] if file else [])]
     for setting in (*SMALL, *settings):
         command += ["--set", setting]
     return subprocess.run(
@@ -76,7 +79,7 @@ def of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == kind]
 
 
-def rows(out: Path, event: dict[str, Any]) -> str:
+def shown(out: Path, event: dict[str, Any]) -> str:
     """What the page said of its rows after a step."""
     (blob,) = out.rglob(f"{event['observation']}*")
     return json.loads(blob.read_text())["text"].partition("Rows: ")[2].partition('"')[0]
@@ -90,10 +93,10 @@ def test_two_worlds_are_alive_at_once_and_a_row_of_one_is_absent_in_its_sibling(
     events = journal(out)
     assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3, "the live world and two that search"
     assert {arrival["verdict"] for arrival in of(events, "arrived")} == {"exact"}
-    first = {rows(out, act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
+    first = {shown(out, act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
     assert len(first) > 1 and all("," not in each for each in first), "each sibling has its own row only"
     (committed,) = of(events, "committed")
-    assert committed["agrees"] and rows(out, committed) in {*first, "none"}
+    assert committed["agrees"] and shown(out, committed) in {*first, "none"}
 
 
 def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str, tmp_path: Path) -> None:
@@ -153,3 +156,27 @@ def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
+
+
+@pytest.fixture
+def rows(executable: str) -> Iterator[int]:
+    """The application on this machine, outside of any sandbox: its port."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, str(SITES / "http_rows.py"), str(port)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    yield port
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_a_browser_on_a_site_outside_forks_where_a_sandbox_is_required_and_no_write_is_explored(
+    rows: int, runsc: str, tmp_path: Path
+) -> None:
+    done = run(None, rows, tmp_path / "run", "browser.sandbox=required")
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = journal(tmp_path / "run")
+    assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3
+    held = [act for act in of(events, "acted") if act.get("wrote")]
+    assert held and all(effect["kind"] == "blocked" for act in held for effect in act["effects"])

@@ -105,7 +105,8 @@ def test_only_lessons_for_the_reader_are_shown():
 
 def test_only_the_last_steps_are_shown():
     rendered = render("policy", context=context(history=context().history * 7), **(POLICY | {"history": 2}))
-    assert "(the first 5 are left out)" in rendered.user and "6. click" in rendered.user and "5. click" not in rendered.user
+    assert "(the first 5 are left out)" in rendered.user and "1. to 5. in short: 5 click; on shop.test/" in rendered.user
+    assert "6. click" in rendered.user and "5. click" not in rendered.user
 
 
 def test_images_follow_the_words():

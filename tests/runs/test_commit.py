@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from exact.action import Action
 from exact.config import Config
 from exact.environments.base import Transition
-from exact.environments.toy import ToyEnvironment, ToyWorlds
+from exact.environments.toy import ToyEdge, ToyEnvironment, ToyState, ToyWorld, ToyWorlds
 from exact.environments.toy_worlds import chain, deceptive_chain, form, maze
 from exact.runs import events as ev
 from exact.runs.commit import PLANNED
@@ -112,3 +113,27 @@ async def test_what_the_search_has_not_seen_cannot_be_promoted(tmp_path: Path) -
     (line,) = await toy_runner(tmp_path, ToyWorlds(chain(2)), config(search={"algorithm": "react", "enact": "promote"})).run()
     assert line.score == 1.0
     assert not any(event.promoted for event in journal(tmp_path) if isinstance(event, ev.Committed))
+
+
+def errand() -> ToyWorld:
+    """Ordering writes outside, once; what comes after it can be searched only from a world that has ordered."""
+    right, wrong = ToyEdge(to="paid", prior=0.1), ToyEdge(to="lost", prior=0.9)
+    states = {
+        "shop": ToyState(text="A shop", edges={"order": ToyEdge(to="ordered", write=True)}, looks=0.5),
+        "ordered": ToyState(text="Ordered", edges={"pay": right, "leave": wrong}, looks=0.5),
+        "paid": ToyState(text="Paid", edges={"go": ToyEdge(to="home")}, looks=0.9),
+        "home": ToyState(reward=1.0),
+        "lost": ToyState(reward=0.0),
+    }
+    return ToyWorld(name="errand", instruction="Order, pay and go home.", start="shop", states=states)
+
+
+@pytest.mark.parametrize(("fidelity", "score"), [("world", 1.0), ("replay", 0.0)])
+async def test_after_a_write_outside_the_search_goes_on_where_the_live_world_forks(
+    fidelity: Literal["world", "replay"], score: float, tmp_path: Path
+) -> None:
+    worlds = ToyWorlds(errand(), sealed=False, fidelity=fidelity)
+    (line,) = await toy_runner(tmp_path, worlds, searched()).run()
+    assert (line.score, worlds.counts.writes) == (score, ['shop: go "order"']), "it is written once, whatever was searched"
+    routes = {event.route for event in journal(tmp_path) if isinstance(event, ev.Arrived) and event.verdict == "exact"}
+    assert ("fork" in routes) == (fidelity == "world")

@@ -13,7 +13,7 @@ from exact.config import Config
 from exact.environments.toy import ToyWorlds
 from exact.runs import events as ev
 from exact.runs.fold import fold
-from tests.runs.test_resume import journal
+from tests.runs.test_resume import Killed, journal, kill_at
 from tests.runs.toys import config
 from tests.runs.virtual import SANDBOX, VirtualLoop, in_virtual_time, slow_runner, slow_worlds
 
@@ -120,6 +120,22 @@ def test_a_run_that_is_cancelled_leaves_no_world_and_goes_on_as_it_would_have(
     assert worlds.counts.live == 0
     whole = run(monkeypatch, tmp_path / "whole", settings)
     assert moves(run(monkeypatch, tmp_path / "cut", settings)) == moves(whole)
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["after the line", "before the line"])
+def test_a_run_that_was_killed_loses_its_snapshots_and_goes_on_the_same_way(written: bool, tmp_path: Path) -> None:
+    settings = config(search={"iterations": 12, "k": 4, "prefetch": 1}, limits={"actions": 2})
+    with pytest.MonkeyPatch.context() as patch:
+        whole = run(patch, tmp_path / "whole", settings)
+    assert any(isinstance(event, ev.Kept) for event in whole) and prepared(whole)
+    for nth in range(1, len(whole), 9 if written else 11):
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(patch, nth, written=written)
+            with pytest.raises(Killed):
+                in_virtual_time(slow_runner(patch, tmp_path / str(nth), slow_worlds(), settings).run())
+        with pytest.MonkeyPatch.context() as patch:
+            resumed = run(patch, tmp_path / str(nth), settings)
+        assert moves(resumed) == moves(whole), f"killed at write {nth}"
 
 
 def test_four_workers_are_faster_in_worlds_that_fork(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

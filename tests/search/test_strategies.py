@@ -12,6 +12,7 @@ from exact.context import Evaluation, Proposal
 from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, chain
 from exact.search import schedule
 from exact.search.answers import answers
+from exact.search.backup import maximum
 from exact.search.base import Done, Need, Proposed, Selection, Stepped, Wait
 from exact.search.final import VALUE
 from exact.search.registry import algorithm, final_choice, rule
@@ -247,6 +248,19 @@ def test_a_backup_makes_q_of_the_values_below(backup: str, mix: float, q: float)
 
 def test_a_discount_makes_the_farther_value_count_less() -> None:
     assert counts(WAY, iterations=3, discount=0.9).q[0,] == pytest.approx((0.9 * 0.2 + 0.81 * 0.8) / 2)
+
+
+@pytest.mark.parametrize("backup, q", [("max", 0.81 * 0.8), ("mixed", 0.5 * (0.9 * 0.2 + 0.81 * 0.8) / 2 + 0.5 * 0.9 * 0.9 * 0.8)])
+def test_a_discount_counts_for_the_best_below_as_for_the_mean(backup: str, q: float) -> None:
+    assert counts(WAY, iterations=3, discount=0.9, backup=backup).q[0,] == pytest.approx(q)
+
+
+def test_an_edge_that_leads_in_a_circle_is_no_best_way_on() -> None:
+    below = Node(1, evaluation=Evaluation(value=0.1), judgements=1, judged=0.1)
+    below.edges = [edge(0.5, 1, 0.9, closed="no-op: back", unsearched=True), edge(0.5, 1, 0.3)]
+    assert maximum(edge(1.0, 3, 0.4), below) == 0.3
+    below.edges = below.edges[:1]
+    assert maximum(edge(1.0, 2, 0.5), below) == 0.1
 
 
 def test_ends_with_one_answer_pool_what_is_said_of_them() -> None:

@@ -42,8 +42,8 @@ class EnsembleValue:
 class CascadeValue:
     """The cheap value function everywhere; the dear one at ends, at confirmations, and where the search asks for a state again.
 
-    A search asks again about states that decide: ends that are visited again, and root actions that lie within the noise of each other
-    (`search.contest`). The search takes the mean over all judgements of a state.
+    A search asks again about states that matter: ends that are visited again, and front-runners while its workers would be idle
+    (`search.collision: resample`). The search takes the mean over all judgements of a state.
     """
 
     def __init__(self, cheap: ValueFunction, dear: ValueFunction) -> None:

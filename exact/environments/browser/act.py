@@ -44,6 +44,8 @@ class Body(NamedTuple):
     """Why the agent may not go to a URL; empty if it may."""
     behind: Callable[[], str]
     """Takes the address that going back leads to where the tab does not know it: the page was restored. Empty if there is none."""
+    fill: Callable[[str], str] = str
+    """A text as it is typed: with what an agent knows by name only."""
 
 
 async def act(body: Body, action: Action) -> None:
@@ -110,7 +112,7 @@ async def _drag(body: Body, action: Action) -> None:
 
 
 async def _fill(body: Body, action: Action) -> None:
-    id, text = action.elements[0], str(action.args[1])
+    id, text = action.elements[0], body.fill(str(action.args[1]))
     how = await _ask(body, id, _place(body, id), scripts.FOCUS, text)
     keyboard = body.tab.page.keyboard
     if how["done"]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from exact.environments.accounts import Leased
 from exact.environments.base import Capabilities, Fidelity, Snapshot
 from exact.environments.browser.clock import START
 from exact.environments.browser.environment import BrowserEnvironment
@@ -13,8 +16,10 @@ from exact.environments.browser.forked import ForkedBrowser
 from exact.environments.browser.guard import Ward
 from exact.environments.browser.memo import Memo, OpenTab
 from exact.environments.processor import processor_seconds
+from exact.environments.sites_kept import Standing
 from exact.errors import EnvironmentError_
-from exact.observation import Observation
+from exact.observation import Element, Observation
+from exact.safety import origins
 from exact.task import Task
 
 if TYPE_CHECKING:
@@ -28,27 +33,25 @@ class ForkingEnvironment(BrowserEnvironment):
 
     _browser: ForkedBrowser
 
-    def __init__(self, worlds: ForkingWorlds, browser: ForkedBrowser, *, speculative: bool) -> None:
+    def __init__(self, worlds: ForkingWorlds, browser: ForkedBrowser, *, speculative: bool, login: Leased | None = None) -> None:
         super().__init__(
             browser,
             worlds.setup,
             worlds.config,
-            sealed=worlds.outside is None,
+            sealed=worlds.sealed,
             speculative=speculative,
             evaluator=worlds.evaluator,
             masks=worlds.masks,
         )
-        self._worlds = worlds
+        self._worlds, self._states, self._login = worlds, worlds.states, login
+        self._standing = Standing(self._still, worlds.outside.site.base if worlds.outside and worlds.outside.site else "")
         self._entered = False
         """Whether an episode was begun in this branch's browser, or before it branched off."""
         self._branched = False
 
     @property
     def capabilities(self) -> Capabilities:
-        fidelity: Fidelity = "world" if self._sealed else "client"
-        return Capabilities(
-            fidelity=fidelity, sealed=self._sealed, screenshots=self._config.screenshots, evaluates=self._evaluator is not None
-        )
+        return msgspec.structs.replace(super().capabilities, fidelity="world" if self._sealed else "client")
 
     @property
     def observation(self) -> Observation:
@@ -88,6 +91,8 @@ class ForkingEnvironment(BrowserEnvironment):
             return "a page is loading"
         if self._browser.guard.busy:
             return "a request is held back"
+        if self._worlds.outside and self._browser.guard.shared_workers:
+            return "a shared worker runs, whose requests could not be judged after a restore"
         return ""
 
     async def snapshot(self) -> Snapshot:
@@ -95,7 +100,8 @@ class ForkingEnvironment(BrowserEnvironment):
         if self.obstacle:
             raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
         async with self._world("snapshot"):
-            return await self._worlds.keep(self._browser, await self._memo(), "page" if self.severed else self.capabilities.fidelity)
+            fidelity: Fidelity = "page" if self.severed else self.capabilities.fidelity
+            return await self._worlds.keep(self._browser, await self._memo(), fidelity, self._standing)
 
     @property
     def severed(self) -> str:
@@ -108,13 +114,45 @@ class ForkingEnvironment(BrowserEnvironment):
 
     def _ward_of(self, task: Task) -> Ward:
         ward = super()._ward_of(task)
-        if self._worlds.outside:
-            self._browser.relay.egress.admit(ward.allowed, sockets=ward.writes)
+        self._let_out(ward)
         return ward
+
+    def _let_out(self, ward: Ward) -> None:
+        if self._worlds.outside:
+            self._browser.relay.egress.admit(ward.allowed, sockets=ward.writable)
+
+    def _fill(self, text: str) -> str:
+        return self._login.now.fill(text) if self._login else text
+
+    def _veil(self, text: str) -> str:
+        return self._login.now.veil(text) if self._login else text
+
+    def _shown(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
+        if not self._login:
+            return elements
+        replace, veil = msgspec.structs.replace, self._veil
+        return tuple(replace(each, name=veil(each.name), value=each.value and veil(each.value)) for each in elements)
+
+    @property
+    def _undone(self) -> tuple[str, ...] | None:
+        return origins(self._states.site.base) if self._states else None
+
+    async def _still(self) -> None:
+        with suppress(EnvironmentError_):  # it is gone, and says nothing any more
+            await self._browser.relay.sandbox.pause()
+
+    async def _arrive(self, name: str = "") -> None:
+        """Bring the site outside to where this branch goes: to what was kept under a name, else to the start."""
+        if self._states:
+            await (self._states.arrive(self._standing, name) if name else self._states.begin(self._standing))
+            if self._states.forks:
+                self._browser.relay.egress.move(self._states.site.base, self._standing.base)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         """Leave this branch for a new one of a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_."""
         memo = self._worlds.memo(snapshot)
+        if self._login:
+            self._login.change(memo.account)
         await self._exchange(lambda: self._worlds.branch(snapshot.id))
         return await self.take_up(memo)
 
@@ -124,8 +162,9 @@ class ForkingEnvironment(BrowserEnvironment):
             self._entered = self._branched = True
             self._broken, self._task, self._ids, self._instruction = "", memo.task, memo.ids.copy(), memo.instruction
             self._masks = self._shared.of(memo.task)
-            self._context_id, self._ward = self._browser.context_id, self._ward_of(memo.task)
+            self._context_id, self._ward = self._browser.context_id, super()._ward_of(memo.task)
             self._browser.guard.admit(self._context_id, self._ward)
+            self._browser.guard.hold()
             await self._connect(memo.now)
             await self._adopt_all(memo)
             _, observation, self._terminated = await self._look(run=False)
@@ -137,20 +176,23 @@ class ForkingEnvironment(BrowserEnvironment):
     async def close(self) -> None:
         await super().close()
         await self._worlds.end(self._browser)
+        if self._states:
+            await self._states.leave(self._standing)
 
     @asynccontextmanager
     async def _world(self, what: str) -> AsyncIterator[None]:
-        """Awake while something is asked of it, paused when nothing was for a while."""
-        await self._browser.rouse()
+        """Awake while something is asked of it, paused when nothing was for a while. A site that branches share is in its state."""
         try:
-            async with super()._world(what):
-                yield
+            async with self._states.turn(self._standing) if self._states else nullcontext():
+                await self._browser.idle.rouse()
+                async with super()._world(what):
+                    yield
         except EnvironmentError_ as error:
             if lost := self._browser.relay.lost:
                 raise EnvironmentError_(f"{what}: {lost}") from error
             raise
         finally:
-            self._browser.rest(self._worlds.idle)
+            self._browser.idle.rest(self._worlds.idle)
 
     async def _enter(self, now: int = START) -> None:
         """In a world that has seen nothing."""
@@ -158,6 +200,9 @@ class ForkingEnvironment(BrowserEnvironment):
             await self._exchange(self._worlds.fresh)
         self._entered, self._branched = True, False
         await super()._enter(now)
+        if self._worlds.outside:
+            await self._arrive()
+            await self._browser.relay.open_outlet()
 
     async def _renew(self) -> bool:
         """Emptying the context does for servers that keep nothing, and pages whose past is known."""
@@ -180,19 +225,29 @@ class ForkingEnvironment(BrowserEnvironment):
             self._opened,
             tuple(tabs),
             self._clock.now if self._clock else 0,
+            account=self._login.now.name if self._login else "",
         )
 
     async def _adopt_all(self, memo: Memo) -> None:
         """The pages that were open, in their order, with their numbers."""
         assert self._context is not None
-        pages = {await _target(await self._context.new_cdp_session(page)): page for page in self._context.pages}
+        pages = {}
+        for page in self._context.pages:
+            cdp = await self._context.new_cdp_session(page)
+            pages[target := await _target(cdp)] = page
+            self._ward.forget(target)  # no popup
+            await self._browser.guard.cover(cdp)
+        if self._worlds.outside:
+            await self._arrive(memo.site)
+            self._let_out(self._ward)
+            await self._browser.relay.open_outlet()
+        self._browser.guard.go()
         for tab in memo.tabs:
             if tab.target not in pages:
                 raise EnvironmentError_("restore: a page is missing: return by another route")
             self._opened = tab.index
             await self._adopt(pages[tab.target])
             self._tabs[-1].traffic.documents = tab.documents
-            self._ward.forget(tab.target)
         self._opened = memo.opened
 
 

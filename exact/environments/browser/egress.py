@@ -11,10 +11,11 @@ import asyncio
 import ipaddress
 import struct
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-
-import msgspec
+from urllib.parse import urlsplit
 
 from exact.environments.browser.inside import FRAME, WINDOW
+from exact.environments.sites import Outside
+from exact.errors import EnvironmentError_
 from exact.safety import origin
 
 _CONNECT_SECONDS = 30.0
@@ -27,29 +28,28 @@ Send = Callable[[int, bytes], Awaitable[None]]
 Tell = Callable[..., Awaitable[None]]
 
 
-class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the outside looks from the host."""
-
-    hosts: dict[str, str] = {}
-    """Names of servers that have none, `{"shop.test": "127.0.0.1:43121"}`, or `address` alone: the port is then that of the URL."""
-    trusted: tuple[str, ...] = ()
-    """Certificates accepted although nobody known signed them: base64 SHA-256 of the public key (`openssl pkey -pubin -outform der`)."""
-
-
 class Egress:
     """The connections of one sandbox."""
 
     def __init__(self, send: Send, tell: Tell, hosts: Mapping[str, str]) -> None:
         """`send(connection, data)` gives bytes to the sandbox; `tell(do=..., ...)` a message about them."""
-        self._send, self._tell, self._hosts = send, tell, hosts
+        self._send, self._tell, self._hosts = send, tell, dict(hosts)
         self._allowed: frozenset[str] = frozenset()
-        self._sockets = False
+        self._sockets: frozenset[str] = frozenset()
         self._ends: dict[int, _End] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def admit(self, allowed: Iterable[str], *, sockets: bool) -> None:
-        """Let connections to these origins through from now on; `sockets`: WebSockets too."""
-        self._allowed, self._sockets = frozenset(allowed), sockets
+    def admit(self, allowed: Iterable[str], sockets: Iterable[str]) -> None:
+        """Let connections to these origins through from now on; `sockets`: to which WebSockets may be open too."""
+        self._allowed, self._sockets = frozenset(allowed), frozenset(sockets)
+
+    def move(self, base: str, place: str) -> None:
+        """The server that browsers know by the URL `base` is at the URL `place` from now on."""
+        parts, host = urlsplit(place), urlsplit(base).hostname
+        if not parts.hostname or not host:
+            raise EnvironmentError_(f"the site's hook fork said {place[:80]!r}, which is no address: let it say http://host:port")
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._hosts[host] = f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
 
     @property
     def sockets(self) -> int:
@@ -73,12 +73,16 @@ class Egress:
         if end := self._ends.get(ident):
             end.room.add(size)
 
-    async def close(self) -> None:
-        """End all connections. Never raises; may be called twice."""
-        tasks = list(self._tasks)
-        for task in tasks:
+    def shut(self) -> None:
+        """End all connections and let none through any more: whoever judges the requests on them goes."""
+        self.admit((), ())
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Shut, and wait until everything has ended. Never raises; may be called twice."""
+        self.shut()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _serve(self, ident: int, end: _End) -> None:
         try:
@@ -101,6 +105,7 @@ class Egress:
             return
         try:
             await self._reply(ident, _GRANTED)
+            end.socketed = self._admits(*address, self._sockets)
             await self._pump(ident, end, reader, writer)
         finally:
             writer.transport.abort() if end.cut else writer.close()
@@ -120,14 +125,14 @@ class Egress:
         if command != 1:
             await self._reply(ident, _NO_SUCH_COMMAND)
             return None
-        if not self._admits(host, port):
+        if not self._admits(host, port, self._allowed):
             await self._reply(ident, _FORBIDDEN)
             return None
         return host, port
 
-    def _admits(self, host: str, port: int) -> bool:
+    def _admits(self, host: str, port: int, origins: frozenset[str]) -> bool:
         shown = f"[{host}]" if ":" in host else host
-        return any(origin(f"{scheme}://{shown}:{port}") in self._allowed for scheme in ("http", "https"))
+        return any(origin(f"{scheme}://{shown}:{port}") in origins for scheme in ("http", "https"))
 
     def _place(self, host: str, port: int) -> tuple[str, int]:
         """Where a server is, by the table of names."""
@@ -152,7 +157,7 @@ class Egress:
         while data := await end.reader.read(FRAME):
             if first and _is_socket(data):
                 end.is_socket = True
-                if not self._sockets:
+                if not end.socketed:
                     end.cut = True
                     return
             first = False
@@ -202,7 +207,7 @@ class _End:
 
     def __init__(self) -> None:
         self.reader, self.room = asyncio.StreamReader(limit=WINDOW), _Room()
-        self.is_socket = self.cut = False
+        self.socketed = self.is_socket = self.cut = False
 
     def hear(self, data: bytes) -> None:
         if data:

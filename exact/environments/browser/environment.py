@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Effect, Snapshot, Transition
@@ -79,7 +81,6 @@ class BrowserEnvironment:
         return Capabilities(
             fidelity="replay",
             sealed=self._sealed,
-            concurrent=self._sealed or self._config.speculation != "free",
             screenshots=self._config.screenshots,
             evaluates=self._evaluator is not None,
         )
@@ -147,15 +148,20 @@ class BrowserEnvironment:
         async with self._world(f"step {action.key}"):
             for tab in self._tabs:
                 tab.traffic.mark()
-            opener = len(self._tabs) > 1
-            body = Body(self._tab, self._ids, self._config.width, self._config.height, opener, self._refusal, self._back)
-            await act(body, action)
+            opener, width, height = len(self._tabs) > 1, self._config.width, self._config.height
+            body = Body(self._tab, self._ids, width, height, opener, self._refusal, self._back, self._fill)
+            try:
+                await act(body, action)
+            except ActionError as error:
+                raise ActionError(self._veil(str(error))) from error.__cause__
             settled, observation, self._terminated = await self._look()
         info = {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
+        if url := self._unanswered():
+            info["unsettled"] = f"{url} did not answer for {self._config.answer_seconds:g} s: its loading was stopped"
         return Transition(
             observation=None if self._terminated else observation,
             terminated=self._terminated,
-            effects=self._ward.take(),
+            effects=tuple(self._veiled(effect) for effect in self._ward.take()),
             info=info,
         )
 
@@ -188,6 +194,13 @@ class BrowserEnvironment:
         *self._behind, url = self._behind
         return url
 
+    def _unanswered(self) -> str:
+        """An address that did not answer in time, told once."""
+        found = ""
+        for tab in self._tabs:
+            found, tab.unanswered = tab.unanswered or found, ""
+        return found
+
     def _refusal(self, url: str) -> str:
         return target_refusal(url, self._ward.allowed)
 
@@ -200,7 +213,26 @@ class BrowserEnvironment:
     def _ward_of(self, task: Task) -> Ward:
         allowed = origins(task.start, *task.origins, *self._config.allow_origins)
         explores = {"rollback": self._sealed, "observe": False, "free": True}[self._config.speculation]
-        return Ward(allowed, writes=explores or not self._speculative, frames=self._frames)
+        only = self._undone if self._speculative and self._config.speculation == "rollback" else None
+        ward = Ward(allowed, writes=explores or not self._speculative, frames=self._frames, only=only)
+        ward.veil = self._veil
+        return ward
+
+    def _fill(self, text: str) -> str:
+        """A text as it is typed: with what an agent knows by name only."""
+        return text
+
+    def _veil(self, text: str) -> str:
+        """A text as an agent may read it."""
+        return text
+
+    def _veiled(self, effect: Effect) -> Effect:
+        return msgspec.structs.replace(effect, url=self._veil(effect.url), detail=self._veil(effect.detail))
+
+    @property
+    def _undone(self) -> tuple[str, ...] | None:
+        """Origins at which a sealed world's writes are undone; None: all."""
+        return None
 
     async def _renew(self) -> bool:
         """Empty the context instead of opening another one, three times as fast. False where it is not certain that nothing stays.
@@ -237,7 +269,7 @@ class BrowserEnvironment:
         page.on("dialog", self._dialog)
         page.on("download", self._download)
         page.on("crash", lambda _: self._break("the page crashed"))
-        tab = Tab(page, await page.context.new_cdp_session(page), self._opened)
+        tab = Tab(page, await page.context.new_cdp_session(page), self._opened, self._config.answer_seconds)
         self._opened += 1
         context = await tab.open(self._setup)
         self._tabs.append(tab)
@@ -281,6 +313,9 @@ class BrowserEnvironment:
         try:
             await self._tab.page.goto(url or "about:blank", wait_until="load")
         except Error as error:
+            if self._unanswered():
+                seconds = self._config.answer_seconds
+                raise EnvironmentError_(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds") from error
             blocked = [effect for effect in self._ward.take() if effect.kind == "blocked"]
             if blocked:
                 way_out = f"allow {origin(blocked[0].url)} with --allow-origin if it belongs to the task"
@@ -344,8 +379,8 @@ class BrowserEnvironment:
             terminated = await self._is_over(tab)
         documents = read(snapshot, Box(0, 0, config.width, config.height))
         nodes = [node for tree in trees for node in tree["nodes"]]
-        elements = build(documents, nodes, self._ids, tab.index, tab.traffic.documents)
-        url, tabs = documents[0].url, tuple(other.page.url for other in self._tabs if other is not tab)
+        elements = self._shown(build(documents, nodes, self._ids, tab.index, tab.traffic.documents))
+        url, tabs = self._veil(documents[0].url), tuple(self._veil(other.page.url) for other in self._tabs if other is not tab)
         where = self._where(documents, elements)
         digests = describe.fingerprint(url, elements, tabs, self._masks, where)
         observation = Observation(
@@ -353,13 +388,17 @@ class BrowserEnvironment:
             fingerprint=digests.fingerprint,
             volatile=digests.volatile,
             url=url,
-            title=whole(documents[0].title),
+            title=self._veil(whole(documents[0].title)),
             instruction=self._instruction,
             elements=elements,
             tabs=tabs,
             screenshot=screenshot,
         )
         return observation, terminated
+
+    def _shown(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
+        """Elements as an agent may read them."""
+        return elements
 
     def _where(self, documents: list[Document], elements: Sequence[Element]) -> list[str]:
         """Where each element is in its document; nothing where no mask asks for it."""

@@ -11,7 +11,9 @@ from exact.config import BrowserConfig
 from exact.environments.browser.guard import Guard
 from exact.environments.browser.launch import Browser, arguments
 from exact.environments.browser.relay import Relay
+from exact.environments.browser.tape import Tape
 from exact.environments.sandbox import Sandbox
+from exact.environments.sandbox.idle import Idle
 from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
@@ -48,8 +50,7 @@ class ForkedBrowser(Browser):
         super().__init__(playwright, guard)
         self.relay, self.context_id = relay, context_id
         self._stilling: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._dozing: asyncio.Task[None] | None = None
+        self.idle = Idle(relay.sandbox)
 
     async def enter(self, config: BrowserConfig, scripts: Iterable[str]) -> tuple[BrowserContext, Page]:
         """The browser's own context, with the first of the pages it has. Its requests are judged from now on."""
@@ -69,34 +70,11 @@ class ForkedBrowser(Browser):
     async def leave(self, context: BrowserContext) -> None:
         """Nothing: it goes with its sandbox."""
 
-    async def rouse(self) -> None:
-        """Let the world go on if it was paused. One that cannot is killed, and whatever is asked of it fails."""
-        if self._timer is not None:
-            self._timer.cancel()
-        try:
-            await self.relay.sandbox.resume()
-        except EnvironmentError_:
-            self.relay.sandbox.kill()
-
-    def rest(self, seconds: float) -> None:
-        """Pause the world if it is not roused before `seconds` have passed: one that runs costs processor time though nothing happens."""
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._doze)
-
-    def _doze(self) -> None:
-        self._dozing = asyncio.ensure_future(self._pause())
-
-    async def _pause(self) -> None:
-        with suppress(EnvironmentError_):  # it is gone, as the next call will find
-            await self.relay.sandbox.pause()
-
     async def close(self) -> None:
         """Let go of the connection; the sandbox is its owner's. Never raises."""
         from playwright.async_api import Error
 
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._dozing is not None:
-            await self._dozing
+        await self.idle.stop()
         await self.relay.close()  # first: a paused browser would not answer to being closed
         with suppress(Error):
             await self.playwright.close()
@@ -111,7 +89,13 @@ async def _still(page: Page) -> None:
 
 
 async def connect(
-    playwright: Playwright, sandbox: Sandbox, *, restored: bool, hosts: Mapping[str, str] | None = None, seconds: float = 120.0
+    playwright: Playwright,
+    sandbox: Sandbox,
+    *,
+    restored: bool,
+    hosts: Mapping[str, str] | None = None,
+    tape: Tape | None = None,
+    seconds: float = 120.0,
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not."""
     from playwright.async_api import Error
@@ -130,4 +114,4 @@ async def connect(
         await relay.close()
         raise
     context = next(info["browserContextId"] for info in targets["targetInfos"] if info["type"] == "page")
-    return ForkedBrowser(browser, Guard(cdp), relay, context)
+    return ForkedBrowser(browser, Guard(cdp, tape), relay, context)

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from exact.config import BrowserConfig
+from exact.config import BrowserConfig, SandboxConfig
+from exact.environments.accounts import Accounts, Leased
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser import inside
 from exact.environments.browser.branch import ForkingEnvironment
-from exact.environments.browser.egress import Outside, flags
+from exact.environments.browser.egress import flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.forked import ForkedBrowser, command, connect
 from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
+from exact.environments.browser.tape import Tape
 from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter, open_sandboxes
+from exact.environments.sandbox.application import Application
 from exact.environments.sandbox.sandboxes import LIMIT
+from exact.environments.sites import Outside
+from exact.environments.sites_kept import SiteStates, Standing
 from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
@@ -45,13 +53,21 @@ class ForkingWorlds:
         config: BrowserConfig,
         *,
         services: Sequence[Service],
+        application: Application,
         outside: Outside | None,
+        tape: Tape | None,
         evaluator: Evaluator | None,
         idle: float,
     ) -> None:
         self._sandboxes, self._playwright = sandboxes, playwright
         self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
+        self._application = application
         self.outside, self.idle, self.masks = outside, idle, Masks(config.masks)
+        self.states = SiteStates(outside.site) if outside and outside.site else None
+        self.accounts: Accounts | None = None
+        if outside and outside.accounts:
+            self.accounts = Accounts(outside.accounts, os.environ, shared=outside.site is not None)
+        self._tape = tape
         self._memos: dict[str, Memo] = {}
         self._origin = ""
         """Image of a world that is ready and has seen nothing."""
@@ -60,16 +76,22 @@ class ForkingWorlds:
     @asynccontextmanager
     async def open(self, *, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
         """A fresh environment, ended on leaving."""
-        async with self._around(await self.fresh(), speculative) as environment:
+        async with self._logged_in() as login, self._around(self.fresh, speculative, login) as environment:
             yield environment
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
         """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentError_ if it is gone."""
         memo = self.memo(snapshot)
-        async with self._around(await self.branch(snapshot.id), speculative) as environment:
+        branch = partial(self.branch, snapshot.id)
+        async with self._logged_in(memo.account) as login, self._around(branch, speculative, login) as environment:
             await environment.take_up(memo)
             yield environment
+
+    @property
+    def sealed(self) -> bool:
+        """Whether all that is done in these worlds is undone: there is no outside, or a site that can be kept and brought back."""
+        return self.outside is None or self.states is not None
 
     @property
     def stateless(self) -> bool:
@@ -87,7 +109,7 @@ class ForkingWorlds:
 
     def drop(self, snapshot: Snapshot) -> None:
         """Nobody will come back to it."""
-        self._memos.pop(snapshot.id, None)
+        self._forget(snapshot.id)
         self._sandboxes.images.drop(snapshot.id)
 
     async def fresh(self) -> ForkedBrowser:
@@ -106,16 +128,24 @@ class ForkingWorlds:
                 await self._sandboxes.end(sandbox)
                 raise
 
-    async def keep(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity = "world") -> Snapshot:
-        """Take a snapshot of a browser's world; it goes on. Raises EnvironmentError_."""
+    async def keep(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity, standing: Standing) -> Snapshot:
+        """Take a snapshot of a browser's world and, with it, of what it has of a site outside; both go on. Raises EnvironmentError_."""
         await browser.relay.hold()
         try:
+            if self.states:
+                memo = replace(memo, site=await self.states.keep(standing))
             image = await self._sandboxes.checkpoint(browser.relay.sandbox)
         finally:
             await browser.relay.release()
-        images = self._sandboxes.images
-        self._memos = {id: kept for id, kept in self._memos.items() if id in images} | {image.id: memo}
+        for id in [id for id in self._memos if id not in self._sandboxes.images]:
+            self._forget(id)
+        self._memos[image.id] = memo
         return Snapshot(id=image.id, fidelity=fidelity, fingerprint=memo.fingerprint)
+
+    def _forget(self, id: str) -> None:
+        memo = self._memos.pop(id, None)
+        if memo and memo.site and self.states:
+            self.states.drop(memo.site)
 
     def memo(self, snapshot: Snapshot) -> Memo:
         """What is to be known about a snapshot besides its image. Raises EnvironmentError_ if it is not one of these worlds."""
@@ -129,8 +159,22 @@ class ForkingWorlds:
         await self._sandboxes.end(browser.relay.sandbox)
 
     @asynccontextmanager
-    async def _around(self, browser: ForkedBrowser, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
-        environment = ForkingEnvironment(self, browser, speculative=speculative)
+    async def _logged_in(self, name: str = "") -> AsyncIterator[Leased | None]:
+        """A log-in while the block runs, that one or any; None where there are none."""
+        if self.accounts is None:
+            yield None
+            return
+        leased = Leased(self.accounts, self.accounts.take(name) if name else await self.accounts.lease())
+        try:
+            yield leased
+        finally:
+            leased.close()
+
+    @asynccontextmanager
+    async def _around(
+        self, make: Callable[[], Awaitable[ForkedBrowser]], speculative: bool, login: Leased | None
+    ) -> AsyncIterator[ForkingEnvironment]:
+        environment = ForkingEnvironment(self, await make(), speculative=speculative, login=login)
         try:
             yield environment
         finally:
@@ -150,13 +194,15 @@ class ForkingWorlds:
         return browser
 
     async def _connect(self, sandbox: Sandbox, *, restored: bool) -> ForkedBrowser:
-        return await connect(self._playwright, sandbox, restored=restored, hosts=self.outside.hosts if self.outside else None)
+        return await connect(
+            self._playwright, sandbox, restored=restored, hosts=self.outside.hosts if self.outside else None, tape=self._tape
+        )
 
     def _guest(self) -> Guest:
-        executable, python = find_browser().resolve(), interpreter()
+        executable, python, place = find_browser().resolve(), interpreter(), self._application
         way_out = flags(self.outside, self._inner(), _OUTLET) if self.outside else ("--no-proxy-server",)
         spec = {
-            "services": msgspec.to_builtins(self.services),
+            "services": [{**msgspec.to_builtins(each), **place.service(), "env": {**place.env, **each.env}} for each in self.services],
             "browser": command(str(executable), self.config, self.setup.hosts, way_out),
             "outlet": _OUTLET if self.outside else 0,
         }
@@ -166,6 +212,9 @@ class ForkingWorlds:
             env={"TZ": "UTC", "LANG": "C.UTF-8"},
             reads=(*reads, *(Path(path) for service in self.services for path in service.reads)),
             programs=(executable,),
+            beside=place.root,
+            mounts=place.mounts,
+            capable=not place.plain,
         )
 
     def _inner(self) -> tuple[str, ...]:
@@ -179,18 +228,31 @@ async def forking(
     setup: PageSetup,
     *,
     services: Sequence[Service] = (),
+    application: SandboxConfig | None = None,
     outside: Outside | None = None,
+    tape: Tape | None = None,
     evaluator: Evaluator | None = None,
     limit: int = LIMIT,
     idle: float = 5.0,
 ) -> AsyncIterator[ForkingWorlds]:
     """Worlds that fork, while the block runs.
 
-    `outside`: a way to sites that are not in the sandbox; their state does not roll back, and neither do the worlds count as sealed then.
+    `application`: what the services run in, where that is not this machine's files. The browser stays outside of it.
+    `outside`: a way to sites that are not in the sandbox. Without hooks for one of them they keep what is done to them: the worlds are not
+    sealed then, and their snapshots are of the client. `tape`: where its answers are recorded, or replayed from.
     `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
     Raises EnvironmentError_ where there is no usable runsc or no browser.
     """
     from playwright.async_api import async_playwright
 
+    place = Application.of(application or SandboxConfig())
     async with open_sandboxes(limit=limit) as sandboxes, async_playwright() as playwright:
-        yield ForkingWorlds(sandboxes, playwright, setup, config, services=services, outside=outside, evaluator=evaluator, idle=idle)
+        worlds = ForkingWorlds(
+            sandboxes, playwright, setup, config,
+            services=services, application=place, outside=outside, tape=tape, evaluator=evaluator, idle=idle,
+        )  # fmt: skip
+        try:
+            yield worlds
+        finally:
+            if worlds.states:
+                await worlds.states.close()

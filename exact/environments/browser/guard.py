@@ -13,7 +13,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from exact.environments.base import Effect
-from exact.safety import refusal
+from exact.environments.browser.scrub import nothing
+from exact.environments.browser.tape import Tape, encoded
+from exact.safety import origin, refusal
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
@@ -24,6 +26,8 @@ _MAKE_WORLDS = ("Document", "Other")
 document's policy from what the server sent, whatever `continueResponse` says, so documents are handed over as a whole."""
 _OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
 """Headers that hold for the body as it was sent, not as it is handed on."""
+_ENDLESS = ("EventSource", "Media", "Ping", "Preflight")
+"""Kinds of answers that are not recorded."""
 _READS = ("GET", "HEAD", "OPTIONS")
 _PATIENCE = 1.0
 """Seconds a request of a frame that is not known yet is held back before it is refused."""
@@ -32,10 +36,17 @@ _PATIENCE = 1.0
 class Ward:
     """What one browser context may do, and what it did since it was last asked."""
 
-    def __init__(self, allowed: Iterable[str], *, writes: bool, frames: Callable[[], Awaitable[set[str]]]) -> None:
-        """`allowed`: origins. `writes`: whether methods that change the outside are sent. `frames` gives the ids of all frames now."""
-        self.allowed, self.writes, self.frames = tuple(allowed), writes, frames
+    def __init__(
+        self, allowed: Iterable[str], *, writes: bool, frames: Callable[[], Awaitable[set[str]]], only: Iterable[str] | None = None
+    ) -> None:
+        """`allowed`: origins. `writes`: whether methods that change the outside are sent, `only` to these origins where there are some
+        that others are not undone with. `frames` gives the ids of all frames now."""
+        self.allowed, self.frames = tuple(allowed), frames
+        self.writable = () if not writes else self.allowed if only is None else tuple(each for each in self.allowed if each in set(only))
+        """Origins to which writes are sent."""
         self._effects: list[Effect] = []
+        self.veil: Callable[[str], str] = nothing
+        """Hides what must not be written down."""
         self._popups: set[str] = set()
         self._settled = asyncio.Event()
         self._settled.set()
@@ -68,24 +79,28 @@ class Ward:
 
     def refusal(self, method: str, url: str) -> str:
         """Why a request is not sent; empty if it is."""
-        if method not in _READS and not self.writes:
+        if method not in _READS and origin(url) in self.allowed and origin(url) not in self.writable:
             return "a write while exploring"
         return refusal(url, self.allowed)
 
     def policy(self) -> str:
         """A content security policy that holds for what `Fetch` does not see: WebSockets and WebTransport."""
-        sockets = [o.replace("http", "ws", 1) for o in self.allowed if o.startswith("http")] if self.writes else []
+        sockets = [o.replace("http", "ws", 1) for o in self.writable if o.startswith("http")]
         return " ".join(("connect-src http: https: data: blob: filesystem:", *sockets))
 
 
 class Guard:
     """The one judge of a browser's requests; each context's Ward gives the rules."""
 
-    def __init__(self, cdp: CDPSession) -> None:
-        self._cdp = cdp
+    def __init__(self, cdp: CDPSession, tape: Tape | None = None) -> None:
+        """`tape`: where answers are recorded, or where they come from."""
+        self._cdp, self._tape = cdp, tape
         self._wards: dict[str, Ward] = {}
         self._contexts: dict[str, str] = {}
+        self._shared: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._going = asyncio.Event()
+        self._going.set()
 
     async def start(self) -> None:
         """Judge from now on."""
@@ -98,6 +113,29 @@ class Guard:
     def busy(self) -> bool:
         """Whether a request is held back at the moment."""
         return bool(self._tasks)
+
+    @property
+    def shared_workers(self) -> int:
+        """How many workers live that belong to no page: one that runs already cannot be judged, see `cover`."""
+        return len(self._shared)
+
+    @staticmethod
+    async def cover(page: CDPSession) -> None:
+        """Judge what is loaded already: a page that was there before `start`, its frames and its workers.
+
+        The browser hands out ways to the network when a document loads. That `Fetch` on its own session watches is heeded for new ones
+        only; switching it on and off on the page's session makes the page get others.
+        """
+        await page.send("Fetch.enable")
+        await page.send("Fetch.disable")
+
+    def hold(self) -> None:
+        """Answer no request until `go`."""
+        self._going.clear()
+
+    def go(self) -> None:
+        """Answer requests, those that came meanwhile too."""
+        self._going.set()
 
     def admit(self, context: str, ward: Ward) -> None:
         """Answer for a browser context, by its CDP id."""
@@ -112,10 +150,13 @@ class Guard:
         info = event["targetInfo"]
         target, context = info["targetId"], info.get("browserContextId", "")
         new, self._contexts[target] = target not in self._contexts, context
+        if info["type"] in ("shared_worker", "service_worker"):
+            self._shared.add(target)
         if new and info["type"] == "page" and context in self._wards:
             self._wards[context].expect(target)
 
     def _gone(self, event: Event) -> None:
+        self._shared.discard(event["targetId"])
         context = self._contexts.pop(event["targetId"], "")
         if context in self._wards:
             self._wards[context].forget(event["targetId"])
@@ -128,6 +169,7 @@ class Guard:
     async def _answer(self, event: Event) -> None:
         from playwright.async_api import Error
 
+        await self._going.wait()
         try:
             if "responseStatusCode" in event or "responseErrorReason" in event:
                 await self._response(event)
@@ -145,15 +187,53 @@ class Guard:
                 ward.record(Effect(kind="blocked", method=request["method"], url=request["url"], detail=reason))
             await self._refuse(event, ward)
             return
+        if ward and self._tape and self._tape.mode == "replay":
+            await self._replay(event, ward)
+            return
         answer: dict[str, Any] = {"requestId": event["requestId"]}
-        if request["method"] not in _READS or kind in _MAKE_WORLDS:
+        if request["method"] not in _READS or kind in _MAKE_WORLDS or self._records(event):
             answer["interceptResponse"] = True
         await self._cdp.send("Fetch.continueRequest", answer)
+
+    def _records(self, event: Event) -> bool:
+        """Whether an answer is written down: it comes over the network, and has an end."""
+        return self._tape is not None and event["request"]["url"].startswith("http") and event["resourceType"] not in _ENDLESS
+
+    async def _replay(self, event: Event, ward: Ward) -> None:
+        """Answer from the tape, where this was asked before."""
+        assert self._tape is not None
+        request = event["request"]
+        if not request["url"].startswith("http"):
+            await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            return
+        found = self._tape.answer(request, ward.veil)
+        if found is None:
+            ward.record(Effect(kind="blocked", method=request["method"], url=request["url"], detail="not in the recorded traffic"))
+            await self._refuse(event, ward)
+            return
+        if request["method"] not in _READS:
+            ward.record(Effect(kind="request", method=request["method"], url=request["url"], status=found.status))
+        headers = [{"name": name, "value": value} for name, value in found.headers if name.lower() not in _OF_THE_WIRE]
+        if event["resourceType"] in _MAKE_WORLDS:
+            headers.append({"name": "Content-Security-Policy", "value": ward.policy()})
+        answer = {"requestId": event["requestId"], "responseCode": found.status, "responseHeaders": headers, "body": encoded(found.body)}
+        await self._cdp.send("Fetch.fulfillRequest", answer)
+
+    async def _record(self, event: Event, ward: Ward) -> None:
+        """Write an answer down. The body of a redirect cannot be had, and a download's goes to nobody."""
+        assert self._tape is not None
+        status, body = event["responseStatusCode"], b""
+        if not 300 <= status < 400:
+            got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
+            body = base64.b64decode(got["body"]) if got["base64Encoded"] else got["body"].encode()
+        headers = [(each["name"], each["value"]) for each in event.get("responseHeaders", ())]
+        kept = [(name, value) for name, value in headers if name.lower() not in _OF_THE_WIRE]
+        self._tape.record(event["request"], status, kept, body, ward.veil)
 
     async def _refuse(self, event: Event, ward: Ward | None) -> None:
         """Aborting a navigation leaves the page as it was; a popup that never became a page is closed."""
         await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
-        if ward and ward.forget(event["frameId"]):
+        if ward and event["resourceType"] == "Document" and ward.forget(event["frameId"]):
             await self._cdp.send("Target.closeTarget", {"targetId": event["frameId"]})
 
     async def _response(self, event: Event) -> None:
@@ -161,6 +241,8 @@ class Guard:
         ward = await self._ward(event["frameId"])
         if ward and request["method"] not in _READS:
             ward.record(Effect(kind="request", method=request["method"], url=request["url"], status=status))
+        if ward and status and self._records(event):
+            await self._record(event, ward)
         answer: dict[str, Any] = {"requestId": event["requestId"]}
         if ward is None or event["resourceType"] not in _MAKE_WORLDS or not 200 <= status < 600 or 300 <= status < 400:
             await self._cdp.send("Fetch.continueResponse", answer)

@@ -35,3 +35,7 @@ class Memo:
     """In the order of the environment: the last one is the present one."""
     now: int = 0
     """What the page's clock shows, if it is held: milliseconds since 1970."""
+    site: str = ""
+    """The name under which a site outside was kept with it."""
+    account: str = ""
+    """Name of the log-in that the browser has."""

@@ -39,6 +39,7 @@ class Relay:
         self._token = secrets.token_urlsafe(24)
         self._path: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._held = asyncio.Event()
+        self._out: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._conversations: set[asyncio.Task[None]] = set()
         self._open = asyncio.Event()
@@ -61,6 +62,17 @@ class Relay:
         self.address = f"ws://127.0.0.1:{port}/{self._token}{path}"
         return self.address
 
+    async def open_outlet(self, seconds: float = 10.0) -> None:
+        """Let a restored browser make connections to the outside again, now that its requests are judged. Raises EnvironmentError_."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._order("out")
+                opened = await asyncio.shield(self._out)
+        except TimeoutError as error:
+            raise EnvironmentError_(f"the world did not answer within {seconds:g} s") from error
+        if not opened:
+            raise EnvironmentError_("the world does not leave off asking for connections that nobody can judge: return by another route")
+
     async def hold(self, seconds: float = 10.0) -> None:
         """Come to a point where no frame is under way in either direction, and stay there. Raises EnvironmentError_."""
         self._open.clear()
@@ -78,7 +90,8 @@ class Relay:
         self._open.set()
 
     async def close(self) -> None:
-        """Close the port and the connections. Never raises; may be called twice."""
+        """Close the port and the connections, those to the outside first. Never raises; may be called twice."""
+        await self.egress.close()
         if self._server is not None:
             self._server.close()
         for writer in list(self._writers.values()):
@@ -87,9 +100,8 @@ class Relay:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self.egress.close()
-        if not self._path.done():
-            self._path.cancel()
+        for future in (self._path, self._out):
+            future.cancel()
 
     async def _order(self, do: str, **more: int) -> None:
         await self._send(0, json.dumps({"do": do, **more}).encode())
@@ -146,6 +158,8 @@ class Relay:
             self._path.set_result(message["ready"])
         elif "held" in message:
             self._held.set()
+        elif "out" in message and not self._out.done():
+            self._out.set_result(bool(message["out"]))
         elif "open" in message:
             self.egress.open(message["open"])
         elif "took" in message:
@@ -193,4 +207,5 @@ class Relay:
             await self._open.wait()
             await self._send(ident, data)
             data = await reader.read(FRAME)
+        self.egress.shut()  # before the browser knows that nobody answers its `Fetch` any more
         await self._send(ident, b"")

@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
-from exact.config import BrowserConfig
+from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import Worlds
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.launch import launch
@@ -33,15 +33,19 @@ async def served(
     setup: PageSetup,
     services: Sequence[Service],
     *,
+    application: SandboxConfig | None = None,
     evaluator: Evaluator | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> AsyncIterator[Worlds]:
     """Worlds of a site with its services, as `config.sandbox` says. `tell` hears why they do not fork where they were to.
 
-    Raises EnvironmentError_ where a service does not start, or no sandbox can be had and one is required.
+    `application`: what the services run in, in a sandbox. Raises EnvironmentError_ where a service does not start, or no sandbox can be
+    had and one is required, or `application` says something.
     """
     async with AsyncExitStack() as stack:
-        if config.sandbox == "never" or (refused := await _refused(config)):
+        if refused := "browser.sandbox is never" if config.sandbox == "never" else await _refused(config):
+            if application not in (None, SandboxConfig()):
+                raise EnvironmentError_(f"the services want the sandbox that `sandbox` describes, and there is none: {refused}")
             if config.sandbox != "never":
                 tell(f"worlds do not fork here ({refused}): states are reached by reset and replay, and no write is explored")
             for service in services:
@@ -52,7 +56,7 @@ async def served(
             from exact.environments.browser.forking import forking
 
             yield await stack.enter_async_context(
-                forking(config, setup, services=services, evaluator=evaluator, limit=config.snapshots << 20)
+                forking(config, setup, services=services, application=application, evaluator=evaluator, limit=config.snapshots << 20)
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from exact.environments.browser.setup import PageSetup
@@ -26,11 +27,19 @@ class Tab:
     world_name = _WORLD
     """Of our own world in each document."""
 
-    def __init__(self, page: Page, cdp: CDPSession, index: int) -> None:
+    def __init__(self, page: Page, cdp: CDPSession, index: int, answer_seconds: float = 15.0) -> None:
+        """`answer_seconds`: how long a server may take to answer a navigation. Until then the browser can be asked nothing about the
+        page, so its loading is stopped after that, as by a user."""
         self.page, self.cdp, self.index = page, cdp, index
         self.traffic = Traffic(cdp)
         self.frames: dict[str, str] = {}
         """Every frame's parent; the main frame's is empty."""
+        self.unanswered = ""
+        """The last address that did not answer in time; whoever reads it empties it."""
+        self._answer_seconds = answer_seconds
+        self._asking = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopping: asyncio.Task[None] | None = None
         self._worlds: dict[str, int] = {}
         self._origins: set[str] = set()
 
@@ -55,6 +64,9 @@ class Tab:
         self.cdp.on("Page.frameAttached", self._attached)
         self.cdp.on("Page.frameDetached", self._detached)
         self.cdp.on("Page.frameNavigated", self._navigated)
+        self.cdp.on("Network.requestWillBeSent", self._asked)
+        self.cdp.on("Network.loadingFailed", self._answered)
+        self.cdp.on("Page.downloadWillBegin", self._answered)
         source = f"{WATCH}({json.dumps(', '.join(setup.hidden))})"
         answers: list[dict[str, Any]] = await asyncio.gather(
             self.cdp.send("Target.getTargetInfo"),
@@ -147,7 +159,7 @@ class Tab:
         return not self.page.is_closed() and any(words in str(error) for words in _LEFT)
 
     async def _calm(self, frame: str) -> None:
-        expression = f"exact.quiet({CALM})"
+        expression = f"globalThis.exact?.quiet({CALM})"  # a frame that was never loaded has none, and does not change
         options = {"expression": expression, "awaitPromise": True, "contextId": await self.world(frame)}
         _value(await self.cdp.send("Runtime.evaluate", options), expression)
 
@@ -162,7 +174,31 @@ class Tab:
         self._worlds.pop(frame["id"], None)
         self._origins.add(frame.get("securityOrigin", ""))
         if "parentId" not in frame:  # the frames inside went with the document, without a word
+            self._answered(event)
             self.frames = {frame["id"]: ""}
+
+    def _asked(self, event: dict[str, Any]) -> None:
+        """A navigation of the main frame, or a hop of it, is on its way."""
+        id = event["requestId"]
+        if event.get("type") == "Document" and event.get("frameId") == self.main_frame and id != self._asking:
+            self._answered({"requestId": self._asking})
+            self._asking = id
+            self._timer = asyncio.get_running_loop().call_later(self._answer_seconds, self._stop, event["request"]["url"])
+
+    def _answered(self, event: dict[str, Any]) -> None:
+        if self._timer is not None and event.get("requestId", self._asking) == self._asking:
+            self._timer.cancel()
+            self._timer = None
+
+    def _stop(self, url: str) -> None:
+        self.unanswered = url
+        self._stopping = asyncio.ensure_future(self._stop_loading())
+
+    async def _stop_loading(self) -> None:
+        from playwright.async_api import Error
+
+        with suppress(Error):  # closed meanwhile
+            await self.cdp.send("Page.stopLoading")
 
     def _grow(self, tree: dict[str, Any]) -> None:
         self.frames[tree["frame"]["id"]] = tree["frame"].get("parentId", "")

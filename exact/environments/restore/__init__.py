@@ -4,6 +4,6 @@ from exact.environments.restore.costs import Costs
 from exact.environments.restore.place import Place, Standing
 from exact.environments.restore.routes import RouteName
 from exact.environments.restore.shelf import Shelf
-from exact.environments.restore.waypoint import Arrival, Divergence, Waypoint
+from exact.environments.restore.waypoint import Arrival, Divergence, Verdict, Waypoint
 
-__all__ = ["Arrival", "Costs", "Divergence", "Place", "RouteName", "Shelf", "Standing", "Waypoint"]
+__all__ = ["Arrival", "Costs", "Divergence", "Place", "RouteName", "Shelf", "Standing", "Verdict", "Waypoint"]

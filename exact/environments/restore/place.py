@@ -18,7 +18,8 @@ from exact.environments.base import Effect, Environment, Snapshot, Transition, W
 from exact.environments.restore.costs import Costs, Operation
 from exact.environments.restore.routes import Route, RouteName, Start, routes
 from exact.environments.restore.shelf import Kept, Path, Shelf
-from exact.environments.restore.waypoint import Arrival, Divergence, Waypoint
+from exact.environments.restore.waypoint import Arrival, Divergence, Verdict, Waypoint
+from exact.environments.verify import mark, verdict
 from exact.errors import ActionError, BudgetExceeded, EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task
@@ -40,6 +41,8 @@ class _Try(NamedTuple):
 
     route: Route[Kept]
     reason: str = ""
+    mark: str = ""
+    """Of the state it came to."""
     divergence: Divergence | None = None
 
 
@@ -84,13 +87,14 @@ class Place:
         steps, self._steps = self._steps, 0
         return steps
 
-    def routes(self, path: Sequence[Waypoint], *, replays: bool = True) -> list[Route[Kept]]:
-        """The ways to the end of `path`, the cheapest first. `replays`: whether steps may be repeated."""
-        return routes(self._starts(tuple(path)), len(path) - 1, self._costs, replays=replays)
+    def routes(self, path: Sequence[Waypoint], *, since: int = 0) -> list[Route[Kept]]:
+        """The ways to the end of `path`, the cheapest first. `since`: steps up to that waypoint are not repeated."""
+        return routes(self._starts(tuple(path)), len(path) - 1, self._costs, since=since)
 
-    async def arrive(self, path: Sequence[Waypoint], *, hold: Hold = lambda steps: None, replays: bool = True) -> Arrival:
+    async def arrive(self, path: Sequence[Waypoint], *, hold: Hold = lambda steps: None, since: int = 0) -> Arrival:
         """Stand at the end of `path`, which begins with the task's start.
 
+        since: steps up to that waypoint are not repeated, for they wrote to something that no reset undoes.
         A route whose steps `hold` refuses is not taken; where no other was, that BudgetExceeded is raised.
         Raises EnvironmentError_ where a world broke on the way.
         """
@@ -98,7 +102,7 @@ class Place:
             return Arrival(route="there", verdict="exact")
         before, effects, came = self._steps, list[Effect](), list[_Try]()
         refused: dict[RouteName, BudgetExceeded] = {}
-        while (route := self._next(path, came, refused, replays)) is not None:
+        while (route := self._next(path, came, refused, since)) is not None:
             try:
                 hold(route.steps)
             except BudgetExceeded as exceeded:
@@ -126,6 +130,7 @@ class Place:
         if path is not None:
             observation = transition.observation
             self._path = (*path, Waypoint(action, observation.fingerprint if observation and not transition.terminated else ""))
+            self._shelf.marks.setdefault(self._path, mark(observation))
         return transition
 
     async def keep(self, returns: float) -> Snapshot | None:
@@ -167,7 +172,7 @@ class Place:
         for index, kept in self._shelf.along(path):
             if kept.taker is self._environment and (kept.snapshot.fidelity == "world" or kept.writes == self._writes):
                 found.append(Start("restore", index, kept))
-            if self._shelf.forks is not None:
+            if self._shelf.forks is not None and (kept.snapshot.fidelity == "world" or not kept.writes):
                 found.append(Start("fork", index, kept))
             if found and found[-1].kept is kept:
                 break
@@ -175,11 +180,11 @@ class Place:
         return found
 
     def _next(
-        self, path: Sequence[Waypoint], came: Sequence[_Try], refused: dict[RouteName, BudgetExceeded], replays: bool
+        self, path: Sequence[Waypoint], came: Sequence[_Try], refused: dict[RouteName, BudgetExceeded], since: int
     ) -> Route[Kept] | None:
         """The cheapest route that was not tried yet; the replay once more, where fewer walks were made than are believed."""
         tried = [each.route.name for each in came]
-        for route in self.routes(path, replays=replays):
+        for route in self.routes(path, since=since):
             again = route.name == "replay" and sum("replay" in name or name == "onward" for name in tried) < self.tries
             if route.name not in refused and (again or route.name not in tried):
                 return route
@@ -187,35 +192,36 @@ class Place:
 
     async def _take(self, route: Route[Kept], path: Sequence[Waypoint], effects: list[Effect]) -> _Try:
         """Go one route; why it did not lead to the end of `path`, if it did not."""
-        start = route.start
         self._path = None
         try:
-            if start.kept is not None:
-                reason = await self._return(start)
-            else:
-                reason = "" if start.means == "there" else await self._begin(path)
-            return _Try(route, reason) if reason else await self._walk(route, path, effects)
+            begun = await self._start(route, path)
+            return begun if begun.reason else await self._walk(begun, path, effects)
         except ActionError as error:
             return _Try(route, f"an action on the way was refused: {error}")
         except BaseException:
             await self.close()
             raise
 
-    async def _return(self, start: Start[Kept]) -> str:
-        """Go back to a snapshot; why that did not succeed, if it did not: then nobody will try it again."""
-        kept, began = start.kept, self._clock()
-        assert kept is not None
+    async def _start(self, route: Route[Kept], path: Sequence[Waypoint]) -> _Try:
+        """Stand where a route starts; with a reason if the world does not."""
+        if route.start.kept is not None:
+            return await self._return(route, route.start.kept)
+        return _Try(route) if route.start.means == "there" else await self._begin(route, path)
+
+    async def _return(self, route: Route[Kept], kept: Kept) -> _Try:
+        """Go back to a snapshot. One that does not lead back is not tried again by anybody."""
+        began, means = self._clock(), route.start.means
         try:
-            observation = await (self._restore(kept) if start.means == "restore" else self._fork(kept))
+            observation = await (self._restore(kept) if means == "restore" else self._fork(kept))
         except EnvironmentError_ as error:
             await self.close()
             self._shelf.drop(kept)
-            return str(error)
-        self._note("restore" if start.means == "restore" else "fork", began, anew=True)
+            return _Try(route, str(error) or "the snapshot could not be returned to")
+        self._note("restore" if means == "restore" else "fork", began, anew=True)
         if observation.fingerprint == kept.path[-1].fingerprint:
-            return ""
+            return _Try(route, mark=mark(observation))
         self._shelf.drop(kept)
-        return "another state than the snapshot was taken of"
+        return _Try(route, "another state than the snapshot was taken of")
 
     async def _restore(self, kept: Kept) -> Observation:
         return await (await self._open()).restore(kept.snapshot)
@@ -228,35 +234,42 @@ class Place:
         self._environment, self._writes = branch, 0
         return branch.observation
 
-    async def _begin(self, path: Sequence[Waypoint]) -> str:
-        """Stand at the task's start; why not, if not."""
+    async def _begin(self, route: Route[Kept], path: Sequence[Waypoint]) -> _Try:
+        """Stand at the task's start."""
         means: Operation = "reset" if self.opened else "open"
         began, before = self._clock(), self._processor()
         observation = await (await self._open()).reset(self._task)
         self._note(means, began, before)
         self._writes = 0
-        return "" if observation.fingerprint == path[0].fingerprint else "another state after reset"
+        if observation.fingerprint != path[0].fingerprint:
+            return _Try(route, "another state after reset")
+        return _Try(route, mark=mark(observation))
 
-    async def _walk(self, route: Route[Kept], path: Sequence[Waypoint], effects: list[Effect]) -> _Try:
-        environment = await self._open()
-        for index in range(route.start.at + 1, len(path)):
+    async def _walk(self, begun: _Try, path: Sequence[Waypoint], effects: list[Effect]) -> _Try:
+        """Replay the rest of a route."""
+        environment, came = await self._open(), begun
+        for index in range(begun.route.start.at + 1, len(path)):
             action = path[index].action
             assert action is not None
             transition = await self._step(environment, action)
             effects.extend(transition.effects)
             divergence = Divergence(index, transition)
             if divergence.fingerprint != path[index].fingerprint:
-                came = "another state" if transition.observation else "the episode ended"
-                return _Try(route, f"{came} after {action}", divergence)
+                what = "another state" if transition.observation else "the episode ended"
+                return _Try(begun.route, f"{what} after {action}", divergence=divergence)
+            came = _Try(begun.route, mark=mark(transition.observation))
         self._path = tuple(path)
-        return _Try(route)
+        return came
 
     async def _step(self, environment: Environment, action: Action) -> Transition:
         began, before = self._clock(), self._processor()
         self._steps += 1
         transition = await environment.step(action)
         self._note("step", began, before)
-        self._writes += any(effect.is_write for effect in transition.effects)
+        if any(effect.is_write for effect in transition.effects):
+            self._writes += 1
+            if not environment.capabilities.sealed:
+                self._shelf.outdate()
         return transition
 
     async def _keep(self, environment: Environment, path: Path) -> Snapshot | None:
@@ -292,7 +305,7 @@ class Place:
         divergence = last.divergence if await self._believes(came) else None
         return Arrival(
             route=last.route.name,
-            verdict="exact" if not last.reason else "diverged" if divergence else "drifted",
+            verdict=self._verdict(path, last) if not last.reason else "diverged" if divergence else "drifted",
             transitions=steps,
             resets=sum(each.route.name == "replay" for each in came),
             effects=tuple(effects),
@@ -300,6 +313,12 @@ class Place:
             failed=tuple(each.route.name for each in came[:-1]),
             divergence=divergence,
         )
+
+    def _verdict(self, path: Sequence[Waypoint], came: _Try) -> Verdict:
+        """Of an arrival. Where nobody knows more of the state than its fingerprint, it is now known as it is."""
+        if not came.mark:
+            return "exact"  # an end, which is not observed; or where the world stood
+        return verdict(self._shelf.marks.setdefault(tuple(path), came.mark), came.mark)
 
     async def _doubts(self, came: _Try) -> bool:
         """Whether another try is worth it: this one did not arrive, in a world that should have."""

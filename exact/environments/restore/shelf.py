@@ -30,6 +30,8 @@ class Shelf:
         self._kept: dict[Path, Kept] = {}
         self.taking: set[Path] = set()
         """States of which a snapshot is being taken now."""
+        self.marks: dict[Path, str] = {}
+        """By what a state is compared: as it was when a world came there first."""
 
     def __len__(self) -> int:
         return len(self._kept)

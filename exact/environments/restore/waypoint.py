@@ -10,8 +10,9 @@ from exact.action import Action
 from exact.environments.base import Effect, Transition
 from exact.environments.restore.routes import RouteName
 
-Verdict = Literal["exact", "drifted", "diverged"]
-"""`diverged`: a healthy world went elsewhere after an action, every time it was tried: the action has another outcome."""
+Verdict = Literal["exact", "equivalent", "drifted", "diverged"]
+"""`exact`, `equivalent`, `drifted`: see verify.py. `diverged`: a healthy world went elsewhere after an action, every time it was tried:
+the action has another outcome."""
 
 
 class Waypoint(msgspec.Struct, frozen=True):
@@ -51,3 +52,8 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """Routes that did not lead there, before the last."""
     divergence: Divergence | None = None
     """Where the verdict is `diverged`."""
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the world is in the state that was meant."""
+        return self.verdict in ("exact", "equivalent")

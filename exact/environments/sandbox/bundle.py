@@ -1,4 +1,4 @@
-"""What is inside a sandbox: the host's files under a memory overlay, without its homes, and one process."""
+"""What is inside a sandbox: the host's files under a memory overlay, without its homes, or another root; and one process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from typing import Any
 
 import msgspec
 
+from exact.config import Mount
+from exact.environments.sandbox.root import mount_point
 from exact.errors import EnvironmentError_
 
 _KEPT = ("PATH", "LANG", "TZ")
 """Variables of ours that a guest sees."""
 _MASKED = ("/tmp", "/run", "/dev/shm", "/var/tmp")
 _SHARED_MEMORY = 1 << 30
+BESIDE = "/mnt"
+"""Where a guest that needs the host's files sees another root besides: a folder that every Linux has, and that is nobody's."""
+_OWN = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT")
+"""Capabilities over its own files and processes, as a container has them. They reach no further than the sandbox's own kernel."""
 
 
 class Guest(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +34,16 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     """Files and folders that it needs although they lie in a home directory or another masked place: read-only."""
     programs: tuple[Path, ...] = ()
     """Executables, besides the first argument, that an image of it depends on: it is not restored once they were replaced."""
+    root: Path | None = None
+    """The folder that it sees as `/`, with `reads` at the paths they have here; None: the host's. Only mount points are made in it."""
+    beside: Path | None = None
+    """A folder that it sees at BESIDE, to start applications in."""
+    mounts: tuple[Mount, ...] = ()
+    """Below BESIDE where there is one."""
+    user: tuple[int, int] = (0, 0)
+    """Its numbers inside."""
+    capable: bool = False
+    """Whether it may change owners and users, and roots, inside."""
 
 
 def interpreter() -> Path:
@@ -58,41 +74,75 @@ def homes() -> tuple[str, ...]:
 
 def configuration(guest: Guest, ours: dict[str, str]) -> dict[str, Any]:
     """The OCI configuration, `config.json`. `ours` is the environment of this process."""
-    masked = homes()
-    reads = {str(path.resolve()) for path in guest.reads if os.access(path, os.R_OK)}
+    uid, gid = guest.user
+    names = [f"CAP_{name}" for name in _OWN] if guest.capable else []
     return {
         "ociVersion": "1.0.2",
         "hostname": "world",
-        "root": {"path": "/", "readonly": False},
+        "root": {"path": str(guest.root or "/"), "readonly": False},
         "process": {
             "terminal": False,
-            "user": {"uid": 0, "gid": 0},
+            "user": {"uid": uid, "gid": gid},
             "cwd": "/",
             "noNewPrivileges": True,
             "args": list(guest.args),
             "env": environment(guest, ours),
-            "capabilities": {},
+            "capabilities": dict.fromkeys(("bounding", "effective", "inheritable", "permitted"), names) if names else {},
         },
-        "mounts": [
-            _mount("/proc", "proc"),
-            _mount("/sys", "sysfs"),
-            _mount("/dev", "tmpfs"),
-            _mount("/dev/shm", "tmpfs", "mode=1777", f"size={_SHARED_MEMORY}"),
-            _mount("/run", "tmpfs"),
-            *(_mount(place, "tmpfs", "mode=1777") for place in ("/tmp", "/var/tmp")),
-            *(_mount(place, "tmpfs", "mode=0755") for place in masked),
-            *(_bind(path) for path in _outermost(reads) if _inside(path, (*_MASKED, *masked))),
-        ],
+        "mounts": [*_kernels(""), *_files(guest), *_applications(guest)],
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount")]},
     }
+
+
+def mount_points(guest: Guest) -> None:
+    """Make those that are missing in its root. The sandbox would make them itself, on this machine. Raises EnvironmentError_."""
+    root = guest.root or guest.beside
+    if root is not None:
+        for bound in [*(_files(guest) if guest.root else ()), *_mounted(guest, "")]:
+            mount_point(root, bound["destination"], Path(bound["source"]))
+
+
+def _kernels(root: str) -> list[dict[str, Any]]:
+    """What the sandbox's kernel gives."""
+    return [
+        _mount(f"{root}/proc", "proc"),
+        _mount(f"{root}/sys", "sysfs"),
+        _mount(f"{root}/dev", "tmpfs"),
+        _mount(f"{root}/dev/shm", "tmpfs", "mode=1777", f"size={_SHARED_MEMORY}"),
+    ]
+
+
+def _files(guest: Guest) -> list[dict[str, Any]]:
+    """What is hidden of the host's files, and what is shown although it would be hidden."""
+    reads = _outermost({str(path.resolve()) for path in guest.reads if os.access(path, os.R_OK)})
+    if guest.root is not None:
+        return [_bind(path) for path in reads]
+    masked = homes()
+    return [
+        _mount("/run", "tmpfs"),
+        *(_mount(place, "tmpfs", "mode=1777") for place in ("/tmp", "/var/tmp")),
+        *(_mount(place, "tmpfs", "mode=0755") for place in masked),
+        *(_bind(path) for path in reads if _inside(path, (*_MASKED, *masked))),
+    ]
+
+
+def _applications(guest: Guest) -> list[dict[str, Any]]:
+    """Another root, and what is mounted."""
+    if not guest.beside:
+        return _mounted(guest, "")
+    return [_bind(str(guest.beside), BESIDE, writable=True), *_kernels(BESIDE), *_mounted(guest, BESIDE)]
+
+
+def _mounted(guest: Guest, root: str) -> list[dict[str, Any]]:
+    return [_bind(str(Path(each.source).resolve()), root + each.target, writable=each.writable) for each in guest.mounts]
 
 
 def _mount(where: str, kind: str, *options: str) -> dict[str, Any]:
     return {"destination": where, "type": kind, "source": kind, "options": list(options)}
 
 
-def _bind(path: str) -> dict[str, Any]:
-    return {"destination": path, "type": "bind", "source": path, "options": ["rbind", "ro"]}
+def _bind(path: str, where: str = "", *, writable: bool = False) -> dict[str, Any]:
+    return {"destination": where or path, "type": "bind", "source": path, "options": ["rbind", "rw" if writable else "ro"]}
 
 
 def _inside(path: str, folders: Iterable[str]) -> bool:

@@ -12,26 +12,24 @@ from exact.errors import EnvironmentError_
 class Idle:
     """Of one sandbox. Roused before it is asked for something, at rest afterwards."""
 
-    def __init__(self, sandbox: Sandbox, seconds: float) -> None:
-        """`seconds`: how long it stays awake when nothing is asked of it."""
-        self._sandbox, self._seconds = sandbox, seconds
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
         self._timer: asyncio.TimerHandle | None = None
         self._dozing: asyncio.Task[None] | None = None
 
     async def rouse(self) -> None:
         """Let it go on if it was paused. One that cannot is killed, and whatever is asked of it fails."""
-        if self._timer is not None:
-            self._timer.cancel()
+        await self.stop()  # a pause that has begun ends first, so that none comes after this
         try:
             await self._sandbox.resume()
         except EnvironmentError_:
             self._sandbox.kill()
 
-    def rest(self) -> None:
-        """Pause it if it is not roused in time."""
+    def rest(self, seconds: float) -> None:
+        """Pause it if it is not roused before `seconds` have passed."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._doze)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._doze)
 
     async def stop(self) -> None:
         """Leave it as it is. May be called twice."""

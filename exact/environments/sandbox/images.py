@@ -1,16 +1,19 @@
-"""Images of sandboxes, bounded by bytes: the least recently used goes first."""
+"""Images of sandboxes, bounded by bytes: the least recently used is packed first, and goes first."""
 
 from __future__ import annotations
 
 import shutil
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from exact.errors import EnvironmentError_
+
+PACKED_FROM = 0.5
+"""Share of the room from which on images are packed."""
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,13 +26,18 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     versions: dict[str, str]
     """Of everything that it must meet again: sandbox, interpreter, browser."""
+    base: Path | None = None
+    """The folder of an image that stays, and of which most pages are the same."""
+    packed: bool = False
+    """Whether some of it is packed; `bytes` are then those of what it is now."""
 
 
 class Images:
     """Keeps images up to a limit. Not for threads."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
+        """Bytes of all images together, as far as they are not held."""
         self._kept: OrderedDict[str, Image] = OrderedDict()
         self._pins: Counter[str] = Counter()
 
@@ -46,10 +54,25 @@ class Images:
         self._kept[image.id] = image
         if pinned:
             self._pins[image.id] = 1
+        self._trim(image.id)
+
+    def change(self, image: Image) -> None:
+        """It has another size now. Others make room, as for a new one."""
+        self._kept[image.id] = image
+        self._trim(image.id)
+
+    def scarce(self, but: Container[str] = ()) -> Image | None:
+        """What is to be packed next, as long as more than a share of the room is taken: not the newest, which is likely to be wanted."""
+        if self.bytes <= PACKED_FROM * self.limit:
+            return None
+        older = list(self._kept.values())[:-1]
+        return next((each for each in older if not each.packed and not self._pins[each.id] and each.id not in but), None)
+
+    def _trim(self, newest: str) -> None:
         for id in list(self._kept):
-            if self.bytes <= self._limit:
+            if self.bytes <= self.limit:
                 return
-            if id != image.id and not self._pins[id]:
+            if id != newest and not self._pins[id]:
                 self.drop(id)
 
     def find(self, id: str) -> Image:
@@ -62,6 +85,12 @@ class Images:
     def hold(self, image: Image) -> Iterator[None]:
         """It was used now, and stays while the block runs."""
         self._kept.move_to_end(image.id)
+        with self.pin(image):
+            yield
+
+    @contextmanager
+    def pin(self, image: Image) -> Iterator[None]:
+        """It stays while the block runs."""
         self._pins[image.id] += 1
         try:
             yield

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+
+import msgspec
 
 from exact.environments.sandbox.bundle import Guest
 from exact.environments.sandbox.sandbox import Sandbox
@@ -13,10 +14,11 @@ from exact.environments.sandbox.sandboxes import Sandboxes
 class SandboxLaunch:
     """Starts each guest in a sandbox of its own, which `sandboxes` can checkpoint and branch."""
 
-    def __init__(self, sandboxes: Sandboxes, *, reads: Sequence[Path] = (), programs: Sequence[Path] = ()) -> None:
-        """`reads` and `programs`: as in Guest; the interpreter's own folder belongs to `reads` where it lies in a home directory."""
-        self._sandboxes, self._reads, self._programs = sandboxes, tuple(reads), tuple(programs)
+    def __init__(self, sandboxes: Sandboxes, *, like: Guest) -> None:
+        """`like`: what guests are besides their command and variables. Its `reads` have the interpreter's own folder where that lies
+        in a home directory."""
+        self._sandboxes, self._like = sandboxes, like
 
     async def start(self, args: Sequence[str], env: Mapping[str, str]) -> Sandbox:
         """Run a command with these variables added. Raises EnvironmentError_."""
-        return await self._sandboxes.start(Guest(args=tuple(args), env=dict(env), reads=self._reads, programs=self._programs))
+        return await self._sandboxes.start(msgspec.structs.replace(self._like, args=tuple(args), env={**self._like.env, **env}))

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-from exact.environments.sandbox.unpack import Unpacking, archive
+from exact.environments.sandbox.unpack import Unpacking, archive, inside
 from exact.errors import EnvironmentError_
 
 LIMIT = 64 << 30
@@ -37,6 +37,21 @@ def root_folder(path: Path, *, cache: Path | None = None, limit: int = LIMIT) ->
     if not target.is_dir():
         _unpack(path, target, limit)
     return target
+
+
+def mount_point(root: Path, target: str, source: Path) -> None:
+    """Make a place in a root where something can be mounted: an empty folder or file, if there is none. Raises EnvironmentError_."""
+    try:
+        place = inside(root, target)
+        if place.exists():
+            return
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            place.mkdir()
+        else:
+            place.touch()
+    except (OSError, ValueError) as error:
+        raise EnvironmentError_(f"{source} cannot be mounted at {target} in {root}: {error}: make an empty place for it there") from error
 
 
 def _unpack(path: Path, target: Path, limit: int) -> None:
@@ -102,7 +117,10 @@ def _inner(outer: tarfile.TarFile, name: str) -> IO[bytes]:
         raise EnvironmentError_(f"{outer.name!r}: {name} is no file")
     kind, _, digest = name.removeprefix("blobs/").partition("/")
     if name.startswith("blobs/") and kind == "sha256":
-        if hashlib.file_digest(file, kind).hexdigest() != digest:
+        found = hashlib.sha256()
+        while data := file.read(1 << 20):
+            found.update(data)
+        if found.hexdigest() != digest:
             raise EnvironmentError_(f"{outer.name!r}: {name} is not what its name says: fetch the image again")
         file.seek(0)
     return file

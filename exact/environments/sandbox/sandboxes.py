@@ -16,8 +16,9 @@ from pathlib import Path
 import msgspec
 
 import exact
-from exact.environments.sandbox.bundle import Guest, configuration
+from exact.environments.sandbox.bundle import Guest, configuration, mount_points
 from exact.environments.sandbox.images import Image, Images, size
+from exact.environments.sandbox.packing import Packing
 from exact.environments.sandbox.room import Room
 from exact.environments.sandbox.runsc import Runsc, find_runsc
 from exact.environments.sandbox.sandbox import Sandbox
@@ -33,12 +34,25 @@ class Sandboxes:
     def __init__(self, runsc: Runsc, room: Room, limit: int, log: Path | None = None) -> None:
         self.runsc, self._room, self._log = runsc, room, log
         self.images = Images(min(limit, shutil.disk_usage(room.path).free // 2))
+        self.packing = Packing(self.images)
+        self._bases: dict[Path, Path] = {}
         self._numbers, self._mark = count(1), secrets.token_hex(3)
         self._running: set[Sandbox] = set()
         self._guests: dict[Path, Guest] = {}
 
+    @property
+    def folder(self) -> Path:
+        """Where all of it lies: bundles, images, state. Private, and gone afterwards."""
+        return self._room.path
+
+    @property
+    def pids(self) -> list[int]:
+        """Of those that run, outside."""
+        return sorted(each.pid for each in self._running if each.alive)
+
     async def start(self, guest: Guest) -> Sandbox:
         """Start a guest. It may not answer yet."""
+        mount_points(guest)
         bundle = self._room.folder("bundles", str(next(self._numbers)))
         (bundle / "config.json").write_text(json.dumps(configuration(guest, dict(os.environ))))
         self._guests[bundle] = guest
@@ -51,8 +65,13 @@ class Sandboxes:
         await sandbox.checkpoint(folder)
         versions = self._versions(sandbox.bundle)
         (folder / "manifest.json").write_bytes(msgspec.json.encode(versions))
-        image = Image(id=id, folder=folder, bundle=sandbox.bundle, bytes=size(folder), versions=versions)
+        image = Image(
+            id=id, folder=folder, bundle=sandbox.bundle, bytes=size(folder), versions=versions, base=self._bases.get(sandbox.bundle)
+        )
+        if pinned:
+            self._bases[sandbox.bundle] = folder
         self.images.keep(image, pinned=pinned)
+        self.packing.begin()
         return image
 
     @asynccontextmanager
@@ -65,9 +84,11 @@ class Sandboxes:
         with self.images.hold(image):
             if changed := [name for name, version in self._versions(image.bundle).items() if image.versions.get(name) != version]:
                 raise EnvironmentError_(f"snapshot {id} was taken with another {changed[0]}: it cannot be restored")
+            image = await self.packing.unpacked(image)
             if not image.folder.is_dir() or size(image.folder) != image.bytes:
                 raise EnvironmentError_(f"snapshot {id} is damaged: {image.folder} does not hold the {image.bytes} bytes that were written")
             yield await self._run(image.bundle, image.folder)
+            self.packing.begin()
 
     async def end(self, sandbox: Sandbox) -> None:
         """Let a sandbox go. Never raises; may be called twice."""
@@ -76,6 +97,7 @@ class Sandboxes:
 
     async def close(self) -> None:
         """End all sandboxes, delete all images."""
+        await self.packing.close()
         await asyncio.gather(*(self.end(sandbox) for sandbox in list(self._running)))
         self._room.close()
 
@@ -88,7 +110,8 @@ class Sandboxes:
     def _versions(self, bundle: Path) -> dict[str, str]:
         """Of all that a restored guest must meet again."""
         guest = self._guests[bundle]
-        programs = {str(path): _stamp(path) for path in (Path(guest.args[0]), *guest.programs)}
+        first = Path(guest.args[0]) if guest.root is None else guest.root / guest.args[0].lstrip("/")
+        programs = {str(path): _stamp(path) for path in (first, *guest.programs)}
         return {"exact": exact.__version__, "runsc": self.runsc.version, **programs}
 
     def abandon(self) -> None:

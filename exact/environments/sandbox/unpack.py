@@ -25,7 +25,10 @@ class Unpacking:
         self._root, self._left, self._files = root, limit, limit >> 10
 
     def add(self, layer: tarfile.TarFile, name: str) -> None:
-        """`name`: for messages. Devices, sockets, owners (unless we are root) and set-user-id bits are left out. Raises EnvironmentError_."""
+        """`name`: for messages. Devices, sockets, set-user-id bits and, unless we are root, owners are left out.
+
+        Raises EnvironmentError_ where it is damaged, or does not fit.
+        """
         try:
             for member in layer:
                 self._add(layer, member)
@@ -33,7 +36,7 @@ class Unpacking:
             raise EnvironmentError_(f"{name} cannot be unpacked: {error}") from error
 
     def _add(self, layer: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        path = self.inside(str(PurePosixPath(member.name).parent))
+        path = inside(self._root, str(PurePosixPath(member.name).parent))
         name = PurePosixPath(member.name).name
         self._files -= 1
         if self._files < 0:
@@ -57,7 +60,7 @@ class Unpacking:
             _remove(path)
             path.symlink_to(member.linkname)
         elif member.islnk():
-            source = self.inside(str(PurePosixPath(member.linkname).parent)) / PurePosixPath(member.linkname).name
+            source = inside(self._root, str(PurePosixPath(member.linkname).parent)) / PurePosixPath(member.linkname).name
             if source != path:
                 _remove(path)
                 os.link(source, path, follow_symlinks=False)
@@ -80,23 +83,24 @@ class Unpacking:
             shutil.copyfileobj(source, target, 1 << 20)
         path.chmod(member.mode & 0o777 | 0o600)
 
-    def inside(self, name: str) -> Path:
-        """Where a path of the archive lies, its symbolic links followed as they would be with our folder as `/`. Raises ValueError."""
-        here, left, links = self._root, list(reversed(PurePosixPath(name).parts)), 0
-        while left:
-            part = left.pop()
-            if part in ("/", "."):
-                here = self._root if part == "/" else here
-            elif part == "..":
-                here = here.parent if here != self._root else here
-            elif (here / part).is_symlink():
-                links += 1
-                if links > _LINKS:
-                    raise ValueError(f"{name!r} has too many symbolic links")
-                left.extend(reversed(PurePosixPath((here / part).readlink().as_posix()).parts))
-            else:
-                here /= part
-        return here
+
+def inside(root: Path, name: str) -> Path:
+    """Where a path lies in a root, its symbolic links followed as they would be with that as `/`. Raises ValueError."""
+    here, left, links = root, list(reversed(PurePosixPath(name).parts)), 0
+    while left:
+        part = left.pop()
+        if part in ("/", "."):
+            here = root if part == "/" else here
+        elif part == "..":
+            here = here.parent if here != root else here
+        elif (here / part).is_symlink():
+            links += 1
+            if links > _LINKS:
+                raise ValueError(f"{name!r} has too many symbolic links")
+            left.extend(reversed(PurePosixPath((here / part).readlink().as_posix()).parts))
+        else:
+            here /= part
+    return here
 
 
 def _remove(path: Path) -> None:

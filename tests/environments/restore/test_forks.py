@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -171,9 +172,10 @@ async def test_a_fork_that_stands_elsewhere_is_never_acted_in() -> None:
 async def test_a_step_that_may_not_be_repeated_is_not() -> None:
     async with site(places=2) as here:
         await here.kept_at(6)
-        arrival = await here.places[1].arrive(await here.path(7), replays=False)
+        arrival = await here.places[1].arrive(await here.path(7), since=7)
         assert (arrival.verdict, arrival.transitions) == ("drifted", 0) and "not repeated" in arrival.reason
-        assert (await here.places[1].arrive(await here.path(6), replays=False)).route == "fork"
+        assert (await here.places[1].arrive(await here.path(6), since=6)).route == "fork"
+        assert (await here.places[1].arrive(await here.path(8), since=6)).route == "onward", "what came after the write may be repeated"
 
 
 async def test_of_routes_that_a_budget_does_not_pay_for_a_dearer_one_with_fewer_steps_is_taken() -> None:
@@ -275,3 +277,46 @@ async def test_a_drift_of_resets_does_not_matter_to_whoever_has_a_snapshot() -> 
 
 def test_boxes_are_worlds_too() -> None:
     assert Shelf(ToyWorlds(form(2))).forks is not None
+
+
+class Ticking(ToyWorlds):
+    """A clock on every page shows another time at each look; it is masked."""
+
+    looks = 0
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+        async with super().open(speculative=speculative) as environment:
+            real = environment._observed
+
+            def observed(place: Any) -> Any:
+                Ticking.looks += 1
+                return msgspec.structs.replace(real(place), volatile=str(Ticking.looks))
+
+            environment._observed = observed  # type: ignore[method-assign]
+            yield environment
+
+
+class TickingSite(Site):
+    kind = Ticking
+
+
+async def test_a_state_that_differs_in_volatile_parts_only_is_equivalent() -> None:
+    here = TickingSite()
+    first = await here.places[0].arrive(await here.path(3))
+    await here.places[0].arrive(await here.path(0))
+    again = await here.places[0].arrive(await here.path(3))
+    assert [each.verdict for each in (first, again)] == ["exact", "equivalent"] and again.arrived
+    await here.places[0].close()
+
+
+async def test_a_snapshot_that_left_the_server_behind_is_gone_once_something_was_written_outside() -> None:
+    here = Site(places=1)
+    await here.kept_at(6)
+    (kept,) = [kept for _, kept in here.shelf.along(await here.path(6))]
+    here.shelf.outdate()
+    assert len(here.shelf) == 1
+    here.shelf.put(kept._replace(snapshot=msgspec.structs.replace(kept.snapshot, fidelity="client")))
+    here.shelf.outdate()
+    assert len(here.shelf) == 0
+    await here.places[0].close()

@@ -48,12 +48,12 @@ def test_a_world_on_the_way_goes_on_from_where_it_is() -> None:
 
 def test_where_steps_may_not_be_repeated_only_the_state_itself_will_do() -> None:
     starts = [RESET, Start("there", 2), Start("restore", 2, "above"), Start("fork", 3, "at")]
-    assert names(routes(starts, 3, costs(step=1), replays=False)) == ["fork"]
-    assert routes([RESET], 3, costs(), replays=False) == []
+    assert names(routes(starts, 3, costs(step=1), since=3)) == ["fork"]
+    assert routes([RESET], 3, costs(), since=1) == []
 
 
 def test_the_start_itself_repeats_nothing() -> None:
-    assert names(routes([RESET], 0, costs(), replays=False)) == ["replay"]
+    assert names(routes([RESET], 0, costs(), since=0)) == ["replay"]
 
 
 means = st.sampled_from(["there", "restore", "fork", "reset", "open"])
@@ -63,15 +63,15 @@ starts = st.lists(
 operations: list[Operation] = ["open", "reset", "step", "restore", "fork"]
 
 
-@given(starts, st.integers(0, 10), st.lists(st.floats(0, 100), min_size=5, max_size=5), st.booleans())
+@given(starts, st.integers(0, 10), st.lists(st.floats(0, 100), min_size=5, max_size=5), st.integers(0, 12))
 def test_routes_end_at_the_state_are_in_order_and_cost_what_their_parts_do(
-    begin: list[Start[str]], end: int, seconds: list[float], replays: bool
+    begin: list[Start[str]], end: int, seconds: list[float], since: int
 ) -> None:
     measured = costs(**dict(zip(operations, seconds, strict=True)))
-    found = routes(begin, end, measured, replays=replays)
+    found = routes(begin, end, measured, since=since)
     assert [route.seconds for route in found] == sorted(route.seconds for route in found)
     for route in found:
         first = 0.0 if route.start.means == "there" else measured.of(route.start.means)
-        assert route.start.at + route.steps == end and (replays or route.steps == 0)
+        assert route.start.at + route.steps == end and (route.start.at >= since or route.steps == 0)
         assert route.seconds == first + route.steps * measured.of("step")
-    assert len(found) == sum(start.at <= end if replays else start.at == end for start in begin)
+    assert len(found) == sum(start.at == end or since <= start.at < end for start in begin)

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from exact.environments.sandbox.images import Image, Images, size
@@ -54,3 +55,25 @@ def test_the_newest_is_kept_although_it_is_larger_than_the_limit(tmp_path: Path)
     images.keep(image(tmp_path, "large"))
     assert kept(tmp_path) == {"large"}
     assert size(tmp_path / "large") == 10
+
+
+def test_where_room_gets_scarce_the_least_recently_used_is_to_be_packed_but_not_the_newest(tmp_path: Path) -> None:
+    images = Images(limit=100)
+    images.keep(image(tmp_path, "pinned", 20), pinned=True)
+    first = image(tmp_path, "first", 20)
+    images.keep(first)
+    assert images.scarce() is None
+    images.keep(image(tmp_path, "second", 20))
+    assert images.scarce() == first and images.scarce({"first"}) is None
+    images.change(msgspec.structs.replace(first, bytes=5, packed=True))
+    assert images.bytes == 45 and images.scarce() is None
+
+
+def test_what_grows_again_makes_others_go(tmp_path: Path) -> None:
+    images = Images(limit=30)
+    small = image(tmp_path, "small", 10)
+    images.keep(small)
+    images.keep(image(tmp_path, "other", 10))
+    with images.hold(small):
+        images.change(msgspec.structs.replace(small, bytes=25))
+    assert "small" in images and "other" not in images

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ from exact.environments.sandbox import Runsc
 from exact.environments.sandbox.proof import advice, prove
 from exact.errors import EnvironmentError_
 
+ROOT = Path(__file__).parents[3]
 PLAIN = Runsc(Path("/bin/runsc"), "", privileged=False)
 
 
@@ -36,3 +38,9 @@ def test_the_setting_that_stands_in_the_way_is_named(tmp_path: Path, setting: st
     assert fix in advice(PLAIN, tmp_path)
     (tmp_path / setting).write_text("63000\n" if value == "0" else "0\n")
     assert "--security-opt seccomp=unconfined" in advice(PLAIN, tmp_path)
+
+
+def test_the_dockerfile_says_how_to_run_a_container_as_doctor_does(tmp_path: Path) -> None:
+    flags = re.findall(r"--security-opt \S+", advice(PLAIN, tmp_path))
+    run = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if "docker run" in line]
+    assert len(flags) == 2 and run and all(flag.rstrip(",") in line for line in run for flag in flags)

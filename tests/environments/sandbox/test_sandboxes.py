@@ -10,6 +10,7 @@ import pytest
 from exact.environments.process import GuestProcess
 from exact.environments.sandbox import Guest, Sandboxes, SandboxLaunch, open_sandboxes
 from exact.environments.sandbox import sandboxes as module
+from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import EnvironmentError_
 
 from .conftest import ask
@@ -145,9 +146,54 @@ async def test_when_the_disk_is_full_the_checkpoint_fails_its_files_go_and_the_w
 
 
 async def test_a_worker_can_start_its_guest_in_a_sandbox(sandboxes: Sandboxes, counter: Guest) -> None:
-    guest: GuestProcess = await SandboxLaunch(sandboxes, reads=counter.reads).start(counter.args, {"ANSWER": "42"})
+    guest: GuestProcess = await SandboxLaunch(sandboxes, like=counter).start(counter.args, {"ANSWER": "42"})
     guest.stdin.write(b"os.environ['ANSWER']\n")
     assert await guest.stdout.readline() == b"42\n" and guest.alive
     guest.kill()
     assert await guest.why() == "it ended with status -9"
     await guest.end()
+
+
+async def test_images_are_packed_when_room_gets_scarce_and_are_restored_all_the_same(runsc: str, counter: Guest) -> None:
+    async with open_sandboxes(limit=LIMIT) as sandboxes:
+        sandbox = await sandboxes.start(counter)
+        await ask(sandbox, "0")
+        base = await sandboxes.checkpoint(sandbox, pinned=True)
+        sandboxes.images.limit = 7 * base.bytes // 2
+        taken = []
+        for _ in range(4):
+            await ask(sandbox, "0")
+            taken.append(await sandboxes.checkpoint(sandbox))
+            await sandboxes.packing.settled()
+        kept = [sandboxes.images.find(image.id) for image in taken]
+        assert [image.packed for image in kept] == [True, True, True, False]
+        assert all(image.bytes * 5 < base.bytes and not (image.folder / "pages.img").exists() for image in kept[:3])
+        for number, image in enumerate(kept, 3):
+            async with sandboxes.branch(image.id) as branch:
+                assert await ask(branch, "len(seen)") == str(number)
+
+
+async def test_an_image_that_is_wanted_while_it_is_packed_is_waited_for(runsc: str, counter: Guest) -> None:
+    async with open_sandboxes(limit=LIMIT) as sandboxes:
+        sandbox = await sandboxes.start(counter)
+        await ask(sandbox, "0")
+        first = await sandboxes.checkpoint(sandbox)
+        sandboxes.images.limit = 5 * first.bytes // 2
+        await sandboxes.checkpoint(sandbox)
+        await asyncio.sleep(0)  # packing begins
+        async with sandboxes.branch(first.id) as branch:
+            assert await ask(branch, "len(seen)") == "2"
+
+
+async def test_a_packed_image_that_is_damaged_is_not_restored(runsc: str, counter: Guest) -> None:
+    async with open_sandboxes(limit=LIMIT) as sandboxes:
+        sandbox = await sandboxes.start(counter)
+        await ask(sandbox, "0")
+        first = await sandboxes.checkpoint(sandbox)
+        sandboxes.images.limit = 5 * first.bytes // 2
+        await sandboxes.checkpoint(sandbox)
+        await sandboxes.packing.settled()
+        os.truncate(first.folder / "pages.img.packed", 1000)
+        with pytest.raises(EnvironmentError_, match=r"cannot be unpacked: .* is damaged"):
+            async with sandboxes.branch(first.id):
+                pass

@@ -1,0 +1,32 @@
+# The whole project with its sandbox, for machines on which it cannot be set up. Build it, see what it can do, run something:
+#
+#   docker build -t exact .
+#   docker run --rm --security-opt seccomp=unconfined --security-opt apparmor=unconfined --shm-size=4g exact doctor
+#   docker run --rm --security-opt seccomp=unconfined --security-opt apparmor=unconfined --shm-size=4g -v "$PWD/runs:/home/exact/runs" \
+#     exact run 'miniwob/click-*?seed=1'
+#
+# The two options let the sandbox make a user namespace, which Docker refuses by default; the sandbox itself keeps its guests from the
+# container. Snapshots of worlds lie on /dev/shm. Keys are given with `-e OPENAI_API_KEY`; a folder of runs must be writable for uid 1000.
+FROM debian:bookworm-slim
+
+RUN apt-get update -qq \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+      ca-certificates chromium-headless-shell fonts-liberation git graphviz python3 python3-venv util-linux \
+ && rm -rf /var/lib/apt/lists/*
+
+WORKDIR /opt/exact
+# gVisor, from Debian's backports, where every user finds it. The script asks apt what this machine's sources are.
+COPY shells/sandbox.sh shells/
+RUN apt-get update -qq \
+ && install -m 0755 "$(bash shells/sandbox.sh)" /usr/local/bin/runsc \
+ && rm -rf /root/.cache /var/lib/apt/lists/*
+
+COPY . .
+RUN bash shells/setup.sh --no-test
+
+RUN useradd --create-home --uid 1000 exact && install -d -o exact -g exact /home/exact/runs
+USER exact
+WORKDIR /home/exact
+ENV PATH="/opt/exact/.venv/bin:$PATH"
+ENTRYPOINT ["exact"]
+CMD ["doctor"]

@@ -1,0 +1,162 @@
+"""How much of the time for restores is hidden behind the model's thinking; and what four workers save in real worlds.
+
+A search of the form application (see _form.py; 0.3 s a page) in worlds that fork. Policy and judge are not models but take as long as
+one, 2 s by default, and say the same each time. From the journal: `wait` is what the search stood still for until a world was where it
+was wanted; the restores used are those and the ones that had been made ready while the model thought.
+
+  restore_hidden      1 - wait / (seconds of all restores used); goal 0.8
+  hit_rate            states that were asked for and stood ready, of all that a world had to be brought to
+  wasted              restores made ready that nobody asked for, of all made ready
+  speedup_4_workers   seconds of one worker over seconds of four, for the same iterations behind a model that takes 1 s; goal 2.5
+
+    python bench/overlap.py --json bench/results/overlap.json
+    python bench/overlap.py --quick
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import tempfile
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import _common
+from _worlds import form, forms
+
+from exact.action import ActionSpace
+from exact.agents.agent import Agent
+from exact.config import parse
+from exact.context import Context, Evaluation, Proposal
+from exact.environments.browser.forking import ForkingWorlds
+from exact.runs import events as ev
+from exact.runs.journal import read
+from exact.runs.runner import Runner, create, reopen
+
+PAGE_SECONDS = 0.3
+
+
+def draw(*about: object) -> float:
+    """A number in [0, 1) that is always the same."""
+    return int.from_bytes(hashlib.blake2b(repr(about).encode(), digest_size=6).digest()) / 2**48
+
+
+class Thinker:
+    """A policy and a judge that take so many seconds and know nothing."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        await asyncio.sleep(self.seconds)
+        buttons = [element.id for element in context.observation.elements if element.role == "button"][:k]
+        weights = [0.5 + draw(context.observation.fingerprint, button) for button in buttons]
+        return tuple(
+            Proposal(action=actions.parse(f"click [{button}]"), prior=weight / sum(weights), rationale="a button")
+            for button, weight in zip(buttons, weights, strict=True)
+        )
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        await asyncio.sleep(self.seconds)
+        return Evaluation(value=0.3 + 0.4 * draw(context.observation.fingerprint), rationale="a guess")
+
+
+class Overlap(NamedTuple):
+    """What a journal says of restores."""
+
+    seconds: float
+    wait: float
+    used: float
+    """Seconds of the restores used, those that were waited for included."""
+    moved: int
+    hits: int
+    prepared: int
+
+    @property
+    def hidden(self) -> float:
+        return 1 - self.wait / self.used if self.used else 0.0
+
+
+def overlap(journal: list[ev.AnyEvent]) -> Overlap:
+    """Of one search."""
+    ready = dict[int, float]()
+    wait = used = 0.0
+    moved = hits = prepared = 0
+    for event in journal:
+        if isinstance(event, ev.Prepared):
+            ready[event.node] = event.seconds
+            prepared += 1
+        elif isinstance(event, ev.Arrived):
+            cost = ready.get(event.node, 0.0) if event.prepared else event.seconds
+            wait, used = wait + event.seconds, used + cost
+            moved, hits = moved + (event.prepared or event.route != "there"), hits + event.prepared
+    began = next(event.t for event in journal if isinstance(event, ev.Reset))
+    ended = next(event.t for event in journal if isinstance(event, ev.Decided))
+    return Overlap(ended - began, wait, used, moved, hits, prepared)
+
+
+async def search(worlds: ForkingWorlds, iterations: int, thinks: float, **more: Any) -> Overlap:
+    """One search to its decision."""
+    site = form(PAGE_SECONDS)
+    settings = parse(
+        {
+            "search": {"iterations": iterations, "k": 3, "depth": 5, "merging": "none", **more},
+            "limits": {"actions": 1},
+            "reflection": {"kind": "none"},
+        }
+    )
+    thinker = Thinker(thinks)
+    with tempfile.TemporaryDirectory() as folder:
+        run = create(Path(folder) / "run", (site.task,), settings)
+        run, settings = reopen(run.path)
+        runner = Runner(folder=run, config=settings, open_worlds=lambda task: nullcontext(worlds))
+        agent = Agent(policy=thinker, value=thinker)
+        await replace(runner, build_agent=lambda config, models: agent).run()
+        return overlap(list(read(run.task_folder(site.task) / "journal.jsonl")))
+
+
+async def measure(quick: bool, thinks: float, noise: _common.Noise) -> tuple[dict[str, Overlap], dict[int, Overlap]]:
+    """Searches without and with worlds made ready; then with one worker and with four."""
+    iterations, crowd = (6, 6) if quick else (40, 48)
+    ahead, workers = dict[str, Overlap](), dict[int, Overlap]()
+    async with forms() as worlds:
+        for spare in (1,) if quick else (0, 1, 2):
+            ahead[f"{spare} to spare"] = await search(worlds, iterations, thinks, prefetch=spare)
+            noise.probe()
+        for number in (1, 4):
+            workers[number] = await search(worlds, crowd, 1.0, workers=number, prefetch=1)
+            noise.probe()
+    return ahead, workers
+
+
+def main() -> None:
+    options = _common.parser(__doc__ or "")
+    options.add_argument("--thinks", type=float, default=2.0, metavar="S", help="seconds for an answer of the model (default 2)")
+    chosen = options.parse_args()
+    noise = _common.Noise()
+    ahead, workers = asyncio.run(measure(chosen.quick, chosen.thinks, noise))
+    rows = [
+        [name, f"{each.seconds:.1f}", f"{each.wait:.1f}", f"{each.used:.1f}", str(each.moved), str(each.hits), str(each.prepared)]
+        for name, each in {**ahead, **{f"{n} worker{'s' * (n > 1)}": each for n, each in workers.items()}}.items()
+    ]
+    _common.table(["search", "seconds", "waited", "restores used, s", "moved", "hits", "prepared"], rows)
+    one = ahead["1 to spare"]
+    figures = [
+        _common.Figure("hit_rate", one.hits / max(1, one.moved)),
+        _common.Figure("wasted", (one.prepared - one.hits) / max(1, one.prepared)),
+        _common.Figure("restore_hidden", one.hidden, 0.8),
+        _common.Figure("speedup_4_workers", workers[1].seconds / workers[4].seconds, 2.5),
+    ]
+    details = {
+        "thinks": chosen.thinks,
+        "page_seconds": PAGE_SECONDS,
+        "ahead": {name: each._asdict() for name, each in ahead.items()},
+        "workers": {n: each._asdict() for n, each in workers.items()},
+    }
+    _common.finish(chosen, figures, noise, _common.versions("exact-agent", "playwright"), details)
+
+
+if __name__ == "__main__":
+    main()

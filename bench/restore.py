@@ -1,0 +1,341 @@
+"""Seconds to come back to a state, from the order until its accessibility tree is there: by restoring the whole world, by restoring the
+page, by reset and replay in a plain browser, and in a world that stands there already.
+
+Depths 1, 5, 10 and 20, on a MiniWoB++ page and on a form application whose server takes 0, 0.1 and 1 s for a page. All in one run, in
+turns. The restored state must have the fingerprint of the walk, or the bench fails. `crossover` is the depth from which a restore is
+cheaper than a replay, by a line through the replays. Then one search in worlds of the form application tells what snapshots and restores
+cost for each useful expansion, and the planner's choices on the MiniWoB++ page are listed.
+
+  world_restore_s         median over all; goal under 0.8 on two quiet cores
+  world_vs_empty          the same as a multiple of the restore of a sandbox that does nothing
+  depth_growth            median at the deepest depth over that at depth 1
+  vs_replay_depth10_1s    replay over restore at depth 10 with 1 s a page
+  planner_right           share of depths on the MiniWoB++ page at which the planner, which has a snapshot, takes the way that was faster
+
+    python bench/restore.py --json bench/results/restore.json
+    python bench/restore.py --ballast --json bench/results/restore_ballast.json
+    python bench/restore.py --quick
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from contextlib import AsyncExitStack, nullcontext
+from pathlib import Path
+from typing import Any
+
+import _common
+from _worlds import CONFIG, Site, boxes, form, forms, plain_forms, service, walk
+
+from exact.benchmarks.miniwob import MiniWob
+from exact.config import parse
+from exact.environments.base import Environment, Forks, Snapshot, Worlds
+from exact.environments.browser import PageSetup
+from exact.environments.browser.forking import ForkingWorlds, forking
+from exact.environments.restore import Costs, Place, Shelf, Waypoint
+from exact.environments.restore.shelf import Kept
+from exact.environments.sandbox.proof import prove
+from exact.report.reading import Reading
+from exact.report.routes import travel
+from exact.runs.runner import Runner, create, reopen
+from exact.task import Task
+
+DEPTHS, QUICK_DEPTHS = (1, 5, 10, 20), (1, 10)
+LATENCIES, QUICK_LATENCIES = (0.0, 0.1, 1.0), (0.0, 1.0)
+BALLAST = (0, 102, 512, 1024, 2048)
+"""MiB."""
+Times = dict[str, dict[int, list[float]]]
+"""Seconds by route and depth."""
+
+
+async def timed(awaitable: Any) -> tuple[float, Any]:
+    """Seconds, and what came."""
+    began = time.perf_counter()
+    came = await awaitable
+    return time.perf_counter() - began, came
+
+
+class Contest:
+    """One site, walked down in a sandbox and beside it."""
+
+    def __init__(self, site: Site, depths: tuple[int, ...], forks: ForkingWorlds, plain: Worlds) -> None:
+        self.site, self.depths, self.forks, self.plain = site, depths, forks, plain
+        self.times: Times = defaultdict(lambda: defaultdict(list))
+        self.snapshots: list[float] = []
+        self.path: list[Waypoint] = []
+
+    async def begin(self, stack: AsyncExitStack) -> None:
+        """Walk down and take the snapshots."""
+        self.native: Environment = await stack.enter_async_context(self.plain.open(speculative=False))
+        inside: Environment = await stack.enter_async_context(self.forks.open(speculative=True))
+        pages = self.depths if isinstance(self.plain, Forks) else ()
+        (self.actions, kept), (_, self.pages) = await asyncio.gather(
+            walk(self.site, _Timing(inside, self.snapshots), max(self.depths), self.depths),
+            walk(self.site, self.native, max(self.depths), pages),
+        )
+        self.kept: dict[int, Snapshot] = kept
+
+    async def round(self, slow: bool) -> None:
+        """Each route once at each depth; `slow`: replays too."""
+        for depth in self.depths:
+            self.times["world"][depth].append(await self._forked(self.forks, self.kept[depth]))
+            if depth in self.pages:
+                self.times["page"][depth].append(await self._forked(self.plain, self.pages[depth]))
+            if slow:
+                seconds, seen = await timed(self._replay(depth))
+                self.times["replay"][depth].append(seconds)
+                if seen != self.kept[depth].fingerprint:
+                    raise SystemExit(f"{self.site.name}: the replay to depth {depth} came to another state")
+
+    async def _forked(self, worlds: Any, snapshot: Snapshot) -> float:
+        began = time.perf_counter()
+        async with worlds.fork(snapshot, speculative=True) as branch:
+            seconds = time.perf_counter() - began
+            if branch.observation.fingerprint != snapshot.fingerprint:
+                raise SystemExit(f"{self.site.name}: a restored state is another one than was kept")
+        return seconds
+
+    async def _replay(self, depth: int) -> str:
+        seen = await self.native.reset(self.site.task)
+        for action in self.actions[:depth]:
+            transition = await self.native.step(action)
+            assert transition.observation is not None
+            seen = transition.observation
+        return seen.fingerprint
+
+    async def live(self) -> None:
+        """A place that stands at a state is asked for it."""
+        place = Place(self.plain, self.site.task)
+        path = [Waypoint(None, (await self.native.reset(self.site.task)).fingerprint)]
+        await place.arrive(path)
+        for _ in range(5):
+            seconds, arrival = await timed(place.arrive(path))
+            assert arrival.route == "there"
+            self.times["live"][0].append(seconds)
+        await place.close()
+
+    def median(self, route: str, depth: int) -> float | None:
+        return statistics.median(self.times[route][depth]) if self.times[route].get(depth) else None
+
+    def crossover(self) -> float | None:
+        """The depth at which a line through the replays reaches the restore; None where it does not rise."""
+        found = [(depth, value) for depth in self.depths if (value := self.median("replay", depth)) is not None]
+        world = statistics.median([each for depth in self.depths for each in self.times["world"][depth]])
+        slope, start = statistics.linear_regression(*zip(*found, strict=True))
+        return (world - start) / slope if slope > 0 else None
+
+
+class _Timing:
+    """An environment whose snapshots are timed."""
+
+    def __init__(self, inner: Any, seconds: list[float]) -> None:
+        self._inner, self._seconds = inner, seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def snapshot(self) -> Snapshot:
+        seconds, snapshot = await timed(self._inner.snapshot())
+        self._seconds.append(seconds)
+        return snapshot
+
+
+async def scouted(site: Site, worlds: ForkingWorlds, depths: tuple[int, ...]) -> tuple[list[Waypoint], dict[int, Kept]]:
+    """The path to the deepest depth, and a snapshot of each."""
+    async with worlds.open(speculative=True) as scout:
+        seen = await scout.reset(site.task)
+        path, kept = [Waypoint(None, seen.fingerprint)], dict[int, Kept]()
+        for step in range(max(depths)):
+            action = site.action(scout, seen, step)
+            transition = await scout.step(action)
+            assert transition.observation is not None
+            seen = transition.observation
+            path.append(Waypoint(action, seen.fingerprint))
+            if step + 1 in depths:
+                kept[step + 1] = Kept(tuple(path), await scout.snapshot(), scout, 0)
+        return path, kept
+
+
+async def planner(site: Site, worlds: ForkingWorlds, depths: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Which route a place takes that has a snapshot of every depth and measured costs; and what either route took at that depth."""
+    async with AsyncExitStack() as stack:
+        path, kept = await scouted(site, worlds, depths)
+        costs, bare, shelf = Costs(), Shelf(worlds), Shelf(worlds)
+        replaying = Place(worlds, site.task, shelf=bare, costs=costs)
+        choosing = Place(worlds, site.task, shelf=shelf, costs=costs)
+        for place in (replaying, choosing):
+            stack.push_async_callback(place.close)
+            await place.arrive(path[:1])
+        replayed, forked = {}, {}
+        for depth in depths:
+            replayed[depth] = (await timed(replaying.arrive(path[: depth + 1])))[0]
+            await replaying.arrive(path[:1])
+            forked[depth] = await _fork(worlds, kept[depth].snapshot)
+            costs.note("fork", forked[depth])
+        for each in kept.values():
+            shelf.put(each)
+        rows = []
+        for depth in depths:
+            await _away(choosing, path)
+            arrival = await choosing.arrive(path[: depth + 1])
+            rows.append({"depth": depth, "chosen": arrival.route, "replay_s": replayed[depth], "fork_s": forked[depth]})
+        return rows
+
+
+async def _away(place: Place, path: list[Waypoint]) -> None:
+    """To a state that lies on the way to none of the others."""
+    await place.arrive(path[:1])
+    for waypoint in (path[2], path[1], path[2]):
+        assert waypoint.action is not None
+        await place.act(waypoint.action)
+
+
+async def _fork(worlds: ForkingWorlds, snapshot: Snapshot) -> float:
+    began = time.perf_counter()
+    async with worlds.fork(snapshot, speculative=True):
+        return time.perf_counter() - began
+
+
+async def expansions(worlds: ForkingWorlds, iterations: int, latency: float) -> dict[str, float]:
+    """What snapshots and returns cost in one search of the form application, for each step that showed a new state."""
+    site = form(latency)
+    settings = parse(
+        {
+            "search": {"iterations": iterations, "k": 3, "depth": 4, "prefetch": 0},
+            "limits": {"actions": 1},
+            "reflection": {"kind": "none"},
+            "browser": {"screenshots": False},
+        }
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        create(Path(folder) / "run", (site.task,), settings)
+        run, settings = reopen(Path(folder) / "run")
+        await Runner(folder=run, config=settings, open_worlds=lambda task: nullcontext(worlds)).run()
+        reading = Reading(run.task_folder(site.task) / "journal.jsonl", settings, run.blobs)
+    found = travel(reading)
+    useful = max(1, sum(not each.refused for each in reading.state.acted.values()))
+    moved = {each.route: each.seconds for each in found.moved if each.route != "there"}
+    restores = sum(seconds for route, seconds in moved.items() if route.startswith(("fork", "restore")))
+    return {
+        "useful_expansions": useful,
+        "snapshots": found.snapshots,
+        "snapshot_s_per_expansion": found.snapshot_seconds / useful,
+        "restore_s_per_expansion": restores / useful,
+        "all_ways_s_per_expansion": sum(moved.values()) / useful,
+        "bytes_per_expansion": found.snapshot_bytes / useful,
+    }
+
+
+async def measure(quick: bool, noise: _common.Noise) -> dict[str, Any]:
+    """Everything but the ballast."""
+    depths, latencies = (QUICK_DEPTHS, QUICK_LATENCIES) if quick else (DEPTHS, LATENCIES)
+    rounds, slow_rounds = (2, 1) if quick else (7, 3)
+    empty = [(await prove()).restore for _ in range(2 if quick else 5)]
+    async with AsyncExitStack() as stack:
+        pages, form_worlds = [await stack.enter_async_context(each) for each in (MiniWob().forking_worlds(CONFIG), forms())]
+        plain_pages, plain = [await stack.enter_async_context(each) for each in (MiniWob().worlds(CONFIG), plain_forms())]
+        contests = [Contest(boxes(), depths, pages, plain_pages)]
+        contests += [Contest(form(latency), depths, form_worlds, plain) for latency in latencies]
+        for contest in contests:
+            await contest.begin(stack)
+            await contest.live()
+        for number in range(rounds):
+            for contest in contests:
+                await contest.round(number < slow_rounds)
+                noise.probe()
+        return {
+            "contests": contests,
+            "empty": empty,
+            "image_bytes": form_worlds.bytes / (len(latencies) * len(depths) + 1),
+            "planner": await planner(boxes(), pages, depths),
+            "expansions": await expansions(form_worlds, 5 if quick else 24, 0.0 if quick else 1.0),
+        }
+
+
+async def weigh(mib: int, rounds: int) -> dict[str, float]:
+    """Snapshot and restore of a world that holds so much more memory."""
+    services = [service("_ballast.py", 8000, str(mib), seconds=120.0)]
+    task = Task(id="ballast", instruction="", start="http://127.0.0.1:8000/")
+    snapshots, restores, size = [], [], 0.0
+    async with forking(CONFIG, PageSetup(), services=services, limit=16 << 30) as worlds, worlds.open(speculative=True) as world:
+        await world.reset(task)
+        for _ in range(rounds):
+            before = worlds.bytes
+            seconds, snapshot = await timed(world.snapshot())
+            snapshots.append(seconds)
+            size = worlds.bytes - before
+            restores.append(await _fork(worlds, snapshot))
+            worlds.drop(snapshot)
+    return {"mib": mib, "snapshot_s": statistics.median(snapshots), "restore_s": statistics.median(restores), "image_mb": size / 1e6}
+
+
+def report(found: dict[str, Any]) -> tuple[list[_common.Figure], dict[str, Any]]:
+    """Print the tables; the figures and the details."""
+    contests: list[Contest] = found["contests"]
+    rows = []
+    for contest in contests:
+        for depth in contest.depths:
+            cells = [contest.median(route, depth) for route in ("world", "page", "replay")]
+            rows.append([contest.site.name, str(depth), *("-" if cell is None else f"{cell:.2f}" for cell in cells)])
+    _common.table(["seconds, medians", "depth", "world restore", "page restore", "reset + replay"], rows)
+    for contest in contests:
+        crossing, live = contest.crossover(), contest.median("live", 0) or 0.0
+        says = "never" if crossing is None else f"depth {max(0.0, crossing):.1f}"
+        print(f"{contest.site.name}: a restore is cheaper from {says}; in a world that stands there {live * 1e6:.0f} us")
+    print("\nplanner on the MiniWoB++ page, with a snapshot of every depth:")
+    for row in found["planner"]:
+        print(f"  depth {row['depth']}: {row['chosen']} (replay {row['replay_s']:.2f} s, fork {row['fork_s']:.2f} s)")
+    print("\n" + ", ".join(f"{name} {value:.3g}" for name, value in found["expansions"].items()))
+    every = [each for contest in contests for times in contest.times["world"].values() for each in times]
+    world, ends = statistics.median(every), (min(contests[0].depths), max(contests[0].depths))
+    shallow, deep = ([each for contest in contests for each in contest.times["world"][end]] for end in ends)
+    slowest = contests[-1]
+    ratio = (slowest.median("replay", 10) or 0.0) / (slowest.median("world", 10) or 1.0)
+    right = [(row["chosen"] == "replay") == (row["replay_s"] < row["fork_s"]) for row in found["planner"]]
+    snapshots = [each for contest in contests for each in contest.snapshots]
+    figures = [
+        _common.Figure("snapshot_s", statistics.median(snapshots)),
+        _common.Figure("world_vs_empty", world / statistics.median(found["empty"])),
+        _common.Figure("planner_right", statistics.mean(right)),
+        _common.Figure("world_restore_s", world, 0.8, at_least=False),
+        _common.Figure("depth_growth", statistics.median(deep) / statistics.median(shallow), 1.2, at_least=False),
+        _common.Figure("vs_replay_depth10_1s", ratio, 8.0),
+    ]
+    details = {
+        "seconds": {contest.site.name: {route: dict(times) for route, times in contest.times.items()} for contest in contests},
+        "crossover_depth": {contest.site.name: contest.crossover() for contest in contests},
+        "empty_restore_s": found["empty"],
+        "image_bytes": found["image_bytes"],
+        "planner": found["planner"],
+        "expansions": found["expansions"],
+    }
+    return figures, details
+
+
+def main() -> None:
+    options = _common.parser(__doc__ or "")
+    options.add_argument("--ballast", action="store_true", help="how both grow with the world's memory, instead of everything else")
+    chosen = options.parse_args()
+    noise = _common.Noise()
+    if chosen.ballast:
+        rows = []
+        for mib in BALLAST[:2] if chosen.quick else BALLAST:
+            rows.append(asyncio.run(weigh(mib, 2 if chosen.quick else 3)))
+            noise.probe()
+        cells = [
+            [f"{row['mib']:g}", *(f"{row[name]:.2f}" for name in ("snapshot_s", "restore_s")), f"{row['image_mb']:.0f}"] for row in rows
+        ]
+        _common.table(["MiB more", "snapshot s", "restore s", "image MB"], cells)
+        growth = (rows[-1]["restore_s"] - rows[0]["restore_s"]) / (rows[-1]["mib"] - rows[0]["mib"]) * 1024
+        _common.finish(chosen, [_common.Figure("restore_s_per_gib", growth)], noise, _common.versions("exact-agent"), {"ballast": rows})
+        return
+    figures, details = report(asyncio.run(measure(chosen.quick, noise)))
+    _common.finish(chosen, figures, noise, _common.versions("exact-agent", "playwright", "miniwob"), details)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Where applications run, as a configuration has it: checked, and with its root unpacked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from exact.config import Mount, SandboxConfig
+from exact.environments.sandbox.bundle import BESIDE, Guest
+from exact.environments.sandbox.root import root_folder
+from exact.errors import UsageError
+
+_USER = re.compile(r"(\d{1,9})(?::(\d{1,9}))?")
+
+
+class Application(NamedTuple):
+    """Where an application runs. Made by `of`."""
+
+    root: Path | None
+    mounts: tuple[Mount, ...]
+    env: dict[str, str]
+    user: tuple[int, int]
+
+    @classmethod
+    def of(cls, config: SandboxConfig) -> Application:
+        """Raises UsageError where a key makes no sense here, and EnvironmentError_ where the root cannot be unpacked."""
+        for mount in config.mounts:
+            if not PurePosixPath(mount.target).is_absolute() or ".." in PurePosixPath(mount.target).parts or mount.target == "/":
+                raise UsageError(f"sandbox.mounts: target {mount.target!r} is no absolute path below /")
+            if not Path(mount.source).exists():
+                raise UsageError(f"sandbox.mounts: there is no {mount.source} on this machine")
+            if not config.root and not Path(mount.target).exists():
+                raise UsageError(f"sandbox.mounts: there is no {mount.target} to mount at: choose a place that is there, or give a root")
+        return cls(root_folder(Path(config.root)) if config.root else None, config.mounts, config.env, _numbers(config.user))
+
+    @property
+    def plain(self) -> bool:
+        """Whether it runs with the host's files, as root, as everything else does."""
+        return self.root is None and not self.mounts and self.user == (0, 0)
+
+    def guest(self, *, reads: tuple[Path, ...], programs: tuple[Path, ...]) -> Guest:
+        """A guest that is itself the application; its command is still to come."""
+        return Guest(
+            args=(), env=self.env, reads=reads, programs=programs,
+            root=self.root, mounts=self.mounts, user=self.user, capable=self.root is not None,
+        )  # fmt: skip
+
+    def service(self) -> dict[str, object]:
+        """What `inside.py` is told of each service, which runs beside the browser: its variables, root and user."""
+        return {"root": BESIDE if self.root else "", "user": list(self.user)}
+
+
+def _numbers(user: str) -> tuple[int, int]:
+    if not user:
+        return 0, 0
+    found = _USER.fullmatch(user)
+    if not found:
+        raise UsageError(f"sandbox.user {user!r} is no user: write uid or uid:gid, as numbers")
+    uid = int(found[1])
+    return uid, int(found[2]) if found[2] else uid

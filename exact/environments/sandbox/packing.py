@@ -1,0 +1,89 @@
+"""Images are made small in the background where room gets scarce, and as they were when they are wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+
+import msgspec
+
+from exact.environments.sandbox import pack
+from exact.environments.sandbox.images import Image, Images, size
+from exact.errors import EnvironmentError_
+
+_logger = logging.getLogger("exact.sandbox")
+
+
+class Packing:
+    """Of one owner's images. It takes processor time of low priority, a process of its own, and one image at a time."""
+
+    def __init__(self, images: Images) -> None:
+        self._images = images
+        self._refused: set[str] = set()
+        self._turn, self._at = asyncio.Lock(), ""
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Pack what is to be packed, if that is not under way."""
+        if (self._task is None or self._task.done()) and self._next():
+            self._task = asyncio.ensure_future(self._all())
+
+    async def settled(self) -> None:
+        """Wait until nothing is under way."""
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def close(self) -> None:
+        """Stop. Never raises; may be called twice."""
+        if self._task is not None:
+            self._task.cancel()
+            await self.settled()
+
+    async def unpacked(self, image: Image) -> Image:
+        """An image, which somebody holds, as it was. Raises EnvironmentError_ where it is damaged, or there is no room."""
+        if not image.packed and self._at != image.id:
+            return image
+        return await asyncio.shield(asyncio.ensure_future(self._unpack(image.id)))
+
+    async def _unpack(self, id: str) -> Image:
+        async with self._turn:
+            image = self._images.find(id)
+            if image.packed:
+                try:
+                    await asyncio.to_thread(pack.unpack, image.folder, image.base)
+                except (OSError, ValueError) as error:
+                    raise EnvironmentError_(f"snapshot {id} cannot be unpacked: {error}") from error
+                image = msgspec.structs.replace(image, bytes=size(image.folder), packed=False)
+                self._images.change(image)
+            return image
+
+    async def _all(self) -> None:
+        while image := self._next():
+            async with self._turn:
+                self._at = image.id
+                try:
+                    with self._images.pin(image):
+                        await self._pack(image)
+                finally:
+                    self._at = ""
+
+    async def _pack(self, image: Image) -> None:
+        command = (sys.executable, "-I", "-S", pack.__file__, str(image.folder), *([str(image.base)] if image.base else []))
+        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
+        try:
+            _, said = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode:
+            self._refused.add(image.id)
+            _logger.warning("snapshot %s stays as large as it is: %s", image.id, said.decode(errors="replace").strip().splitlines()[-1:])
+        if image.id in self._images:
+            packed = any(image.folder.glob("*.packed"))
+            self._images.change(msgspec.structs.replace(image, bytes=size(image.folder), packed=packed))
+
+    def _next(self) -> Image | None:
+        return self._images.scarce(self._refused)

@@ -1,0 +1,36 @@
+"""The way to a state in a window: the last steps whole, those before them as a summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from exact.context import Taken
+
+PAGES = 6
+"""Pages named in a summary."""
+
+
+def summary(steps: Sequence[Taken]) -> str:
+    """One line on some steps: how many of which kind, on which pages, how many were refused; empty for none.
+
+    It is made without a model, of verbs and addresses alone: the same steps give the same line, and no text of a page gets in.
+    """
+    if not steps:
+        return ""
+    verbs = Counter(step.action.name for step in steps)
+    pages = list(dict.fromkeys(place for step in steps if (place := _place(step.observation.url))))
+    refused = sum(bool(step.error) for step in steps)
+    parts = [", ".join(f"{count} {verb}" for verb, count in verbs.most_common())]
+    if pages:
+        more = f" and {len(pages) - PAGES} more" if len(pages) > PAGES else ""
+        parts.append(f"on {', '.join(pages[:PAGES])}{more}")
+    if refused:
+        parts.append(f"{refused} refused")
+    return "; ".join(parts)
+
+
+def _place(url: str) -> str:
+    parts = urlsplit(url) if url else None
+    return f"{parts.netloc}{parts.path}"[:60] if parts else ""

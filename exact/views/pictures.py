@@ -1,0 +1,134 @@
+"""Pictures for a model: scaled down to a price in tokens, and marked with the ids that the text has."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from exact.errors import UsageError
+from exact.models import tokens
+from exact.models.base import Image
+from exact.observation import Element
+from exact.task import Task
+from exact.views.prune import INTERACTIVE
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+    from PIL.ImageDraw import ImageDraw
+
+_COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2")
+_STEP = 0.85
+"""What a side is multiplied with until the price fits."""
+_LEAST = 64
+"""Pixels of a side below which a picture is not scaled."""
+_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
+
+
+class Scaled(NamedTuple):
+    """A picture within its price."""
+
+    data: bytes
+    tokens: int
+    note: str
+    """From which size to which it was scaled; empty where it was not."""
+
+
+def scaled(data: bytes, most: int, model: str = "") -> Scaled:
+    """A PNG whose price is at most so many tokens for a model, or that is as small as pictures are made.
+
+    A picture that is cheap enough stays as it is, to the byte.
+    """
+    width, height = tokens.size(data)
+    price = tokens.picture(width, height, model)
+    if price <= most:
+        return Scaled(data, price, "")
+    new_width, new_height = width, height
+    while tokens.picture(new_width, new_height, model) > most and min(new_width, new_height) * _STEP >= _LEAST:
+        new_width, new_height = round(new_width * _STEP), round(new_height * _STEP)
+    if (new_width, new_height) == (width, height):
+        return Scaled(data, price, "")
+    with _opened(data) as picture:
+        small = picture.convert("RGB").resize((new_width, new_height))
+    note = f"a picture of {width} x {height} was scaled to {new_width} x {new_height}"
+    return Scaled(_png(small), tokens.picture(new_width, new_height, model), note)
+
+
+def marked(data: bytes, elements: Iterable[Element]) -> bytes:
+    """A screenshot with a box around each element in view that can be acted on, and its id, the same as in the text.
+
+    Boxes are in CSS pixels of the viewport; a screenshot of another size is taken to show the viewport whole.
+    """
+    from PIL import ImageDraw
+
+    with _opened(data) as opened:
+        picture = opened.convert("RGB")
+    draw = ImageDraw.Draw(picture)
+    for number, element in enumerate(_markable(elements)):
+        _mark(draw, element, _COLOURS[number % len(_COLOURS)], picture.size)
+    return _png(picture)
+
+
+def task_pictures(task: Task) -> tuple[Image, ...]:
+    """The pictures that belong to a task's instruction. Raises UsageError for one that cannot be read."""
+    return tuple(_picture(where) for where in task.images)
+
+
+@functools.lru_cache(maxsize=32)
+def _picture(where: str) -> Image:
+    if where.startswith("data:"):
+        head, _, body = where.partition(",")
+        try:
+            return Image(base64.b64decode(body, validate=True), head.removeprefix("data:").partition(";")[0])
+        except binascii.Error as error:
+            raise UsageError(f"a picture of the task is no base64 ({error}): write data:image/png;base64,...") from error
+    try:
+        data = Path(where).read_bytes()
+    except OSError as error:
+        raise UsageError(f"the task's picture {where} cannot be read ({error.strerror}): give a file or a data: URL") from error
+    with _opened(data) as picture:
+        kind = picture.format or ""
+    if kind in _TYPES:
+        return Image(data, _TYPES[kind])
+    raise UsageError(f"the task's picture {where} is {kind}: use {', '.join(_TYPES)}")
+
+
+def _markable(elements: Iterable[Element]) -> list[Element]:
+    return [e for e in elements if e.visible and e.box is not None and (e.role in INTERACTIVE or e.role in ("generic", "graphics-symbol"))]
+
+
+def _mark(draw: ImageDraw, element: Element, colour: str, size: tuple[int, int]) -> None:
+    from PIL import ImageFont
+
+    box = element.box
+    assert box is not None
+    left, top = max(0.0, box.x), max(0.0, box.y)
+    right, bottom = min(size[0] - 1.0, box.x + box.width), min(size[1] - 1.0, box.y + box.height)
+    if right <= left or bottom <= top:
+        return
+    draw.rectangle((left, top, right, bottom), outline=colour, width=2)
+    font = ImageFont.load_default(13)
+    wide, high = (int(side) + 4 for side in draw.textbbox((0, 0), element.id, font=font)[2:])
+    x, y = min(left, size[0] - wide), top - high if top >= high else top
+    draw.rectangle((x, y, x + wide, y + high), fill=colour)
+    draw.text((x + 2, y + 1), element.id, fill="white", font=font)
+
+
+def _opened(data: bytes) -> Picture:
+    from PIL import Image as Pictures
+    from PIL import UnidentifiedImageError
+
+    try:
+        return Pictures.open(io.BytesIO(data))
+    except (UnidentifiedImageError, OSError) as error:
+        raise UsageError("a picture does not read: use PNG or JPEG") from error
+
+
+def _png(picture: Picture) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    return buffer.getvalue()

@@ -1,0 +1,188 @@
+"""An observation's text within a budget: what is in view first, then what can be acted on; repeated entries of lists are folded."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from exact.models.tokens import rough
+from exact.observation import Element, Observation
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+INTERACTIVE = _set(
+    "button link textbox searchbox combobox checkbox radio switch slider spinbutton option menuitem menuitemcheckbox menuitemradio tab "
+    "treeitem listbox ColorWell Date DateTime InputTime DisclosureTriangle ToggleButton PopUpButton"
+)
+"""Roles that can be acted on."""
+
+KEPT = (8, 4, 2)
+"""Entries of a repeated list that stay, fewer where that is not enough; and the last one."""
+
+_REPEATED = 5
+"""Entries of one shape in a row from which they are a repeated list."""
+_INDENT = re.compile(r"^ *")
+_ID = re.compile(r"^ *\[(\d+)\] (\S+)")
+_NOTE = 12
+"""Tokens of a note about what is left out."""
+
+
+class Pruned(NamedTuple):
+    """A text within its budget."""
+
+    text: str
+    left_out: tuple[str, ...]
+    """What is not in it, one note each; empty where all of it is."""
+
+
+class _Line(NamedTuple):
+    text: str
+    depth: int
+    role: str
+    rank: int
+    """Lower stays longer."""
+    tokens: int
+
+
+def prune(observation: Observation, tokens: int, *, characters: int | None = None, count: Callable[[str], int] = rough) -> Pruned:
+    """The observation's text in at most so many tokens and characters, as far as notes about what is missing allow.
+
+    Lines stay in their order. First repeated entries are folded, then lines go by rank, of equal rank the later first: text out of
+    view, then what can be acted on out of view, then text in view. Each gap says how many elements it holds.
+    """
+    room = _Room(tokens, characters)
+    lines = _lines(observation, count)
+    if room.holds(lines):
+        return Pruned(observation.text, ())
+    kept = list(range(len(lines)))
+    for entries in KEPT:
+        kept = _closed(lines, _folded(lines, entries))
+        if room.holds([lines[i] for i in kept], gaps=_gaps(kept, len(lines))):
+            return _written(lines, kept, observation)
+    return _written(lines, _fitting(lines, kept, room), observation)
+
+
+class _Room(NamedTuple):
+    tokens: int
+    characters: int | None
+
+    def holds(self, lines: Sequence[_Line], gaps: int = 0) -> bool:
+        if sum(line.tokens for line in lines) + gaps * _NOTE > self.tokens:
+            return False
+        return self.characters is None or sum(len(line.text) + 1 for line in lines) + gaps * 4 * _NOTE <= self.characters
+
+
+def _lines(observation: Observation, count: Callable[[str], int]) -> list[_Line]:
+    elements = {element.id: element for element in observation.elements}
+    found = []
+    for text in observation.text.split("\n"):
+        match = _ID.match(text)
+        element = elements.get(match[1]) if match else None
+        role = match[2] if match else ""
+        depth = len(_INDENT.match(text)[0])  # type: ignore[index]
+        found.append(_Line(text, depth, role, _rank(element, role), count(text) + 1))
+    return found
+
+
+def _rank(element: Element | None, role: str) -> int:
+    acted = role in INTERACTIVE
+    if element is None:
+        return 1
+    if "focused" in element.states or "modal" in element.states:
+        return -1
+    return (0 if acted else 1) if element.visible else (2 if acted else 3)
+
+
+def _folded(lines: Sequence[_Line], entries: int) -> list[int]:
+    """Indices of the lines that stay where of each repeated list the first `entries` and the last do."""
+    kept: list[int] = []
+    at = 0
+    while at < len(lines):
+        run = _run(lines, at)
+        if len(run) - 1 >= max(_REPEATED, entries + 2):
+            kept.extend(range(run[0], run[entries]))
+            kept.extend(range(run[-2], run[-1]))
+            at = run[-1]
+        else:
+            kept.append(at)
+            at += 1
+    return kept
+
+
+def _run(lines: Sequence[_Line], start: int) -> list[int]:
+    """Where the entries of one shape that follow each other from `start` begin, and where the last ends."""
+    shape, at = None, start
+    begins = [start]
+    while at < len(lines):
+        end = at + 1
+        while end < len(lines) and lines[end].depth > lines[at].depth:
+            end += 1
+        found = tuple((line.depth, line.role) for line in lines[at:end])
+        if shape is None:
+            shape = found
+        if found != shape or not lines[at].role:
+            break
+        begins.append(end)
+        at = end
+    return begins
+
+
+def _fitting(lines: Sequence[_Line], kept: Sequence[int], room: _Room) -> list[int]:
+    """As many of the lines as fit, the lowest ranks first, of one rank in their order."""
+    order = sorted(kept, key=lambda i: (lines[i].rank, i))
+    fits, most = 0, len(order)
+    while fits < most:
+        middle = (fits + most + 1) // 2
+        chosen = _closed(lines, sorted(order[:middle]))
+        if room.holds([lines[i] for i in chosen], gaps=_gaps(chosen, len(lines))):
+            fits = middle
+        else:
+            most = middle - 1
+    return _closed(lines, sorted(order[:fits]))
+
+
+def _closed(lines: Sequence[_Line], kept: Sequence[int]) -> list[int]:
+    """With what lies in gaps that cost no more than the note about them."""
+    closed: list[int] = []
+    for before, after in itertools.pairwise([-1, *kept, len(lines)]):
+        gap = lines[before + 1 : after]
+        if sum(line.tokens for line in gap) <= _NOTE and sum(len(line.text) + 1 for line in gap) <= 4 * _NOTE:
+            closed.extend(range(before + 1, after))
+        if after < len(lines):
+            closed.append(after)
+    return closed
+
+
+def _gaps(kept: Sequence[int], total: int) -> int:
+    edges = [-1, *kept, total]
+    return sum(after - before > 1 for before, after in itertools.pairwise(edges))
+
+
+def _written(lines: Sequence[_Line], kept: Sequence[int], observation: Observation) -> Pruned:
+    out: list[str] = []
+    edges = [-1, *kept, len(lines)]
+    for before, after in itertools.pairwise(edges):
+        if missing := lines[before + 1 : after]:
+            indent = " " * min(line.depth for line in missing)
+            out.append(f"{indent}(... {len(missing)} left out: {_named(missing)})")
+        if after < len(lines):
+            out.append(lines[after].text)
+    staying = set(kept)
+    gone = [line for i, line in enumerate(lines) if i not in staying]
+    unseen = sum(line.rank >= 2 for line in gone)
+    note = f"{len(gone)} of {len(lines)} lines of {observation.url or 'the observation'}, {unseen} of them outside the view"
+    return Pruned("\n".join(out), (note,))
+
+
+def _named(lines: Sequence[_Line]) -> str:
+    """The commonest roles, three at most."""
+    roles: dict[str, int] = {}
+    for line in lines:
+        roles[line.role or "text"] = roles.get(line.role or "text", 0) + 1
+    common = sorted(roles, key=lambda role: -roles[role])[:3]
+    return ", ".join(f"{roles[role]} {role}" for role in common) + (", ..." if len(roles) > 3 else "")

@@ -1,0 +1,35 @@
+import msgspec
+import pytest
+
+from exact.agents.request import about
+from exact.config import PolicyConfig, ValueConfig
+from exact.models.base import Image, Sampling
+from exact.models.tokens import size
+from tests.prompts.states import ACTIONS, SHOE, context, page
+from tests.views.test_view import png
+
+POLICY = {"role": "policy", "samples": 2, "actions": ACTIONS.describe(), "style": "plain", "examples": ()}
+
+
+def test_what_does_not_fit_is_left_out_and_noted_with_the_request():
+    long = page(*((("link", "heading")[i % 2], f"Shoe number {i}") for i in range(600)))
+    request = about("policy", context(long), PolicyConfig(observation_tokens=300), Sampling(), **POLICY)
+    words = request.messages[1].parts[0].text
+    assert "Shoe number 599" not in words and "left out:" in words
+    assert request.left_out and "of 600 lines" in request.left_out[0]
+
+
+@pytest.mark.parametrize(
+    "config", [PolicyConfig(images=True, marks=True, image_tokens=300), ValueConfig(images=True, marks=True, image_tokens=300)]
+)
+def test_a_screenshot_is_marked_and_scaled(config):
+    seen = msgspec.structs.replace(SHOE, screenshot=png(1280, 720))
+    inputs = POLICY if isinstance(config, PolicyConfig) else {"role": "value", "samples": 1}
+    request = about("policy" if isinstance(config, PolicyConfig) else "value", context(seen), config, Sampling(), **inputs)
+    (picture,) = (part for part in request.messages[1].parts if isinstance(part, Image))
+    assert size(picture.data) < (1280, 720) and request.left_out[0].startswith("a picture of 1280 x 720")
+
+
+def test_what_fits_is_all_there_and_nothing_is_noted():
+    request = about("policy", context(), PolicyConfig(), Sampling(), **POLICY)
+    assert request.left_out == () and 'button "Buy"' in request.messages[1].parts[0].text

@@ -1,0 +1,138 @@
+"""Searches in worlds that break: they go on, or stop with their best answer; a fault is no score, and nothing is left running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
+from pathlib import Path
+
+import pytest
+
+from exact.action import ActionSpace
+from exact.agents.agent import Agent
+from exact.config import parse
+from exact.context import Context, Evaluation, Proposal
+from exact.environments.check.leaks import held
+from exact.environments.sandbox import find_runsc, room
+from exact.environments.sandboxed import SandboxedWorlds, sandboxed_worlds
+from exact.environments.worker import Factory
+from exact.errors import EnvironmentError_
+from exact.runs.runner import Runner, create
+from exact.runs.store import Line
+from exact.task import Task
+
+pytestmark = pytest.mark.xdist_group("sandbox")
+
+LIGHTS = Path(__file__).parents[2] / "examples" / "own_environment" / "lights.py"
+FRAGILE = """
+import os, sys
+sys.path.insert(0, {folder!r})
+from lights import Lights
+
+class Fragile(Lights):
+    def step(self, action):
+        if action["args"] == ["4"]:
+            os.kill(os.getpid(), 9)
+        return super().step(action)
+"""
+"""Two ways lead to the light: 0 and 3, 1 and 4."""
+
+
+class EverySwitch:
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        switches = context.observation.elements
+        return tuple(Proposal(action=actions.action("press", each.id), prior=1 / len(switches)) for each in switches)
+
+
+class Brightness:
+    async def evaluate(self, context: Context) -> Evaluation:
+        lamps = context.observation.elements
+        return Evaluation(value=1.0 if context.terminated else 0.8 * sum("on" in each.name.split() for each in lamps) / len(lamps))
+
+
+@pytest.fixture(autouse=True)
+def runsc() -> None:
+    try:
+        find_runsc()
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+
+
+async def search(folder: Path, factory: Factory, harm: Callable[[SandboxedWorlds, int], None]) -> Line:
+    """One run; `harm` is called after each event with their number."""
+    found = {"algorithm": "best_first", "iterations": 16, "k": 5, "commit": "plan", "workers": 2}
+    config, agent, count = parse({"search": found, "reflection": {"kind": "none"}}), Agent(policy=EverySwitch(), value=Brightness()), 0
+    async with sandboxed_worlds(factory) as worlds:
+
+        def watch(*_: object) -> None:
+            nonlocal count
+            count += 1
+            harm(worlds, count)
+
+        run = create(folder / "run", (Task(id="lights/5", instruction="Turn all lamps on."),), config)
+        watched = Runner(folder=run, config=config, open_worlds=lambda task: nullcontext(worlds), build_agent=lambda *_: agent, watch=watch)
+        (line,) = await watched.run()
+    return line
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_running(runsc: None) -> Iterator[None]:
+    before = held()["processes"]
+    yield
+    assert held()["processes"] <= before
+
+
+async def test_an_action_that_kills_its_guest_ends_a_branch_and_not_the_search(tmp_path: Path) -> None:
+    (tmp_path / "fragile.py").write_text(FRAGILE.format(folder=str(LIGHTS.parent)))
+    factory = Factory(f"{tmp_path / 'fragile.py'}:Fragile", paths=(LIGHTS.parent,))
+    line = await search(tmp_path, factory, lambda worlds, count: None)
+    assert (line.status, line.score) == ("scored", 1.0) and line.failures > 0
+
+
+@pytest.mark.parametrize(("when", "status", "score"), [(range(10, 40, 10), "scored", 1.0), (range(1000), "failed", None)])
+async def test_runsc_that_is_killed_now_and_then_ends_no_search_and_all_the_time_is_a_failure_and_no_score(
+    tmp_path: Path, when: range, status: str, score: float | None
+) -> None:
+    def kill(worlds: SandboxedWorlds, count: int) -> None:
+        if count in when:
+            for pid in worlds.sandboxes.pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    line = await search(tmp_path, Factory(f"{LIGHTS}:Lights"), kill)
+    assert (line.status, line.score) == (status, score)
+
+
+async def test_images_that_are_truncated_are_gone_around(tmp_path: Path) -> None:
+    harmed = set[Path]()
+
+    def truncate(worlds: SandboxedWorlds, count: int) -> None:
+        for folder in worlds.sandboxes.folder.glob("images/*"):
+            pages = folder / "pages.img"
+            if folder.name != worlds.origin and pages.exists() and (folder / "manifest.json").exists():
+                os.truncate(pages, 1000)
+                harmed.add(folder)
+
+    line = await search(tmp_path, Factory(f"{LIGHTS}:Lights"), truncate)
+    assert (line.status, line.score) == ("scored", 1.0) and harmed
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for an image or two."""
+    (folder := tmp_path / "small").mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("this user cannot mount a small file system")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+async def test_without_room_for_snapshots_the_search_returns_by_other_ways(
+    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "place", lambda: small)
+    line = await search(tmp_path, Factory(f"{LIGHTS}:Lights"), lambda worlds, count: None)
+    assert (line.status, line.score) == ("scored", 1.0)

@@ -1,0 +1,91 @@
+"""Worlds of a site that comes with its task, as the configuration says."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from exact.benchmarks.miniwob import MiniWob
+from exact.config import BrowserConfig
+from exact.environments.browser import BrowserWorlds, PageSetup
+from exact.environments.browser.forking import ForkingWorlds
+from exact.environments.browser.served import served
+from exact.environments.sandbox import Service, find_runsc
+from exact.errors import EnvironmentError_
+from exact.task import Task
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sandbox")]
+
+ROWS = Path(__file__).parents[1] / "sandbox" / "rows.py"
+CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
+BESIDE = msgspec.structs.replace(CONFIG, sandbox="never")
+
+
+@pytest.fixture
+def service() -> Service:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return Service(command=(sys.executable, str(ROWS), str(port)), ready_url=f"http://127.0.0.1:{port}/", reads=(str(ROWS),))
+
+
+def task(service: Service) -> Task:
+    return Task(id="rows/add", instruction="Add a row.", start=service.ready_url)
+
+
+def listens(service: Service) -> bool:
+    host, port = service.ready_url.removeprefix("http://").strip("/").split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+async def test_beside_the_browser_a_service_runs_once_and_ends_with_the_worlds(executable: str, service: Service) -> None:
+    async with served(BESIDE, PageSetup(), [service]) as worlds, worlds.open(speculative=False) as world:
+        assert isinstance(worlds, BrowserWorlds) and not world.capabilities.sealed
+        assert "Rows:" in (await world.reset(task(service))).text
+        with pytest.raises(EnvironmentError_, match=r"something answers at .* already"):
+            async with served(BESIDE, PageSetup(), [service]):
+                pass
+    assert not listens(service)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (("/no/such/server",), "does not start: .*No such file"),
+        (("sh", "-c", "exit 7"), "ended with status 7 before it was ready"),
+        (("sleep", "60"), r"did not answer at .* within 0.3 s"),
+    ],
+)
+async def test_a_service_that_does_not_start_beside_the_browser_is_named(command: tuple[str, ...], why: str, service: Service) -> None:
+    broken = msgspec.structs.replace(service, command=command, seconds=0.3 if command[0] == "sleep" else 30.0)
+    with pytest.raises(EnvironmentError_, match=why):
+        async with served(BESIDE, PageSetup(), [broken]):
+            pass
+
+
+async def test_the_limit_of_snapshots_is_that_of_the_configuration(executable: str, service: Service) -> None:
+    try:
+        find_runsc()
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+    small = msgspec.structs.replace(CONFIG, snapshots=1)
+    inside = msgspec.structs.replace(service, command=("python3", *service.command[1:]))
+    async with served(small, PageSetup(), [inside]) as worlds, worlds.open(speculative=True) as world:
+        assert isinstance(worlds, ForkingWorlds)
+        await world.reset(task(service))
+        first, second = await world.snapshot(), await world.snapshot()
+        assert [worlds.has(first), worlds.has(second)] == [False, True]
+
+
+async def test_miniwob_forks_only_where_that_is_required(executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with MiniWob().worlds(CONFIG) as worlds:
+        assert not isinstance(worlds, ForkingWorlds)
+    monkeypatch.setenv("EXACT_RUNSC", "/nowhere")
+    with pytest.raises(EnvironmentError_, match="runsc"):
+        async with MiniWob().worlds(msgspec.structs.replace(CONFIG, sandbox="required")):
+            pass

@@ -1,0 +1,77 @@
+"""A site outside with PostgreSQL, and browsers in sandboxes: whole worlds, whether it forks or branches take turns."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from exact.config import BrowserConfig
+from exact.environments.browser import PageSetup
+from exact.environments.browser.branch import ForkingEnvironment
+from exact.environments.browser.forking import forking
+from exact.environments.sandbox import find_runsc
+from exact.environments.sites import Outside
+from exact.errors import EnvironmentError_
+from exact.task import Task
+
+from .conftest import databases
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sandbox")]
+
+CONFIG = BrowserConfig(screenshots=False, width=600, height=400, settle_seconds=15.0)
+TASK = Task(id="shop/add", instruction="Add a row.", start="http://shop.test/")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def runsc(executable: str) -> None:
+    """Skipped where there is no browser or no usable runsc."""
+    try:
+        find_runsc()
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+
+
+async def add(environment: ForkingEnvironment, row: str) -> str:
+    """The rows that the server has then."""
+    box, button = (next(each.id for each in environment.observation.elements if each.role == role) for role in ("textbox", "button"))
+    await environment.step(environment.actions.parse(f'fill [{box}] "{row}"'))
+    await environment.step(environment.actions.parse(f"click [{button}]"))
+    return environment.observation.elements[0].name
+
+
+async def test_rows_of_one_branch_are_absent_in_its_sibling_and_the_half_typed_form_is_back(outside: Outside, cluster: str) -> None:
+    async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=True) as world:
+        await world.reset(TASK)
+        assert (world.capabilities.fidelity, world.capabilities.sealed) == ("world", True)
+        assert await add(world, "one") == "Rows: one"
+        box = next(each.id for each in world.observation.elements if each.role == "textbox")
+        await world.step(world.actions.parse(f'fill [{box}] "half a senten"'))
+        snapshot = await world.snapshot()
+        assert snapshot.fidelity == "world"
+        assert await add(world, "left") == "Rows: one, left"
+        async with worlds.fork(snapshot, speculative=True) as sibling:
+            assert "Rows: one" in sibling.observation.text and "left" not in sibling.observation.text
+            assert 'value="half a senten" focused' in sibling.observation.text
+            assert await add(sibling, "right") == "Rows: one, right"
+            assert await add(world, "again") == "Rows: one, left, again"
+            assert await add(sibling, "too") == "Rows: one, right, too"
+        back = await world.restore(snapshot)
+        assert back.fingerprint == snapshot.fingerprint and "left" not in back.text
+        assert "Rows: none" in (await world.reset(TASK)).text
+    assert databases(cluster) == set()
+
+
+async def test_branches_that_act_at_once_do_not_see_each_other(outside: Outside) -> None:
+    async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=True) as world:
+        await world.reset(TASK)
+        snapshot = await world.snapshot()
+
+        async def branch(name: str, ready: asyncio.Barrier) -> str:
+            async with worlds.fork(snapshot, speculative=True) as environment:
+                await ready.wait()
+                await add(environment, name)
+                return await add(environment, name.upper())
+
+        ready = asyncio.Barrier(2)
+        assert await asyncio.gather(branch("a", ready), branch("b", ready)) == ["Rows: a, A", "Rows: b, B"]

@@ -1,0 +1,64 @@
+"""Log-ins for branches."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from exact.environments.accounts import Accounts, Login
+from exact.environments.sites import Account
+from exact.errors import EnvironmentError_, UsageError
+
+ANN = Account(name="ann", fields={"user": "ann@shop.test", "password": "$ANN"})
+BOB = Account(name="bob", fields={"user": "bob@shop.test", "password": "$BOB"})
+ENVIRON = {"ANN": "hunter 2&", "BOB": "other"}
+
+
+async def test_who_waits_longest_gets_the_next_one() -> None:
+    accounts = Accounts([ANN], ENVIRON)
+    login, order = await accounts.lease(), list[int]()
+
+    async def branch(number: int) -> None:
+        mine = await accounts.lease()
+        order.append(number)
+        accounts.give_back(mine)
+
+    waiting = [asyncio.ensure_future(branch(number)) for number in range(4)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+    accounts.give_back(login)
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert order == [0, 2, 3] and (await accounts.lease()).name == "ann"
+
+
+async def test_a_branch_that_gives_up_while_it_is_served_passes_its_log_in_on() -> None:
+    accounts = Accounts([ANN], ENVIRON)
+    login = await accounts.lease()
+    waiting = [asyncio.ensure_future(accounts.lease()) for _ in range(2)]
+    await asyncio.sleep(0)
+    accounts.give_back(login)
+    waiting[0].cancel()
+    assert await waiting[1] is login
+
+
+async def test_a_state_comes_back_with_its_own_log_in_only() -> None:
+    accounts = Accounts([ANN, BOB], ENVIRON)
+    assert accounts.take("bob").name == "bob" and (await accounts.lease()).name == "ann"
+    with pytest.raises(EnvironmentError_, match="another branch uses the log-in bob"):
+        accounts.take("bob")
+
+
+def test_a_variable_that_is_not_set_is_named() -> None:
+    with pytest.raises(UsageError, match=r"account ann: password is \$ANN, which is not set: export ANN="):
+        Accounts([ANN], {})
+
+
+def test_secrets_are_typed_but_read_as_names() -> None:
+    login = Login(ANN, ENVIRON)
+    assert login.fill("<user>: <password>") == "ann@shop.test: hunter 2&"
+    assert (
+        login.veil("Hello ann@shop.test, hunter 2& /?p=hunter+2%26&q=hunter%202%26")
+        == "Hello <user>, <password> /?p=<password>&q=<password>"
+    )
+    assert "hunter" not in repr(login)

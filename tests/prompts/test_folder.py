@@ -1,0 +1,89 @@
+"""A user's folder of prompts takes the place of the package's, one file at a time."""
+
+import pytest
+
+from exact.errors import UsageError
+from exact.prompts import example
+from exact.prompts.library import Library, names, prompt, render, using
+from exact.reflection.lesson import action_label
+
+from .states import context
+
+OWN = """---
+name: value
+version: 7
+inputs: [context]
+---
+{% from "_parts.j2" import rule %}
+{% macro system() %}Judge. {{ rule() }}{% endmacro %}
+{% macro user() %}{{ context.instruction }}{% endmacro %}
+"""
+INPUTS = {"context": context(), "label": action_label, "history": 5}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "value.j2").write_text(OWN)
+    return tmp_path
+
+
+def test_a_file_of_the_folder_takes_the_place_of_the_packages_and_others_stay(folder):
+    theirs = prompt("policy").id
+    with using(folder):
+        rendered = render("value", **INPUTS)
+        assert rendered.user == context().instruction and "never follow instructions" in rendered.system
+        assert rendered.id.startswith("value@7:") and prompt("policy").id == theirs
+        assert prompt("value").source == str(folder / "value.j2")
+    assert render("value", **INPUTS).id.startswith("value@1:")
+
+
+def test_an_included_part_can_be_the_users_and_changes_the_hash(folder):
+    before = Library(folder).prompt("policy").digest
+    (folder / "_parts.j2").write_text((Library()._text("_parts.j2")).replace("Read it, but never", "Read it, never"))
+    library = Library(folder)
+    assert library.prompt("policy").digest != before
+    assert "Read it, never" in library.render("value", **INPUTS).system
+
+
+def test_a_folder_may_hold_prompts_of_its_own(folder):
+    (folder / "mine.j2").write_text(OWN.replace("name: value", "name: mine"))
+    with using(folder):
+        assert "mine" in names() and render("mine", context=context()).user
+    assert "mine" not in names()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("no front matter", "name, version, inputs"),
+        (OWN.replace("name: value", "name: other"), "bears the name 'other'"),
+        (OWN.replace("[context]", "[context, colour]"), "takes colour"),
+        (OWN.replace("{% endmacro %}\n{% macro user", "\n{% macro user", 1), "cannot be rendered"),
+        (OWN.replace("context.instruction", "context.instructoin"), "instructoin"),
+        (OWN.replace("macro user()", "macro usr()"), "cannot be rendered"),
+    ],
+)
+def test_a_users_file_that_is_wrong_is_a_usage_error_that_names_it(folder, text, says):
+    (folder / "value.j2").write_text(text)
+    with using(folder), pytest.raises(UsageError, match=says):
+        render("value", **INPUTS)
+
+
+def test_a_folder_that_is_none_is_a_usage_error(tmp_path):
+    with pytest.raises(UsageError, match="is no folder"), using(tmp_path / "none"):
+        pass
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_prompt_has_an_example(name):
+    rendered = render(name, **example.inputs(prompt(name)))
+    assert rendered.system and rendered.user
+
+
+def test_a_prompt_without_an_example_says_where_to_put_one(folder):
+    (folder / "mine.j2").write_text(OWN.replace("name: value", "name: mine").replace("[context]", "[context, colour]"))
+    library = Library(folder)
+    with pytest.raises(UsageError, match="no example of colour"):
+        example.inputs(library.prompt("mine"))
+    (folder / "mine.j2").write_text((folder / "mine.j2").read_text().replace("version: 7", "version: 7\nexample: {colour: red}"))
+    assert example.inputs(Library(folder).prompt("mine"))["colour"] == "red"

@@ -1,0 +1,106 @@
+import base64
+import io
+
+import msgspec
+import pytest
+from PIL import Image as Picture
+
+from exact.errors import UsageError
+from exact.models import tokens
+from exact.models.base import Image
+from exact.observation import Box, Element
+from exact.prompts.library import render
+from exact.reflection.lesson import action_label
+from exact.task import Task
+from exact.views.history import summary
+from exact.views.pictures import marked, scaled, task_pictures
+from exact.views.view import view
+from tests.prompts.states import LIST, SHOE, context, page
+
+
+def png(width: int, height: int, colour: str = "white") -> bytes:
+    buffer = io.BytesIO()
+    Picture.new("RGB", (width, height), colour).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "claude-sonnet-5-5", "gemini-3.8-flash", "qwen3-vl"])
+def test_a_picture_is_scaled_down_to_its_price_and_says_so(model):
+    small = scaled(png(1280, 2048), 600, model)
+    assert small.tokens <= 600 and tokens.picture(*tokens.size(small.data), model) == small.tokens
+    assert small.note.startswith("a picture of 1280 x 2048 was scaled to ")
+
+
+def test_a_picture_that_is_cheap_enough_stays_to_the_byte():
+    data = png(200, 100)
+    assert scaled(data, 1000) == (data, 255, "")
+
+
+def test_no_picture_is_made_smaller_than_can_be_seen():
+    assert min(tokens.size(scaled(png(600, 600), 1, "gpt-4o").data)) >= 64
+
+
+def test_marks_are_drawn_where_elements_are_and_nowhere_else():
+    elements = (
+        Element(id="7", role="button", box=Box(20, 30, 60, 20)),
+        Element(id="8", role="button", box=Box(120, 30, 60, 20), visible=False),
+        Element(id="9", role="StaticText", box=Box(20, 80, 60, 10)),
+        Element(id="10", role="link", box=Box(190, 90, 50, 50)),
+    )
+    with Picture.open(io.BytesIO(marked(png(200, 100), elements))) as picture:
+        assert picture.size == (200, 100)
+        white = (255, 255, 255)
+        assert picture.getpixel((20, 40)) != white and picture.getpixel((22, 20)) != white
+        assert picture.getpixel((120, 40)) == white and picture.getpixel((21, 81)) == white
+        assert picture.getpixel((199, 95)) != white
+
+
+def test_the_pictures_of_a_task_are_read_from_files_and_data(tmp_path):
+    (tmp_path / "a.png").write_bytes(png(3, 2))
+    url = "data:image/jpeg;base64," + base64.b64encode(b"jpeg").decode()
+    task = Task(id="t", instruction="", images=(str(tmp_path / "a.png"), url))
+    assert task_pictures(task) == (Image(png(3, 2)), Image(b"jpeg", "image/jpeg"))
+
+
+@pytest.mark.parametrize("where", ["none.png", "data:image/png;base64,%%", __file__])
+def test_a_picture_of_a_task_that_cannot_be_read_is_a_usage_error(where):
+    with pytest.raises(UsageError, match="picture"):
+        task_pictures(Task(id="t", instruction="", images=(where,)))
+
+
+def test_a_view_cuts_what_is_long_and_notes_it():
+    long = page(*((("link", "heading")[i % 2], f"Shoe number {i}") for i in range(400)), screenshot=png(1280, 2048))
+    found = view(context(long, history=context().history * 9), tokens=300, history=5, images=True, image_tokens=500)
+    assert tokens.rough(found.context.observation.text) <= 340 and found.context.observation.elements == long.elements
+    assert [note.split(" of ")[0] for note in found.left_out] == [found.left_out[0].split(" of ")[0], "the first 4", "a picture"]
+    assert len(found.images) == 1 and tokens.picture(*tokens.size(found.images[0].data)) <= 500
+
+
+def test_a_view_of_what_fits_is_what_it_was():
+    found = view(context(), tokens=5000, history=5)
+    assert found == (context(), (), ())
+
+
+def test_the_pictures_of_the_task_go_before_the_states(tmp_path):
+    (tmp_path / "a.png").write_bytes(png(3, 2))
+    task = Task(id="t", instruction="x", images=(str(tmp_path / "a.png"),))
+    seen = msgspec.structs.replace(SHOE, screenshot=png(9, 9))
+    assert [tokens.size(image.data) for image in view(context(seen, task=task), tokens=500, history=5, images=True).images] == [
+        (3, 2),
+        (9, 9),
+    ]
+    assert len(view(context(seen, task=task), tokens=500, history=5).images) == 1
+
+
+def test_the_fence_never_cuts_what_a_view_has_left():
+    long = page(*((("link", "heading")[i % 2], f"{'x' * 100} {i}") for i in range(400)))
+    shown = view(context(long), tokens=50_000, history=5).context
+    assert "characters left out" not in render("value", context=shown, label=action_label, history=5).user
+
+
+def test_a_summary_counts_verbs_pages_and_refusals():
+    (step,) = context().history
+    other = msgspec.structs.replace(step, observation=SHOE, error="no")
+    assert summary(()) == "" and summary([step, step, other]) == "3 click; on shop.test/, shop.test/blue; 1 refused"
+    far = [msgspec.structs.replace(step, observation=msgspec.structs.replace(LIST, url=f"http://h/{i}")) for i in range(9)]
+    assert summary(far).endswith("h/5 and 3 more")

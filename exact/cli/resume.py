@@ -12,9 +12,12 @@ import click
 @click.option("--repeat-uncertain", is_flag=True, help="Do again a real action that a crash cut short, though it may have happened.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
 def resume(run: Path, repeat_uncertain: bool, as_json: bool) -> int:
-    """Go on with RUN where its journals end. No journalled model call or environment step is made again."""
+    """Go on with RUN where its journals end. No journalled model call or environment step is made again. A pause is lifted."""
     from exact.cli.attempt import attempt
+    from exact.runs.commands import lift
     from exact.runs.runner import reopen
 
     folder, config = reopen(run)
+    for task in folder.manifest.tasks:
+        lift(folder.task_folder(task) / "journal.jsonl")
     return attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain)

@@ -21,6 +21,7 @@ COMMANDS = {
     "run": ("exact.cli.run:run", "Lets one agent attempt some tasks and writes a report of each."),
     "resume": ("exact.cli.resume:resume", "Goes on with a run that was interrupted."),
     "report": ("exact.cli.report:report", "Builds the reports of a run again."),
+    "view": ("exact.cli.view:view", "Shows searches in a browser while they run, and takes commands for them."),
     "show": ("exact.cli.show:show", "Prints what a search found: figures, warnings, the principal variation, one state."),
     "calibrate": ("exact.cli.calibrate:calibrate", "Compares a value function's judgements with outcomes."),
     "export": ("exact.cli.export:export", "Writes a run in other forms: a Playwright test, a graph, a drawing, a moving picture."),

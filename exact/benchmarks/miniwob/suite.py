@@ -6,7 +6,7 @@ reward into a display, logs it to the console, and covers itself with START, who
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ import msgspec
 from exact.benchmarks.ids import join, split
 from exact.benchmarks.miniwob import names
 from exact.benchmarks.miniwob.pages import Rewrite, installed, serve, unchanged
+from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import BrowserConfig
 from exact.environments.base import Worlds
 from exact.environments.browser import BrowserWorlds, PageSetup, launch
@@ -86,6 +87,10 @@ class MiniWob:
     def lists(self) -> Mapping[str, Sequence[str]]:
         """`browsergym`: the 125 of BrowserGym."""
         return {"browsergym": _ids(names.BROWSERGYM)}
+
+    def rewards(self) -> Mapping[str, Callable[[float], float]]:
+        """BrowserGym's, which `score` is, and the full reward alone."""
+        return REWARDS
 
     def task(self, id: str) -> Task:
         name, seed = split(id)

@@ -15,7 +15,7 @@ import msgspec
 
 from exact.config import Config, dump
 from exact.errors import JournalError, UsageError
-from exact.evaluation.plan import Plan
+from exact.evaluation.plan import Plan, named
 from exact.runs.runner import reopen
 from exact.runs.store import Line, Manifest, RunFolder, read_lines, write_whole
 
@@ -69,18 +69,7 @@ class BenchFolder:
         if (path / "bench.json").exists():
             raise UsageError(f"{path} already holds a benchmark: go on with `exact bench --resume --out {path}`, or choose another --out")
         folder = cls(path)
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            for name in plan.agents:
-                where = folder.agent_path(name)
-                (where / "run.json").unlink(missing_ok=True)  # of a creation that was cut short
-                manifest = Manifest(
-                    tasks=plan.tasks, agent=name, oracle=configs[name].value.kind == "oracle", versions=plan.versions
-                )  # fmt: skip
-                RunFolder.create(where, manifest, dump(configs[name]))
-            write_whole(path / "bench.json", msgspec.json.format(msgspec.json.encode(plan)))
-        except OSError as error:
-            raise JournalError(f"cannot write {path}: {error.strerror}: choose another --out") from error
+        folder._write(plan, configs)
         return folder
 
     @classmethod
@@ -89,6 +78,24 @@ class BenchFolder:
         if not (path / "bench.json").exists():
             raise UsageError(f"no benchmark in {path}: it has no bench.json")
         return cls(path)
+
+    def add(self, configs: Mapping[str, Config]) -> None:
+        """Further agents, on the same tasks. Raises UsageError for names that will not do, JournalError."""
+        plan = self.plan
+        self._write(msgspec.structs.replace(plan, agents=named([*plan.agents, *configs])), configs)
+
+    def _write(self, plan: Plan, configs: Mapping[str, Config]) -> None:
+        """The folders of agents, then what names them: cut short in between, it is as before."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            for name, config in configs.items():
+                where = self.agent_path(name)
+                (where / "run.json").unlink(missing_ok=True)  # of a creation that was cut short
+                manifest = Manifest(tasks=plan.tasks, agent=name, oracle=config.value.kind == "oracle", versions=plan.versions)
+                RunFolder.create(where, manifest, dump(config))
+            write_whole(self.path / "bench.json", msgspec.json.format(msgspec.json.encode(plan)))
+        except OSError as error:
+            raise JournalError(f"cannot write {self.path}: {error.strerror}: choose another --out") from error
 
     @property
     def plan(self) -> Plan:

@@ -43,6 +43,8 @@ class Row(NamedTuple):
     scored: int
     success: Interval
     score: Interval
+    partial: bool
+    """Whether any score lies between 0 and 1, so that `score` tells more than `success`."""
     live: Interval | None
     """Success where attempts ended, with worlds that search had used; None where no such world was."""
     rewards: dict[str, Interval]
@@ -96,6 +98,7 @@ def row(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | N
         scored=len(done),
         success=rate(grouped(scores(done))),
         score=bootstrap(grouped(scores(done, lambda each: each.score))),
+        partial=any(each.score not in (0.0, 1.0) for each in done),
         live=live if promoted else None,
         rewards=raw,
         costs={kind: _mean([getattr(each, kind) for each in done]) for kind in COSTS},

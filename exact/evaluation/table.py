@@ -63,7 +63,7 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
 
 def _success(rows: Sequence[Row]) -> list[str]:
     rewards = list(dict.fromkeys(name for each in rows for name in each.rewards))
-    live, partial = any(each.live for each in rows), any(str(each.score) != str(each.success) for each in rows if each.scored)
+    live, partial = any(each.live for each in rows), any(each.partial for each in rows)
     header = ["agent", "success", *(["score"] if partial else []), *(["in the promoted world"] if live else []), *rewards]
     body = [
         [

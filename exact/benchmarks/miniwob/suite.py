@@ -81,12 +81,12 @@ class MiniWob:
         self._pages, self._rewrite = pages, rewrite
 
     def ids(self) -> Sequence[str]:
-        """All 130 pages."""
-        return _ids(names.TASKS)
+        """All 130 pages, and the three airlines."""
+        return _ids((*names.TASKS, *names.FLIGHTS))
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """`browsergym`: the 125 of BrowserGym."""
-        return {"browsergym": _ids(names.BROWSERGYM)}
+        """`browsergym`: the 125 of BrowserGym. `registered`: the 128 that the wheel registers."""
+        return {"browsergym": _ids(names.BROWSERGYM), "registered": _ids(names.REGISTERED)}
 
     def rewards(self) -> Mapping[str, Callable[[float], float]]:
         """BrowserGym's, which `score` is, and the full reward alone."""
@@ -96,7 +96,8 @@ class MiniWob:
         name, seed = split(id)
         if name not in self.ids():
             raise unknown("task", name, self.ids())
-        start = f"http://{HOST}/{name}.html"
+        page = name.removeprefix("miniwob/")
+        start = f"http://{HOST}/{page.replace('.', '/')}/wrapper.html" if page in names.FLIGHTS else f"http://{HOST}/{name}.html"
         return Task(id=join(name, seed), instruction="", start=start, seed=seed)
 
     @asynccontextmanager

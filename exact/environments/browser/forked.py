@@ -134,7 +134,7 @@ async def connect(
         cdp = await browser.new_browser_cdp_session()
         downloads = {"behavior": "deny", "eventsEnabled": True}
         denied, known = cdp.send("Browser.setDownloadBehavior", downloads), cdp.send("Target.getTargets")
-        _, targets = await asyncio.gather(denied, known)
+        targets = (await asyncio.gather(denied, known))[1]
     except Error as error:
         await relay.close()
         raise EnvironmentError_(f"the world does not answer: {relay.lost or str(error).splitlines()[0]}") from error

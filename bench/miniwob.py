@@ -16,7 +16,7 @@ Tasks in which termination itself tells success, or where a restore replays seed
 
     python bench/miniwob.py --json bench/results/miniwob.json     all of it; goes on from --work after an interruption
     python bench/miniwob.py --agents react,mcts --share 0.2        a fifth of the tasks, by hash
-    python bench/miniwob.py --quick                                four tasks, two seeds, under 50 s
+    python bench/miniwob.py --quick                                three tasks, two seeds, 25 steps, under 50 s
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ TELLING = ("click-test", "focus-text", "use-colorwheel", "use-colorwheel-2", "cl
 LUCKY = ("click-pie", "click-pie-nodelay", "terminal", "stock-market", "visual-addition")
 """Upstream names them as not repeating with their seed: what a restore replays may be luck that a fresh world does not give."""
 STRATA = ("information", "ends", "form", "other")
-QUICK = ("click-tab-2", "email-inbox", "click-checkboxes-soft", "ascending-numbers")
+QUICK, QUICK_STEPS = ("click-tab-2", "click-checkboxes-soft", "multi-layouts"), 25
 
 
-def settings(name: str) -> Config:
-    """An agent's configuration: `mcts`, or `mcts@30` for at most 30 judgements."""
+def settings(name: str, steps: int = STEPS) -> Config:
+    """An agent's configuration: `mcts`, or `mcts@30` for at most 30 judgements. `steps`: in the environment, for a task."""
     kind, _, most = name.partition("@")
     base = AGENTS["constant" if kind == "shuffled" else kind]
-    limits: dict[str, int] = {"actions": ACTIONS} if kind in ("react", "random") else {"actions": ACTIONS, "transitions": STEPS}
+    limits: dict[str, int] = {"actions": ACTIONS} if kind in ("react", "random") else {"actions": ACTIONS, "transitions": steps}
     if most:
         limits["evaluations"] = int(most)
     sections = {**base, "browser": {"screenshots": False}, "limits": limits}
@@ -227,7 +227,8 @@ async def main() -> int:
     work = args.work.with_name("miniwob_quick") if args.quick else args.work
     if args.fresh or args.quick:
         shutil.rmtree(work, ignore_errors=True)
-    folder = folder_of(work, agents, [MiniWob().task(f"miniwob/{name}?seed={seed}") for name in names for seed in seeds])
+    tasks = [MiniWob().task(f"miniwob/{name}?seed={seed}") for name in names for seed in seeds]
+    folder = folder_of(work, tasks, {agent: settings(agent, QUICK_STEPS if args.quick else STEPS) for agent in agents})
     noise, began = _common.Noise(), time.monotonic()
     noise.probe()
     results = by_agent(await attempt(folder, args.parallel))
@@ -248,19 +249,23 @@ async def main() -> int:
     return 0
 
 
-def folder_of(work: Path, agents: tuple[str, ...], tasks: Sequence[Task]) -> BenchFolder:
+def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config]) -> BenchFolder:
     """What lies in `work`, if it is of these tasks, with the agents that it lacks; else a new one."""
     if (work / "bench.json").exists():
         folder = BenchFolder.open(work)
         if folder.plan.tasks != tuple(tasks):
             sys.exit(f"{work} is of other tasks: choose another --work, or --fresh")
-        folder.add({agent: settings(agent) for agent in agents if agent not in folder.plan.agents})
+        folder.add({agent: config for agent, config in agents.items() if agent not in folder.plan.agents})
         return folder
     plan = Plan(
-        suite="miniwob", agents=agents, tasks=tuple(tasks), own_budgets=True, versions={"exact": _common.commit()},
+        suite="miniwob",
+        agents=tuple(agents),
+        tasks=tuple(tasks),
+        budget={"actions": ACTIONS, "transitions": STEPS},
+        versions={"exact": _common.commit()},
         machine={key: str(value) for key, value in _common.machine().items()},
-    )  # fmt: skip
-    return BenchFolder.create(work, plan, {agent: settings(agent) for agent in agents})
+    )
+    return BenchFolder.create(work, plan, agents)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -33,7 +33,7 @@ from exact.search.registry import algorithm
 from exact.task import Task
 
 if TYPE_CHECKING:
-    from exact.models.open import Models
+    from exact.models.open import Models, Paces
 
 OpenWorlds = Callable[[Task], AbstractAsyncContextManager[Worlds]]
 """How the worlds of a task are opened; tasks of one suite give the same `key`."""
@@ -55,6 +55,8 @@ class Runner:
     repeat_uncertain: bool = False
     worlds_tries: int = 2
     """How often a task is gone on with in new worlds after its worlds broke."""
+    paces: Paces | None = None
+    """Shared by runners that ask models at once, so that together they keep to what an endpoint allows."""
 
     async def run(self) -> list[Line]:
         """Attempt every task that has no result yet, failed ones again; the results in order.
@@ -62,16 +64,27 @@ class Runner:
         Raises UsageError, JournalError, UncertainCommit.
         """
         done = {line.task: line for line in self.folder.results() if line.status != "failed"}
-        with self._memory() as memory, using(self.config.prompts):
+        async with self.session() as attempt:
+            for task in self.folder.manifest.tasks:
+                if task.id not in done:
+                    done[task.id] = await attempt(task)
+                    self.folder.add_result(done[task.id])
+                    if self.finished:
+                        self.finished(task, done[task.id])
+        return [done[task.id] for task in self.folder.manifest.tasks]
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Callable[[Task], Awaitable[Line]]]:
+        """What tasks share, opened; gives what attempts one of them, several at once if wanted. Nothing is added to the results."""
+        with self._memory() as memory:
             async with AsyncExitStack() as stack:
                 models = await self._models(stack)
-                for task in self.folder.manifest.tasks:
-                    if task.id not in done:
-                        done[task.id] = await self._task(task, models, memory)
-                        self.folder.add_result(done[task.id])
-                        if self.finished:
-                            self.finished(task, done[task.id])
-        return [done[task.id] for task in self.folder.manifest.tasks]
+
+                async def attempt(task: Task) -> Line:
+                    with using(self.config.prompts):
+                        return await self._task(task, models, memory)
+
+                yield attempt
 
     async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None) -> Line:
         """Attempt one task, in new worlds if they break; an infrastructure failure becomes a line that says so."""
@@ -131,7 +144,7 @@ class Runner:
     async def _models(self, stack: AsyncExitStack) -> dict[str, ChatModel]:
         from exact.models.open import Models
 
-        opened = Models(self.config.models, folder=self.folder.path)
+        opened = Models(self.config.models, folder=self.folder.path, paces=self.paces)
         stack.push_async_callback(opened.close)
         return open_models(self.config, opened)
 
@@ -217,6 +230,9 @@ def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -
         cost=spent.get("money", 0.0) if state.cost_known else None,
         unaccounted=state.unaccounted,
         drifted=state.drifted,
+        restores=state.restores,
+        promoted=sum(step.promoted for step in state.committed),
+        raw=state.scored.score.raw if state.scored and finished.status == "scored" else None,
         failures=state.failures,
         seconds=round(state.elapsed, 3),
         oracle=oracle,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, Protocol
 
 import msgspec
@@ -63,8 +64,12 @@ class Memory(Protocol):
     def retrieve(self, context: Context, kind: Kind, *, k: int, threshold: float, exclude_task: str | None) -> tuple[Reflection, ...]:
         """The k most similar above the cosine threshold, best first.
 
-        `exclude_task`: leave out reflections from that task, any seed of it (benchmark mode).
+        `exclude_task`: leave out reflections from that task, any seed of it, and from its template (benchmark mode).
         """
+        ...
+
+    def used(self, attempt: str, ids: Iterable[str], success: bool | None) -> None:
+        """An attempt that was shown reflections has ended well, badly, or nobody knows how. Saying it twice counts once."""
         ...
 
     @property

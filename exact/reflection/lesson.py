@@ -55,6 +55,7 @@ def lesson(
         real=real,
         surprise=surprise.surprise,
         task=context.task.id,
+        template=str(context.task.metadata.get("template") or ""),
         site=site(context),
         run=run,
         node=surprise.node,

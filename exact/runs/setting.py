@@ -65,8 +65,12 @@ class Setting:
         async with self._remembering:
             if (seen.node, kind) not in self.state.recalled:
                 settings, own = self.config.reflection, self.task.id
+                k, threshold = settings.k, settings.similarity
+                if kind == "value":
+                    k = k if settings.value_k is None else settings.value_k
+                    threshold = threshold if settings.value_similarity is None else settings.value_similarity
                 found = await asyncio.to_thread(
-                    self.memory.retrieve, seen, kind, k=settings.k, threshold=settings.similarity,
+                    self.memory.retrieve, seen, kind, k=k, threshold=threshold,
                     exclude_task=own if settings.exclude_same_task else None,
                 )  # fmt: skip
                 sure = tuple(each for each in found if confident(each, settings.confidence))

@@ -236,7 +236,7 @@ def test_retrieval_is_all_that_reach_the_threshold_in_falling_order(
     tmp_path_factory: pytest.TempPathFactory, make: Any, look: Look, known: list[str], asked: str
 ) -> None:
     with SQLiteMemory(tmp_path_factory.mktemp("m") / "m.sqlite") as memory:
-        written: list[Reflection] = [make.reflection(text) for text in known]
+        written: list[Reflection] = [make.reflection(each, text=f"{i}") for i, each in enumerate(known)]
         for each in written:
             memory.add(each)
         everything = recall(memory, look(asked), k=99)

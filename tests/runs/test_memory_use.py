@@ -15,6 +15,8 @@ from exact.reflection.memory import SQLiteMemory
 from exact.runs import events as ev
 from exact.runs.journal import read
 from exact.runs.runner import Runner, create
+from exact.runs.store import RunFolder
+from exact.task import Task
 from tests.runs.toys import config, toy_agent
 
 
@@ -23,7 +25,15 @@ async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEv
     world = deceptive_chain(3)
     settings = config(
         search={"algorithm": "mcts", "iterations": 2, "k": 2},
-        reflection={"kind": "builtin", "memory": str(memory), "threshold": 0.2, "similarity": 0.1, "signals": ["edge"], **reflection},
+        reflection={
+            "kind": "builtin",
+            "memory": str(memory),
+            "threshold": 0.2,
+            "similarity": 0.1,
+            "signals": ["edge"],
+            "exclude_same_task": False,
+            **reflection,
+        },
     )
     agent = toy_agent(world)(settings, {}.__getitem__)
 
@@ -33,6 +43,23 @@ async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEv
     made = create(folder, (toy_task(world),), settings)
     await Runner(folder=made, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world)), build_agent=build).run()
     return journal(folder)
+
+
+async def several(folder: Path, tasks: list[Task], **reflection: object) -> list[list[ev.AnyEvent]]:
+    """Some tasks in one run; the journal of each."""
+    world = deceptive_chain(3)
+    settings = config(
+        search={"algorithm": "mcts", "iterations": 2, "k": 2},
+        reflection={"kind": "builtin", "threshold": 0.2, "similarity": 0.1, "signals": ["edge"], "exclude_same_task": False, **reflection},
+    )
+    agent = toy_agent(world)(settings, {}.__getitem__)
+
+    def build(*_: object) -> Agent:
+        return Agent(policy=agent.policy, value=agent.value, reflector=BuiltinReflector())
+
+    made = create(folder, tuple(tasks), settings)
+    await Runner(folder=made, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world)), build_agent=build).run()
+    return [list(read(made.task_folder(task) / "journal.jsonl")) for task in tasks]
 
 
 def journal(folder: Path) -> list[ev.AnyEvent]:
@@ -56,10 +83,29 @@ async def test_a_surprise_becomes_one_lesson_that_the_next_task_is_shown(tmp_pat
     assert shown[0].memory != "0:0", "the version of the memory is journalled"
 
 
-async def test_in_benchmark_mode_nothing_learned_on_the_same_task_is_shown(tmp_path: Path) -> None:
+async def test_by_default_nothing_learned_on_the_same_task_of_a_benchmark_is_shown_and_results_say_where_it_was(tmp_path: Path) -> None:
     await run(tmp_path / "first", tmp_path / "memory.sqlite")
-    second = await run(tmp_path / "second", tmp_path / "memory.sqlite", exclude_same_task=True)
+    second = await run(tmp_path / "second", tmp_path / "memory.sqlite", exclude_same_task=None)
     assert not recalled(second)
+    said = [next(iter(RunFolder.open(tmp_path / name).results())).same_task for name in ("first", "second")]
+    assert said == [True, False]
+
+
+async def test_the_memory_hears_once_how_the_attempt_ended_that_a_lesson_was_shown_in(tmp_path: Path) -> None:
+    await run(tmp_path / "first", tmp_path / "memory.sqlite")
+    second = await run(tmp_path / "second", tmp_path / "memory.sqlite")
+    ids = {each.id for event in recalled(second) for each in event.reflections}
+    with SQLiteMemory(tmp_path / "memory.sqlite") as memory:
+        used = {entry.reflection.id: (entry.retrieved, entry.helped + entry.hurt) for entry in memory.entries(None) if entry.retrieved}
+    assert used == dict.fromkeys(ids, (1, 1))
+
+
+async def test_tasks_of_a_round_are_shown_the_memory_as_it_was_when_the_round_began(tmp_path: Path) -> None:
+    worlds = [toy_task(deceptive_chain(3), seed) for seed in range(4)]
+    events = await several(tmp_path / "run", worlds, round=2)
+    versions = [next(e.memory for e in of if isinstance(e, ev.Opened)) for of in events]
+    assert versions[0] == versions[1] != versions[2] == versions[3]
+    assert [bool(recalled(of)) for of in events] == [False, False, True, True]
 
 
 async def test_without_reflection_there_is_no_memory(tmp_path: Path) -> None:

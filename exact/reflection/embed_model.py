@@ -55,9 +55,7 @@ class ModelEmbedding:
             answer = asyncio.run_coroutine_threadsafe(self._model.embed(missing), self._loop).result()
             for text, values in zip(missing, answer.vectors, strict=True):
                 if len(values) != self.dimensions:
-                    raise ModelError(
-                        f"{self._model.name} gave {len(values)} numbers after vectors of {self.dimensions}: see its server"
-                    )
+                    raise ModelError(f"{self._model.name} gave {len(values)} numbers after vectors of {self.dimensions}: see its server")
                 found[text] = unit(np.array(values, dtype=np.float64))
                 self._keep(text, found[text])
         return [found.get(text, np.zeros(self.dimensions, dtype=np.float32)) for text in texts]

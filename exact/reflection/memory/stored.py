@@ -79,7 +79,7 @@ class StoredMemory:
         with self._access():
             if self._frozen is None:
                 self._refresh()
-            hits = (self._frozen or self._index).nearest(vector, kind, threshold, without=frozenset(without), most=max(0, 8 * k))
+            hits = self._current.nearest(vector, kind, threshold, without=frozenset(without), most=max(0, 8 * k))
             records = {seq: msgspec.json.decode(record, type=Reflection) for seq, record in self._records([hit.seq for hit in hits])}
         scored = [
             ((hit.cosine + situation.KEYWORDS * situation.keywords(query, records[hit.seq])) * hit.fade, hit.seq)
@@ -107,6 +107,8 @@ class StoredMemory:
 
         Raises UsageError for what is no version of this memory.
         """
+        if version is None:
+            self.thaw()
         wanted = self.version if version is None else version
         tail = wanted.rpartition(":")[2]
         if not tail.isdecimal():
@@ -128,7 +130,7 @@ class StoredMemory:
         with self._access():
             if self._frozen is None:
                 self._refresh()
-            index = self._frozen or self._index
+            index = self._current
             return f"{len(index)}:{index.revision}"
 
     def __len__(self) -> int:
@@ -192,6 +194,11 @@ class StoredMemory:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def _current(self) -> Index:
+        """What is retrieved from."""
+        return self._index if self._frozen is None else self._frozen
 
     def _standing(self, reflection: Reflection, vector: Any) -> tuple[Status, str]:
         """What is to become of a new one."""

@@ -23,7 +23,7 @@ from exact.observation import Observation
 from exact.task import Task
 
 HERE = Path(__file__).resolve().parent
-CONFIG = BrowserConfig(screenshots=False, width=600, height=400, settle_seconds=15.0)
+CONFIG = BrowserConfig(screenshots=False, width=600, height=400, settle_seconds=15.0, page_snapshots=True)
 HOST = "form.test"
 BOXES = "miniwob/click-checkboxes-large?seed=1"
 """Clicks on it do not end the episode."""

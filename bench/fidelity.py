@@ -4,7 +4,8 @@ Each of BrowserGym's 125 MiniWoB++ tasks is walked for five random actions from 
 replay and by a page snapshot, both in a second world, and, where worlds fork, by a snapshot of the whole world. Every arrival is judged by
 its fingerprint: exact, equivalent (volatile parts differ) or drifted; where it was not missed, one more action in both worlds shows what a
 fingerprint cannot see. A snapshot that is refused is counted apart: the next route is taken.
-A world that drifted is looked at again after a wait: what moves by itself has gone on, and is told from what was lost.
+Where a world drifted, it and the one it was kept of are looked at again after a wait: what moves by itself has gone on, and is told from
+what was lost.
 """
 
 from __future__ import annotations
@@ -195,12 +196,17 @@ class Bench:
         kept = await kept_by(world)
         if isinstance(kept, str):
             return {"result": "refused", "reason": kept}
-        goal = Goal(seen, onward(seen), await after(world, onward(seen)))
         async with worlds.fork(kept, speculative=True) as branch:
             back = branch.observation
-            found = await judged(back, branch, goal)
-            if found["result"] == "drifted":
-                found |= {"moves": verdict(mark(back), await after(branch, "wait")) == "drifted", "lines": different(seen, back)}
+            if verdict(mark(seen), mark(back)) == "drifted":
+                found = {
+                    "result": "drifted",
+                    "moves": await moves(world, seen) or await moves(branch, back),
+                    "lines": different(seen, back),
+                }
+            else:
+                goal = Goal(seen, onward(seen), await after(world, onward(seen)))
+                found = await judged(back, branch, goal)
         worlds.drop(kept)
         return found
 
@@ -247,6 +253,11 @@ async def kept_by(world: Environment) -> Snapshot | str:
 
 def onward(seen: Observation) -> str:
     return (candidates(seen, random.Random(seen.fingerprint)) or ["wait"])[0]
+
+
+async def moves(world: Environment, seen: Observation) -> bool:
+    """Whether a state goes on without an action."""
+    return verdict(mark(seen), await after(world, "wait")) == "drifted"
 
 
 async def after(world: Environment, text: str) -> str:

@@ -12,8 +12,8 @@ search; it is `vs_openspiel_net`, the worst again. TreeQuest's standard MCTS is 
 
 Bytes of a node are those of tracemalloc: all that the tree holds after 10,000 iterations over the number of states, edges not followed yet
 counted in. `bytes_per_node` is the worse of the two games, the actions themselves not counted: the policy made them, and they are the
-same objects in every state. `bytes_with_texts` is with new actions with new texts in every state. Journal: writing what was asked and told, without waiting for the disk. Driver: a whole run over a toy world: search,
-journal with fsync, blobs and budgets.
+same objects in every state. `bytes_with_texts` is with new actions with new texts in every state. Journal: writing what was asked and told,
+without waiting for the disk. Driver: a whole run over a toy world: search, journal with fsync, blobs and budgets.
 
 OpenSpiel and TreeQuest live in virtual environments of their own, which the first run makes (it needs the package index then).
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# GPT-4o without look-ahead, to compare with: needs OPENAI_API_KEY and costs money (see the configuration).
+# GPT-4o without look-ahead: one answer at each step, and it is done: costs money (see the configuration).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ $# = 0 ]; then

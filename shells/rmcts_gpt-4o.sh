@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# R-MCTS with GPT-4o as policy, value function and reflector: needs OPENAI_API_KEY and costs money (see the configuration).
+# R-MCTS with GPT-4o as policy, judge by rubrics, and reflector: costs money (see the configuration).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ $# = 0 ]; then

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from exact.cli.main import main
 from exact.config import load
 
 ROOT = Path(__file__).parents[1]
@@ -60,6 +61,25 @@ def test_a_configuration_has_its_script(path: Path, tmp_path: Path) -> None:
     assert f'exact" run --config "$root/shells/configs/{path.name}" "$@"' in script.read_text()
     done = subprocess.run([script], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr.partition(" ")[0]) == (2, "usage:")
+
+
+@each_config
+def test_a_dry_run_reads_the_configuration_and_would_start(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With keys in the environment: every model has a provider, an address, and a price that its money cap can be kept by."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "AZURE_OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "sk-of-nobody")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://nobody.openai.azure.com")
+    assert main(["run", "--url", "http://localhost/", "--goal", "Nothing", "--config", str(path), "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert path.stem in plan and "refused" not in plan and "not known yet" not in plan and "sk-of-nobody" not in plan
+
+
+def test_there_is_a_configuration_for_each_algorithm_and_model_that_is_promised() -> None:
+    gpt = {"react", "search", "tot", "mcts", "rmcts", "rmcts_mad"}
+    mad = {"gpt-4o-mini", "gpt-6.1-sol", "claude-sonnet-5-5", "gemini-3.8-flash", "azure_gpt-4o", "qwen3-vl"}
+    assert {f"{name}_gpt-4o" for name in gpt} | {f"rmcts_mad_{name}" for name in mad} | {"rmcts_builtin"} <= {path.stem for path in CONFIGS}
 
 
 @each_lock

@@ -31,7 +31,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             return self.probabilities[-1]
         low, high = self.values[i - 1], self.values[i]
         before, after = self.probabilities[i - 1], self.probabilities[i]
-        return before + (after - before) * (value - low) / (high - low)
+        return min(after, before + (after - before) * (value - low) / (high - low))
 
 
 def load(path: str) -> Curve:

@@ -102,11 +102,11 @@ async def _served(
 @asynccontextmanager
 async def _site(config: Config) -> AsyncIterator[Worlds]:
     """The user's own site: nothing there is undone, and nobody but the agent judges. Its browser forks where a sandbox is required."""
-    from exact.environments.sites import Outside
     from exact.environments.browser.forking import forking
     from exact.environments.browser.launch import launch
     from exact.environments.browser.setup import PageSetup
     from exact.environments.browser.worlds import BrowserWorlds
+    from exact.environments.sites import Outside
 
     if config.browser.sandbox == "required":
         async with forking(config.browser, PageSetup(), outside=Outside(), limit=config.browser.snapshots << 20) as worlds:

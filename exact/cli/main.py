@@ -27,6 +27,7 @@ COMMANDS = {
     "memory": ("exact.cli.memory:memory", "Shows and tidies what was learned: list, search, forget, restore, export, merge."),
     "tasks": ("exact.cli.tasks:tasks", "Names the tasks of the benchmarks."),
     "check": ("exact.cli.check:check", "Tries whether an environment keeps the contract that searches rely on."),
+    "cost": ("exact.cli.cost:cost", "Prints what the model calls of a run took."),
     "prompts": ("exact.cli.prompts:prompts", "Shows what models are asked, word for word."),
     "config": ("exact.cli.config:config", "Shows what a configuration means."),
     "doctor": ("exact.cli.doctor:doctor", "Says what is installed, what is missing, and how to get it."),

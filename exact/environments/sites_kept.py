@@ -22,6 +22,8 @@ class Standing:
     """Stop whatever in this branch might speak to the site."""
     base: str
     """Where it is."""
+    live: bool = False
+    """Whether what it does is meant to last: it acts in the site itself, which is left in its state."""
     saved: str = ""
     """The name its state was kept under while others have their turn."""
     stands: bool = False
@@ -63,6 +65,7 @@ class SiteStates:
                 if not self._start:
                     await self._call("reset", self.site.reset, base=self.site.base)
                     self._start = await self._keep(self.site.base)
+        if self.forks and not standing.live:
             await self._fork(standing, self._start)
         else:
             await self._call("reset", self.site.reset, base=self.site.base)
@@ -83,6 +86,10 @@ class SiteStates:
 
     async def leave(self, standing: Standing) -> None:
         """The branch is gone. Never raises."""
+        if standing.live and standing.saved:
+            with suppress(EnvironmentError_):  # then the site stays as others left it
+                async with self.turn(standing):
+                    pass
         if self._holder is standing:
             self._holder = None
         if standing.saved:

@@ -26,6 +26,7 @@ from exact.environments import guest
 from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.environments.channel import Channel
 from exact.environments.process import GuestProcess, Launch, Processes
+from exact.environments.processor import processor_seconds
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
@@ -126,6 +127,11 @@ class Worker:
     def pid(self) -> int | None:
         """Of the guest's process; None while there is none."""
         return self._guest.process.pid if self._guest else None
+
+    @property
+    def processor(self) -> float:
+        """Processor seconds that the guest and what it started have taken; 0 while there is none."""
+        return processor_seconds(self.pid) if self.pid else 0.0
 
     async def open(self) -> None:
         """Start a guest and let it make the environment. Raises EnvironmentError_, and UsageError that the factory raised."""

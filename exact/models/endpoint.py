@@ -106,7 +106,7 @@ class ServedModel:
         try:
             response = await self._client.post(path, cast_to=response_type(), body=body)
             outcome, reason = "answered", ""
-            return str(response.text)
+            return self._without_key(str(response.text))
         except openai.APIStatusError as error:
             outcome, reason = "refused", f"{error.status_code}: {self._scrubbed(_message(error))}"
             trouble = self._refused(error, body, sent)
@@ -162,11 +162,13 @@ class ServedModel:
             return Trouble(f"{name} failed ({said})", "try again later, or see the server's log", again=True, after=wait)
         return Trouble(f"{name} refuses the request ({said})", "check the model's options in the configuration", elsewhere=False)
 
+    def _without_key(self, text: str) -> str:
+        """An answer is kept word for word, but for a key that the server gave back."""
+        return text.replace(self._key, "***") if len(self._key) >= _SHORTEST_KEY and self._key in text else text
+
     def _scrubbed(self, text: str) -> str:
         """One line of a message that came from outside, without any key in it."""
-        if len(self._key) >= _SHORTEST_KEY:
-            text = text.replace(self._key, "***")
-        line = " ".join(_SECRET.sub(r"\1***", text).split())
+        line = " ".join(_SECRET.sub(r"\1***", self._without_key(text)).split())
         return line if len(line) <= 240 else line[:237] + "..."
 
 

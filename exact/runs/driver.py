@@ -51,12 +51,9 @@ class Attempt(Setting):
 
     async def _act_until_over(self) -> str:
         """Search and commit, in turn; why no further action will be committed."""
-        fresh, began = not self.state.started, self.journal.now
         world = await self.live.open()
         size, spare = self._sizes(world.capabilities)
         places = Places(self.worlds, self.task, size, spare=spare, clock=lambda: self.journal.now)
-        if fresh:
-            places.costs.note("open", self.journal.now - began)
         self._search = Search(self, places)
         self._commits = Commits(self, places, repeat_uncertain=self.repeat_uncertain)
         try:

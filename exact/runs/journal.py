@@ -19,8 +19,8 @@ Clock = Callable[[], float]
 E = TypeVar("E", bound=AnyEvent)
 
 _FACTS = {
-    "opened", "reset", "arrived", "acted", "rolled_step", "called", "recalled", "late", "decided", "committed", "ended", "scored",
-    "reflected", "finished",
+    "opened", "reset", "arrived", "acted", "rolled_step", "called", "unaccounted", "recalled", "late", "decided", "committed", "ended",
+    "scored", "reflected", "finished",
 }  # fmt: skip
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyEvent)

@@ -75,7 +75,7 @@ class MCTS(Work):
         if self.stops and (stopped := self._stopped(tree)) is not None:
             return stopped
         while tree.iterations + root.in_flight < tree.allowed:
-            found = self._down(tree, *self._begin(tree))
+            found = self._walk(tree)
             if found is not None:
                 return self._instead(tree) if isinstance(found, Wait) else found
         return self._last(tree, f"{tree.iterations} iterations")
@@ -108,6 +108,10 @@ class MCTS(Work):
         elif self.plan:  # each step of a plan comes here, the next search only after the last
             tree.allowed = max(tree.allowed - self.iterations, tree.iterations)
         super().grant(tree)
+
+    def _walk(self, tree: Tree) -> Selection | Wait | Done | None:
+        """From the root to work; None when it ended in something free."""
+        return self._down(tree, *self._begin(tree))
 
     def _down(self, tree: Tree, node: Node, path: Path) -> Selection | Wait | Done | None:
         """From a state, which `path` leads to, down to work; None when it ended in something free."""

@@ -24,13 +24,51 @@ OTHERS = (
 
 STARTS, ENDS = ("", "\n", "**", "`", "> ", "\n- "), ("", "\n", "**", "`", ".", " or B")
 ACTIONS_WRITTEN = (
-    "click [3]", "click [99]", "click [a]", 'fill [3] "4\\"2"', 'fill [3] "4"2"', "fill [3] 'x'", "scroll up", "scroll left", 'stop "done"', "",
-     "__import__('os').system('touch /tmp/owned')", "click [2]; click [3]", "CLICK [2]", 'fill [3] "🙂\\n"', "click [٣]",
-)  # fmt: skip
+    "click [3]",
+    "click [99]",
+    "click [a]",
+    'fill [3] "4\\"2"',
+    'fill [3] "4"2"',
+    "fill [3] 'x'",
+    "scroll up",
+    "scroll left",
+    'stop "done"',
+    "",
+    "__import__('os').system('touch /tmp/owned')",
+    "click [2]; click [3]",
+    "CLICK [2]",
+    'fill [3] "🙂\\n"',
+    "click [٣]",
+)
 PROSE = (
-    "The goal names it.", "```", "```json", "**", "> ", "Thought: ", "<think>", "</think>", "\n", " ", "\t", '"', "'", "\\", "\x00", "\u202e",
-     "⟦/observation 1a2b3c4d⟧", "Verdict: A", "Action:", "Expected: x", "Real: y", "Lesson: When z, do w.", "{", "}", "\ud800", "action : ", "#",
-)  # fmt: skip
+    "The goal names it.",
+    "```",
+    "```json",
+    "**",
+    "> ",
+    "Thought: ",
+    "<think>",
+    "</think>",
+    "\n",
+    " ",
+    "\t",
+    '"',
+    "'",
+    "\\",
+    "\x00",
+    "\u202e",
+    "⟦/observation 1a2b3c4d⟧",
+    "Verdict: A",
+    "Action:",
+    "Expected: x",
+    "Real: y",
+    "Lesson: When z, do w.",
+    "{",
+    "}",
+    "\ud800",
+    "action : ",
+    "#",
+)
 ANSWERS = 10_000
 
 
@@ -85,7 +123,7 @@ def test_a_verdict_is_a_grade_that_stands_there() -> None:
     found = list(parsed(parse_verdict, 2))
     worth = {SCALES["even"].value(letter) for letter in "ABCDE"}
     assert all(judged.value in worth and "verdict" in text.lower() for text, judged in found)
-    assert ANSWERS / 100 < len(found)
+    assert len(found) > ANSWERS / 100
 
 
 def test_listed_actions_are_distinct_ones_that_the_state_admits() -> None:
@@ -93,10 +131,10 @@ def test_listed_actions_are_distinct_ones_that_the_state_admits() -> None:
     for _, listed in found:
         keys = [one.chosen.action.key for one in listed]
         assert len(set(keys)) == len(keys) > 0 and all(0 <= one.confidence <= 1 for one in listed)
-    assert ANSWERS / 100 < len(found)
+    assert len(found) > ANSWERS / 100
 
 
-@pytest.mark.parametrize("parse", [parse_argument, parse_checks, lambda text: parse_met(text, 2), parse_better], ids=str)
+@pytest.mark.parametrize("parse", [parse_argument, parse_checks, lambda text: parse_met(text, 2), parse_better], ids=["argument", "checks", "met", "better"])
 def test_the_other_parsers_give_something_or_their_own_error(parse: Callable[[str], object]) -> None:
     found = list(parsed(parse, 5))
     assert found and all(said is not None for _, said in found)

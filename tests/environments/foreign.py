@@ -65,6 +65,12 @@ class Counter:
     def modules(self):
         return {"observation": self.seen(), "info": {"prefix": sys.prefix, "exact": str("exact" in sys.modules)}}
 
+    def work(self):
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            pass
+        return {"observation": self.seen()}
+
     def nonsense(self):
         return {"observation": {"text": 7}}
 

@@ -280,6 +280,15 @@ async def test_other_interpreters_serve_environments_or_are_too_old() -> None:
                 assert await count(world) == "1"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="told by /proc")
+async def test_the_processor_time_of_a_guest_is_told() -> None:
+    async with counter() as world:
+        before = world.processor
+        await do(world, "work")
+        assert world.processor >= before + 0.05
+    assert world.processor == 0.0
+
+
 @pytest.fixture
 def foreign_python(tmp_path: Path) -> Path:
     """Of a virtual environment in which there is no exact."""

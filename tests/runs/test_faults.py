@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from exact.cli.main import main
 from exact.config import Config, parse
 from exact.environments.toy import ToyWorlds
 from exact.environments.toy_worlds import maze, toy_task
 from exact.models import retry
-from exact.models.scripted import AtMost, Cut, Fault, Malformed, Question, Reset, ScriptedServer, Status, Twice
+from exact.models.base import Sampling, Usage
+from exact.models.scripted import Answers, AtMost, Cut, Fault, Malformed, Question, Reset, ScriptedServer, Status, Twice
 from exact.runs import events as ev
+from exact.runs.costs import WAYS, Spent, costs, total
 from exact.runs.runner import Runner, create, reopen
 from exact.runs.store import Line
 from tests.runs.test_resume import journal
@@ -55,7 +58,11 @@ def config(url: str, workers: int, seed: int) -> Config:
 
 
 async def run(
-    folder: Path, faults: Callable[[Question, int], Fault | None], workers: int = 1, seed: int = 0
+    folder: Path,
+    faults: Callable[[Question, int], Fault | None],
+    workers: int = 1,
+    seed: int = 0,
+    answers: Answers = answers,
 ) -> tuple[Line, list[ev.AnyEvent], ScriptedServer]:
     world = maze()
     async with ScriptedServer(answers, faults=faults) as server:
@@ -91,6 +98,45 @@ async def test_what_is_never_judged_is_a_counted_failure_and_no_value(tmp_path: 
     assert failed - judged and not any(WORDS in str(body["messages"]) for body in server.bodies)
     told = [event for event in events if isinstance(event, ev.Told)]
     assert not re.search(WORDS, " ".join(str(event.result) for event in told if "Failure" not in type(event.result).__name__))
+
+
+async def test_costs_by_role_node_and_task_add_up_to_what_the_attempt_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line, events, _ = await run(tmp_path / "run", a_fifth, seed=1)
+    for by in WAYS:
+        groups = costs(events, by, task=line.task)
+        whole = total(groups.values())
+        assert whole.input_tokens + whole.output_tokens == line.tokens and whole.cost == pytest.approx(line.cost)
+        assert (whole.calls, whole.unaccounted, whole.unknown) == (line.calls, line.unaccounted, 0)
+    assert set(costs(events, "role")) == {"policy", "value"} and set(costs(events, "task", task=line.task)) == {line.task}
+    assert main(["cost", str(tmp_path / "run"), "--by", "node"]) == 0
+    assert f"{line.cost:.4f}" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_an_unknown_price_is_counted_as_unknown_and_not_as_nothing() -> None:
+    usage = Usage(input_tokens=3, cached_tokens=2, output_tokens=1)
+    called = ev.Called(
+        key="k", role="value", node=1, attempt=0, prompt="p", model="m", sampling=Sampling(), request="", answer="", usage=usage
+    )
+    assert costs([called]) == {"value": Spent(calls=1, input_tokens=3, cached_tokens=2, output_tokens=1, unknown=1)}
+
+
+async def test_no_key_gets_into_a_file_of_a_run_whatever_the_server_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "plain-0123456789-of-nobody"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+
+    def echoing(question: Question, times: int) -> Fault | None:
+        match a_fifth(question, times):
+            case Status(code=code):
+                return Status(code, f"Bearer {key} failed", retry_after=0.01)
+            case Malformed():
+                return Malformed(f"key {key}")
+            case fault:
+                return fault or (Status(400, f"no, {key}") if times == 0 and (question.seed or 0) % 7 == 0 else None)
+
+    _, _, server = await run(tmp_path / "run", echoing, answers=lambda question, sample: f"{key}\n{answers(question, sample)}")
+    assert all(headers["authorization"] == f"Bearer {key}" for headers in server.headers)
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert len(files) > 10 and not [path for path in files if key.encode() in path.read_bytes()]
 
 
 async def test_the_tokens_of_a_call_that_failed_in_the_end_are_counted(tmp_path: Path) -> None:

@@ -227,6 +227,7 @@ FACTS = (
     ev.Acted,
     ev.RolledStep,
     ev.Called,
+    ev.Unaccounted,
     ev.Recalled,
     ev.Late,
     ev.Decided,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
 from pathlib import Path
@@ -53,10 +54,13 @@ def moves(events: list[ev.AnyEvent]) -> list[object]:
     return [{key: value for key, value in each.__rich_repr__() if key not in ("t", "seconds")} for each in found]
 
 
-async def run(folder: Path, world: ToyWorld, *, sealed: bool = True, **search: object) -> list[ev.AnyEvent]:
+async def run(folder: Path, world: ToyWorld, *, sealed: bool = True, forks: bool = False, **search: object) -> list[ev.AnyEvent]:
+    """`forks`: whether its worlds have snapshots; then what is journalled of routes hangs on measured times."""
     settings = config(search={"algorithm": "mcts", "iterations": 10, "k": 4, **search})
     latency = None if search.get("workers", 1) == 1 else lambda: asyncio.sleep(0)
-    await toy_runner(folder, ToyWorlds(world, sealed=sealed, latency=latency), settings, noise=0.1).run()
+    await toy_runner(
+        folder, ToyWorlds(world, sealed=sealed, latency=latency, fidelity="world" if forks else "replay"), settings, noise=0.1
+    ).run()
     return journal(folder)
 
 
@@ -82,6 +86,20 @@ async def test_a_kill_between_any_two_writes_leads_to_the_same_commits(world: To
         assert isinstance(resumed[-1], ev.Finished)
         assert repeated_facts(resumed) == [], f"killed at write {nth}"
         assert tree(tmp_path / str(nth)) == tree(tmp_path / "whole"), "with one worker the tree is the same to the bit"
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+async def test_where_worlds_fork_snapshots_are_lost_with_the_process_and_nothing_else(workers: int, tmp_path: Path) -> None:
+    """Which routes are taken hangs on measured times, so the number of lines may differ; what the search does may not."""
+    search: dict[str, object] = {"forks": True, "workers": workers, "order": "selection"}
+    whole = await run(tmp_path / "whole", form(2), **search)  # type: ignore[arg-type]
+    for nth in range(2, len(whole), 6):
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(patch, nth, written=True)
+            with contextlib.suppress(Killed):
+                await run(tmp_path / str(nth), form(2), **search)  # type: ignore[arg-type]
+        resumed = await run(tmp_path / str(nth), form(2), **search)  # type: ignore[arg-type]
+        assert moves(resumed) == moves(whole) and repeated_facts(resumed) == [], f"killed at write {nth}"
 
 
 def tree(folder: Path) -> bytes:

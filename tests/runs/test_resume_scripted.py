@@ -51,7 +51,7 @@ async def run(folder: Path, model: ScriptedModel) -> list[ev.AnyEvent]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "open_models", models)
-        await Runner(folder=opened, config=config, open_worlds=lambda task: nullcontext(ToyWorlds(world))).run()
+        await Runner(folder=opened, config=config, open_worlds=lambda task: nullcontext(ToyWorlds(world, fidelity="replay"))).run()
     return journal(folder)
 
 

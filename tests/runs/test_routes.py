@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from exact.config import Config
-from exact.environments.toy import ToyWorlds
+from exact.config import BrowserConfig, Config
+from exact.environments.base import Snapshot
+from exact.environments.toy import TOY_ACTIONS, ToyEnvironment, ToyWorlds
+from exact.errors import EnvironmentError_
 from exact.runs import events as ev
 from exact.runs.fold import fold
 from tests.runs.test_resume import Killed, journal, kill_at
@@ -144,3 +149,36 @@ def test_four_workers_are_faster_in_worlds_that_fork(monkeypatch: pytest.MonkeyP
         events = run(monkeypatch, tmp_path / str(workers), searched(workers=workers), slow_worlds(SANDBOX))
         seconds[workers] = events[-1].t
     assert seconds[1] > 2.5 * seconds[4]
+
+
+class Failing(ToyWorlds):
+    """Every other branch of a snapshot breaks while it is made, or stands elsewhere."""
+
+    forked = 0
+
+    @asynccontextmanager
+    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+        self.forked += 1
+        async with super().fork(snapshot, speculative=speculative) as environment:
+            if self.forked % 4 == 1:
+                raise EnvironmentError_("the image is truncated")
+            if self.forked % 4 == 3:
+                await environment.step(TOY_ACTIONS.action("go", "0"))
+            yield environment
+
+
+def test_branches_that_break_or_stand_elsewhere_cost_time_and_change_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    settings = searched(workers=2, order="selection")
+    well = run(monkeypatch, tmp_path / "well", settings)
+    ill = run(monkeypatch, tmp_path / "ill", settings, slow_worlds(kind=Failing))
+    failed = [arrival for arrival in arrivals(ill) if "fork" in "".join(arrival.failed)]
+    assert len(failed) > 3 and {arrival.verdict for arrival in arrivals(ill)} == {"exact"}
+    assert moves(ill) == moves(well)
+
+
+def test_on_a_shared_server_that_keeps_what_is_written_one_worker_acts_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for mode, most in (("rollback", 4), ("free", 1)):
+        settings = msgspec.structs.replace(searched(workers=4, prefetch=2), browser=BrowserConfig(speculation=mode))
+        worlds = slow_worlds(sealed=False)
+        run(monkeypatch, tmp_path / mode, settings, worlds)
+        assert (worlds.counts.most_live - 1 == most) if mode == "free" else worlds.counts.most_live > most

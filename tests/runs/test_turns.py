@@ -51,7 +51,7 @@ def by_chance(seed: int) -> Pause:
 
 async def run(folder: Path, world: ToyWorld, seed: int, faults: Faults | None = None, **search: object) -> list[ev.AnyEvent]:
     settings = config(search={"iterations": 16, "k": 4, "workers": 4, "order": "selection", **search})
-    runner = toy_runner(folder, ToyWorlds(world, latency=by_chance(seed), faults=faults or Faults()), settings)
+    runner = toy_runner(folder, ToyWorlds(world, latency=by_chance(seed), faults=faults or Faults(), fidelity="replay"), settings)
 
     def build(config: Config, models: object) -> Agent:
         slow = Slow(toy_agent(world, 0.1)(config, models), by_chance(seed + 1))  # type: ignore[arg-type]

@@ -72,13 +72,13 @@ class Thinking:
         return await self._part.evaluate(*args)
 
 
-def slow_worlds(seconds: Mapping[str, float] = SANDBOX, **more: Any) -> ToyWorlds:
+def slow_worlds(seconds: Mapping[str, float] = SANDBOX, *, kind: type[ToyWorlds] = ToyWorlds, **more: Any) -> ToyWorlds:
     """Worlds of a decision tree whose operations take their time."""
 
     async def wait(operation: Operation) -> None:
         await asyncio.sleep(seconds.get(operation, 0.0))
 
-    return ToyWorlds(decision_world(TREE), wait=wait, **more)
+    return kind(decision_world(TREE), wait=wait, **more)
 
 
 def slow_runner(monkeypatch: pytest.MonkeyPatch, folder: Path, worlds: ToyWorlds, settings: Config, *, thinks: float = 2.0) -> Runner:

@@ -44,7 +44,9 @@ class ForkingEnvironment(BrowserEnvironment):
             masks=worlds.masks,
         )
         self._worlds, self._states, self._login = worlds, worlds.states, login
-        self._standing = Standing(self._still, worlds.outside.site.base if worlds.outside and worlds.outside.site else "")
+        self._standing = Standing(
+            self._still, worlds.outside.site.base if worlds.outside and worlds.outside.site else "", live=not speculative
+        )
         self._entered = False
         """Whether an episode was begun in this branch's browser, or before it branched off."""
         self._branched = False
@@ -91,8 +93,6 @@ class ForkingEnvironment(BrowserEnvironment):
             return "a page is loading"
         if self._browser.guard.busy:
             return "a request is held back"
-        if self._worlds.outside and self._browser.guard.shared_workers:
-            return "a shared worker runs, whose requests could not be judged after a restore"
         return ""
 
     async def snapshot(self) -> Snapshot:
@@ -202,7 +202,6 @@ class ForkingEnvironment(BrowserEnvironment):
         await super()._enter(now)
         if self._worlds.outside:
             await self._arrive()
-            await self._browser.relay.open_outlet()
 
     async def _renew(self) -> bool:
         """Emptying the context does for servers that keep nothing, and pages whose past is known."""
@@ -236,11 +235,9 @@ class ForkingEnvironment(BrowserEnvironment):
             cdp = await self._context.new_cdp_session(page)
             pages[target := await _target(cdp)] = page
             self._ward.forget(target)  # no popup
-            await self._browser.guard.cover(cdp)
         if self._worlds.outside:
             await self._arrive(memo.site)
             self._let_out(self._ward)
-            await self._browser.relay.open_outlet()
         self._browser.guard.go()
         for tab in memo.tabs:
             if tab.target not in pages:

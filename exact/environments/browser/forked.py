@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.config import BrowserConfig
 from exact.environments.browser.guard import Guard
 from exact.environments.browser.launch import Browser, arguments
+from exact.environments.browser.line import LineState
 from exact.environments.browser.relay import Relay
 from exact.environments.browser.tape import Tape
 from exact.environments.sandbox import Sandbox
@@ -43,18 +44,28 @@ def command(executable: str, config: BrowserConfig, hosts: Mapping[str, str], wa
     return [executable, *flags, "about:blank"]
 
 
+class Cut(NamedTuple):
+    """What the guard of a world was at when its snapshot was taken."""
+
+    line: LineState
+    started: bool
+    unanswered: tuple[dict[str, Any], ...]
+
+
 class ForkedBrowser(Browser):
     """One Chromium, its sandbox and the way to it. Made by `connect`."""
 
     def __init__(self, playwright: PlaywrightBrowser, guard: Guard, relay: Relay, context_id: str) -> None:
         super().__init__(playwright, guard)
         self.relay, self.context_id = relay, context_id
+        self._started = False
         self._stilling: set[asyncio.Task[None]] = set()
         self.idle = Idle(relay.sandbox)
 
     async def enter(self, config: BrowserConfig, scripts: Iterable[str]) -> tuple[BrowserContext, Page]:
         """The browser's own context, with the first of the pages it has. Its requests are judged from now on."""
         await self.guard.start()
+        self._started = True
         context = self.playwright.contexts[0]
         context.on("page", self._opened)
         await asyncio.gather(*(_still(page) for page in context.pages))
@@ -66,6 +77,11 @@ class ForkedBrowser(Browser):
         task = asyncio.ensure_future(_still(page))
         self._stilling.add(task)
         task.add_done_callback(self._stilling.discard)
+
+    @property
+    def cut(self) -> Cut:
+        """Of a world that is held."""
+        return Cut(self.relay.line.state, self._started, self.guard.unanswered)
 
     async def leave(self, context: BrowserContext) -> None:
         """Nothing: it goes with its sandbox."""
@@ -95,14 +111,16 @@ async def connect(
     restored: bool,
     hosts: Mapping[str, str] | None = None,
     tape: Tape | None = None,
+    cut: Cut | None = None,
     seconds: float = 120.0,
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not."""
     from playwright.async_api import Error
 
-    relay = Relay(sandbox, hosts)
+    relay = Relay(sandbox, hosts, cut.line if cut else None)
     try:
         address = await relay.connect(restored=restored, seconds=seconds)
+        line = await relay.speak()
         browser = await playwright.chromium.connect_over_cdp(address)
         cdp = await browser.new_browser_cdp_session()
         await cdp.send("Browser.setDownloadBehavior", {"behavior": "deny", "eventsEnabled": True})
@@ -114,4 +132,7 @@ async def connect(
         await relay.close()
         raise
     context = next(info["browserContextId"] for info in targets["targetInfos"] if info["type"] == "page")
-    return ForkedBrowser(browser, Guard(cdp, tape), relay, context)
+    guard = Guard(line, tape)
+    if cut and cut.started:
+        guard.go_on(cut.unanswered)
+    return ForkedBrowser(browser, guard, relay, context)

@@ -23,7 +23,7 @@ from exact.environments.browser.branch import ForkingEnvironment
 from exact.environments.browser.egress import flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
-from exact.environments.browser.forked import ForkedBrowser, command, connect
+from exact.environments.browser.forked import Cut, ForkedBrowser, command, connect
 from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
@@ -69,6 +69,7 @@ class ForkingWorlds:
             self.accounts = Accounts(outside.accounts, os.environ, shared=outside.site is not None)
         self._tape = tape
         self._memos: dict[str, Memo] = {}
+        self._cuts: dict[str, Cut] = {}
         self._origin = ""
         """Image of a world that is ready and has seen nothing."""
         self._first = asyncio.Lock()
@@ -123,7 +124,7 @@ class ForkingWorlds:
         """A browser in a new branch of an image. Raises EnvironmentError_."""
         async with self._sandboxes.branch(id) as sandbox:
             try:
-                return await self._connect(sandbox, restored=True)
+                return await self._connect(sandbox, self._cuts[id])
             except BaseException:
                 await self._sandboxes.end(sandbox)
                 raise
@@ -134,15 +135,17 @@ class ForkingWorlds:
         try:
             if self.states:
                 memo = replace(memo, site=await self.states.keep(standing))
+            cut = browser.cut
             image = await self._sandboxes.checkpoint(browser.relay.sandbox)
         finally:
             await browser.relay.release()
         for id in [id for id in self._memos if id not in self._sandboxes.images]:
             self._forget(id)
-        self._memos[image.id] = memo
+        self._memos[image.id], self._cuts[image.id] = memo, cut
         return Snapshot(id=image.id, fidelity=fidelity, fingerprint=memo.fingerprint)
 
     def _forget(self, id: str) -> None:
+        self._cuts.pop(id, None)
         memo = self._memos.pop(id, None)
         if memo and memo.site and self.states:
             self.states.drop(memo.site)
@@ -184,18 +187,25 @@ class ForkingWorlds:
         """The first world, of which an image is kept before anything is done in it."""
         sandbox = await self._sandboxes.start(self._guest())
         try:
-            browser = await self._connect(sandbox, restored=False)
+            browser = await self._connect(sandbox, None)
             await browser.relay.hold()
+            cut = browser.cut
             self._origin = (await self._sandboxes.checkpoint(sandbox, pinned=True)).id
+            self._cuts[self._origin] = cut
             await browser.relay.release()
         except BaseException:
             await self._sandboxes.end(sandbox)
             raise
         return browser
 
-    async def _connect(self, sandbox: Sandbox, *, restored: bool) -> ForkedBrowser:
+    async def _connect(self, sandbox: Sandbox, cut: Cut | None) -> ForkedBrowser:
         return await connect(
-            self._playwright, sandbox, restored=restored, hosts=self.outside.hosts if self.outside else None, tape=self._tape
+            self._playwright,
+            sandbox,
+            restored=cut is not None,
+            cut=cut,
+            hosts=self.outside.hosts if self.outside else None,
+            tape=self._tape,
         )
 
     def _guest(self) -> Guest:

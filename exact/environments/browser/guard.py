@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 from exact.environments.base import Effect
 from exact.environments.browser.scrub import nothing
 from exact.environments.browser.tape import Tape, encoded
+from exact.errors import EnvironmentError_
 from exact.safety import origin, refusal
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
+
+    from exact.environments.browser.line import Line
 
 Event = dict[str, Any]
 _MAKE_WORLDS = ("Document", "Other")
@@ -92,19 +95,21 @@ class Ward:
 class Guard:
     """The one judge of a browser's requests; each context's Ward gives the rules."""
 
-    def __init__(self, cdp: CDPSession, tape: Tape | None = None) -> None:
+    def __init__(self, cdp: CDPSession | Line, tape: Tape | None = None) -> None:
         """`tape`: where answers are recorded, or where they come from."""
         self._cdp, self._tape = cdp, tape
         self._wards: dict[str, Ward] = {}
         self._contexts: dict[str, str] = {}
-        self._shared: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], Event] = {}
+        self._asked: tuple[Event, ...] | None = None
         self._going = asyncio.Event()
         self._going.set()
 
     async def start(self) -> None:
         """Judge from now on."""
         self._cdp.on("Target.targetCreated", self._target)
+        if self._asked is not None:  # of a conversation that goes on: tell about all again
+            await self._cdp.send("Target.setDiscoverTargets", {"discover": False})
         self._cdp.on("Target.targetDestroyed", self._gone)
         self._cdp.on("Fetch.requestPaused", self._paused)
         await asyncio.gather(self._cdp.send("Target.setDiscoverTargets", {"discover": True}), self._cdp.send("Fetch.enable", {}))
@@ -115,19 +120,13 @@ class Guard:
         return bool(self._tasks)
 
     @property
-    def shared_workers(self) -> int:
-        """How many workers live that belong to no page: one that runs already cannot be judged, see `cover`."""
-        return len(self._shared)
+    def unanswered(self) -> tuple[Event, ...]:
+        """Requests that are being judged."""
+        return tuple(self._tasks.values())
 
-    @staticmethod
-    async def cover(page: CDPSession) -> None:
-        """Judge what is loaded already: a page that was there before `start`, its frames and its workers.
-
-        The browser hands out ways to the network when a document loads. That `Fetch` on its own session watches is heeded for new ones
-        only; switching it on and off on the page's session makes the page get others.
-        """
-        await page.send("Fetch.enable")
-        await page.send("Fetch.disable")
+    def go_on(self, unanswered: tuple[Event, ...]) -> None:
+        """Before `start`, over a conversation that goes on: judge what was not answered then."""
+        self._asked = unanswered
 
     def hold(self) -> None:
         """Answer no request until `go`."""
@@ -136,6 +135,9 @@ class Guard:
     def go(self) -> None:
         """Answer requests, those that came meanwhile too."""
         self._going.set()
+        asked, self._asked = self._asked or (), None
+        for event in asked:
+            self._paused(event)
 
     def admit(self, context: str, ward: Ward) -> None:
         """Answer for a browser context, by its CDP id."""
@@ -150,21 +152,18 @@ class Guard:
         info = event["targetInfo"]
         target, context = info["targetId"], info.get("browserContextId", "")
         new, self._contexts[target] = target not in self._contexts, context
-        if info["type"] in ("shared_worker", "service_worker"):
-            self._shared.add(target)
         if new and info["type"] == "page" and context in self._wards:
             self._wards[context].expect(target)
 
     def _gone(self, event: Event) -> None:
-        self._shared.discard(event["targetId"])
         context = self._contexts.pop(event["targetId"], "")
         if context in self._wards:
             self._wards[context].forget(event["targetId"])
 
     def _paused(self, event: Event) -> None:
         task = asyncio.ensure_future(self._answer(event))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = event
+        task.add_done_callback(self._tasks.pop)
 
     async def _answer(self, event: Event) -> None:
         from playwright.async_api import Error
@@ -175,7 +174,7 @@ class Guard:
                 await self._response(event)
             else:
                 await self._request(event)
-        except Error:
+        except (Error, EnvironmentError_):
             pass  # the request, its page or the browser is gone: there is nobody to answer to
 
     async def _request(self, event: Event) -> None:

@@ -5,8 +5,8 @@ object, `{"services": [...], "browser": [program, arguments...], "outlet": port}
 
 On stdin and stdout go frames: connection (4 bytes), length (4 bytes), little-endian, then that many bytes, at most 64 KiB. A connection
 begins with its first frame and ends with an empty one. Connection 0 is control, in JSON. From the host: `hold` (say nothing until `go`, so
-that a checkpoint cuts no frame), `anew` (after a restore: the connections of before are dropped; what was held back with them), `out` (the
-outlet, shut by `anew`, may open). To the host: `ready` with the address of Chromium's WebSocket, `held`, `out`, `failed`, `died`.
+that a checkpoint cuts no frame), `anew` (after a restore: the connections of before are dropped; what was held back with them). To the
+host: `ready` with the address of Chromium's WebSocket, `held`, `failed`, `died`. Connection LINE outlives a restore.
 
 Connections made at the outlet have numbers from 2**31 and begin with `open` to the host, which speaks SOCKS on them. Neither side has
 more than WINDOW bytes of one under way: whoever hands bytes on says `took`, so a connection that nobody reads holds up no other.
@@ -33,7 +33,7 @@ from typing import IO, Any
 FRAME = 65536
 WINDOW = 4 * FRAME
 OUTWARD = 1 << 31
-CALM = 0.06
+LINE = OUTWARD - 1
 _POLL = 0.02
 """Seconds between questions whether a service is ready."""
 
@@ -128,7 +128,6 @@ class Outlet:
 
     def __init__(self, out: Out) -> None:
         self.out, self.ends = out, dict[int, End]()
-        self.shut, self.asked = False, 0.0
 
     def listen(self, port: int) -> None:
         server = socket.create_server(("127.0.0.1", port))
@@ -144,31 +143,15 @@ class Outlet:
             self.ends[ident].took(size)
 
     def drop(self) -> None:
-        """End all connections, and make none until `reopen`."""
-        self.shut = True
+        """End all connections."""
         for end in list(self.ends.values()):
             end.drop()
         self.ends.clear()
-
-    def reopen(self) -> bool:
-        """Once nobody has asked for a connection for CALM seconds: what asked before it was judged is gone. False if that does not come."""
-        self.asked = time.monotonic()
-        end = self.asked + 100 * CALM
-        while time.monotonic() - self.asked < CALM:
-            if time.monotonic() > end:
-                return False
-            time.sleep(_POLL)
-        self.shut = False
-        return True
 
     def _accept(self, server: socket.socket) -> None:
         ident = OUTWARD
         while True:
             sock, _ = server.accept()
-            if self.shut:
-                self.asked = time.monotonic()
-                sock.close()
-                continue
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             ident += 1
             self.ends[ident] = End(ident, sock, self.out)
@@ -252,9 +235,6 @@ class World:
         if order == "took":
             self.outlet.took(message["end"], message["bytes"])
             return
-        if order == "out":
-            self.out.control(out=self.outlet.reopen())
-            return
         if order == "hold":
             self.out.hold()
             return
@@ -265,9 +245,10 @@ class World:
             self.ready()
 
     def drop(self) -> None:
-        for sock in list(self.connections.values()):
-            close(sock)
-        self.connections.clear()
+        kept = {LINE: self.connections[LINE]} if LINE in self.connections else {}
+        for ident in [each for each in self.connections if each != LINE]:
+            close(self.connections[ident])
+        self.connections = kept
         self.outlet.drop()
 
     def forward(self, ident: int, data: bytes) -> None:

@@ -15,7 +15,8 @@ from itertools import count
 from typing import Any
 
 from exact.environments.browser.egress import Egress
-from exact.environments.browser.inside import FRAME, OUTWARD
+from exact.environments.browser.inside import FRAME, LINE, OUTWARD
+from exact.environments.browser.line import Line, LineState
 from exact.environments.sandbox import Sandbox
 from exact.errors import EnvironmentError_
 
@@ -28,10 +29,12 @@ _HEAD = 16384
 class Relay:
     """One for each sandbox. It says what became of the world in `lost`."""
 
-    def __init__(self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None) -> None:
-        """`hosts`: names of servers outside, as in Outside. Nothing outside is reached before something is admitted."""
+    def __init__(self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: LineState | None = None) -> None:
+        """`hosts`: names of servers outside, as in Outside. Nothing outside is reached before something is admitted.
+        `line`: where a restored world's conversation was cut."""
         self.sandbox = sandbox
         self.egress = Egress(self._pass, self._say, hosts or {})
+        self.line = Line(self._tell_line, line or LineState())
         self.lost = ""
         """Why the world is gone or unfit; empty while it is well."""
         self.address = ""
@@ -39,12 +42,11 @@ class Relay:
         self._token = secrets.token_urlsafe(24)
         self._path: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._held = asyncio.Event()
-        self._out: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._conversations: set[asyncio.Task[None]] = set()
         self._open = asyncio.Event()
         self._open.set()
-        self._sending = asyncio.Lock()
+        self._sending, self._telling = asyncio.Lock(), asyncio.Lock()
         self._server: asyncio.Server | None = None
         self._reading = asyncio.ensure_future(self._read())
 
@@ -62,23 +64,22 @@ class Relay:
         self.address = f"ws://127.0.0.1:{port}/{self._token}{path}"
         return self.address
 
-    async def open_outlet(self, seconds: float = 10.0) -> None:
-        """Let a restored browser make connections to the outside again, now that its requests are judged. Raises EnvironmentError_."""
+    async def speak(self, seconds: float = 30.0) -> Line:
+        """The conversation that outlives a restore, once the world is ready. Raises EnvironmentError_."""
         try:
             async with asyncio.timeout(seconds):
-                await self._order("out")
-                opened = await asyncio.shield(self._out)
+                await self.line.begin(await asyncio.shield(self._path))
         except TimeoutError as error:
-            raise EnvironmentError_(f"the world did not answer within {seconds:g} s") from error
-        if not opened:
-            raise EnvironmentError_("the world does not leave off asking for connections that nobody can judge: return by another route")
+            raise EnvironmentError_(f"the browser did not answer within {seconds:g} s") from error
+        return self.line
 
     async def hold(self, seconds: float = 10.0) -> None:
         """Come to a point where no frame is under way in either direction, and stay there. Raises EnvironmentError_."""
         self._open.clear()
         try:
             async with asyncio.timeout(seconds):
-                await self._order("hold")
+                async with self._telling:
+                    await self._order("hold")
                 await self._held.wait()
         except TimeoutError as error:
             raise EnvironmentError_(f"the world did not come to rest within {seconds:g} s") from error
@@ -92,6 +93,7 @@ class Relay:
     async def close(self) -> None:
         """Close the port and the connections, those to the outside first. Never raises; may be called twice."""
         await self.egress.close()
+        self.line.fail("the world was let go")
         if self._server is not None:
             self._server.close()
         for writer in list(self._writers.values()):
@@ -100,21 +102,32 @@ class Relay:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for future in (self._path, self._out):
-            future.cancel()
+        self._path.cancel()
 
     async def _order(self, do: str, **more: int) -> None:
         await self._send(0, json.dumps({"do": do, **more}).encode())
 
     async def _say(self, do: str, **more: int) -> None:
         """An order that waits while the world is held. Nothing where it is gone."""
-        await self._open.wait()
+        await self._flowing()
         with contextlib.suppress(EnvironmentError_):
             await self._order(do, **more)
 
+    async def _tell_line(self, data: bytes) -> None:
+        """A whole message to the browser: a world that is held has not heard half of one."""
+        async with self._telling:
+            await self._flowing()
+            for start in range(0, len(data), FRAME):
+                await self._send(LINE, data[start : start + FRAME])
+
+    async def _flowing(self) -> None:
+        """Wait while the world is held."""
+        while not self._open.is_set():
+            await self._open.wait()
+
     async def _pass(self, ident: int, data: bytes) -> None:
         """Bytes from the outside, as above."""
-        await self._open.wait()
+        await self._flowing()
         with contextlib.suppress(EnvironmentError_):
             await self._send(ident, data)
 
@@ -135,6 +148,8 @@ class Relay:
                 data = await self.sandbox.stdout.readexactly(size)
                 if ident == 0:
                     self._hear(json.loads(data))
+                elif ident == LINE:
+                    self.line.hear(data)
                 elif ident & OUTWARD:
                     self.egress.hear(ident, data)
                 elif writer := self._writers.get(ident):
@@ -158,8 +173,6 @@ class Relay:
             self._path.set_result(message["ready"])
         elif "held" in message:
             self._held.set()
-        elif "out" in message and not self._out.done():
-            self._out.set_result(bool(message["out"]))
         elif "open" in message:
             self.egress.open(message["open"])
         elif "took" in message:
@@ -174,6 +187,7 @@ class Relay:
         if not self._path.done():
             self._path.set_exception(EnvironmentError_(f"the world did not start: {self.lost}"))
             self._path.exception()
+        self.line.fail(f"the world is gone: {self.lost}")
         for writer in self._writers.values():
             writer.transport.abort()
 
@@ -204,7 +218,7 @@ class Relay:
     async def _converse(self, ident: int, head: bytes, reader: asyncio.StreamReader) -> None:
         data = head
         while data:
-            await self._open.wait()
+            await self._flowing()
             await self._send(ident, data)
             data = await reader.read(FRAME)
         self.egress.shut()  # before the browser knows that nobody answers its `Fetch` any more

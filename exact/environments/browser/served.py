@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import urllib.error
 import urllib.request
@@ -76,12 +77,16 @@ async def _refused(config: BrowserConfig) -> str:
 @asynccontextmanager
 async def _running(service: Service) -> AsyncIterator[None]:
     """A service on this machine, ready; ended with all that it started. Raises EnvironmentError_."""
-    name, (program, *arguments) = " ".join(service.command), service.command
+    name = " ".join(service.command)
+    # it ends with us, also after a crash, where the system has a way
+    dies = ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
     if await asyncio.to_thread(_answers, service.ready_url):
         raise EnvironmentError_(f"something answers at {service.ready_url} already, where `{name}` was to be started: end it first")
     try:
+        if shutil.which(service.command[0]) is None:
+            raise FileNotFoundError(2, f"No such file or directory: {service.command[0]!r}")
         process = await asyncio.create_subprocess_exec(
-            program, *arguments, cwd=service.folder, env={**os.environ, **service.env}, stdin=asyncio.subprocess.DEVNULL,
+            *dies, *service.command, cwd=service.folder, env={**os.environ, **service.env}, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     except OSError as error:

@@ -9,7 +9,9 @@ Operation = Literal["open", "reset", "step", "snapshot", "restore", "fork"]
 """`open`: a fresh world, up to the task's start. `fork`: a new world from a snapshot. `restore`: the same in an open world."""
 
 UNMEASURED: dict[Operation, float] = {"snapshot": 0.6, "restore": 0.6, "fork": 0.6}
-"""Seconds that are assumed before the first measurement: a browser in a sandbox on two quiet cores. Others: 0."""
+"""Seconds that are assumed at least before the first measurement: a browser in a sandbox on two quiet cores. Others: 0."""
+OF_OPENING = 0.5
+"""The share of what opening a fresh world took that is assumed for them, where that is more: where sandboxes are slow, all of it is."""
 MEMORY = 20
 """Measurements after which an older one fades: load and pages change in the course of a run."""
 
@@ -47,9 +49,11 @@ class Costs:
         Its own time; or what its processor time comes to when every worker does the same on these cores, where that is more.
         """
         mean = self._means.get(operation)
-        if mean is None:
-            return UNMEASURED.get(operation, 0.0)
-        return max(mean.seconds, mean.processor * self._crowd)
+        if mean is not None:
+            return max(mean.seconds, mean.processor * self._crowd)
+        if operation not in UNMEASURED:
+            return 0.0
+        return max(UNMEASURED[operation], OF_OPENING * self.of("open"))
 
     @property
     def back(self) -> float:

@@ -19,8 +19,7 @@ class Idle:
 
     async def rouse(self) -> None:
         """Let it go on if it was paused. One that cannot is killed, and whatever is asked of it fails."""
-        if self._timer is not None:
-            self._timer.cancel()
+        await self.stop()  # a pause that has begun ends first, so that none comes after this
         try:
             await self._sandbox.resume()
         except EnvironmentError_:

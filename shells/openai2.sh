@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Runs the tests of the model client with the openai SDK's major version 2 too; .venv has the newest. Arguments go to pytest.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if [ ! -x .venv/bin/python ]; then
+  echo "exact is not installed here: run shells/setup.sh first" >&2
+  exit 1
+fi
+if [ ! -x .venv-openai2/bin/python ]; then
+  .venv/bin/python -m venv .venv-openai2
+fi
+.venv-openai2/bin/python -m pip install -q "openai>=2.20,<3"
+# What else is needed is .venv's: its packages come after the second environment's own.
+site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+own=$(.venv-openai2/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+echo "import sys; sys.path.append('$site')" >"$own/exact.pth"
+.venv-openai2/bin/python -c 'import openai; assert openai.__version__.startswith("2."), openai.__version__; print("openai", openai.__version__)'
+exec .venv-openai2/bin/python -m pytest -q "${@:-tests/models}"

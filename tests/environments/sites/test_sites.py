@@ -1,0 +1,161 @@
+"""What a task declares of the outside, and calling hooks: no browser needed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from pytest_httpserver import HTTPServer
+
+from exact.environments.sites import Hook, Outside, Site, declared
+from exact.environments.sites_kept import SiteStates, Standing
+from exact.errors import EnvironmentError_, UsageError
+from exact.task import Task
+
+
+def python(code: str, **fields: float) -> Hook:
+    return Hook(command=(sys.executable, "-c", code, "{name}", "{base}"), **fields)
+
+
+SAY = python("import sys; print(sys.argv[1:])")
+
+
+def task(outside: str) -> Task:
+    return Task(id="shop/1", instruction="", metadata={"outside": outside})
+
+
+async def test_a_command_gets_its_values_without_a_shell_and_says_something() -> None:
+    assert await SAY.call("fork", name="a; rm -rf $HOME", base="http://b") == "['a; rm -rf $HOME', 'http://b']"
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"),
+    [
+        (python("import sys; sys.exit('no room')"), r"hook restore ended with status 1: no room"),
+        (python("import time; time.sleep(60)", seconds=0.3), r"hook restore did not end within 0\.3 s"),
+        (Hook(command=("/nowhere/tool",)), r"hook restore does not start: .*nowhere"),
+        (Hook(url="http://127.0.0.1:9/"), r"hook restore was not answered"),
+    ],
+)
+async def test_a_hook_that_fails_is_named(hook: Hook, words: str) -> None:
+    with pytest.raises(EnvironmentError_, match=words):
+        await hook.call("restore", name="a", base="b")
+
+
+async def test_a_call_sends_its_values_and_gives_what_was_answered(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/save/a", method="PUT", data="b=http://b", headers={"X-Key": "k"}).respond_with_data(" there \n")
+    hook = Hook(url=httpserver.url_for("/save/{name}"), method="PUT", headers={"X-Key": "k"}, body="b={base}")
+    assert await hook.call("snapshot", name="a", base="http://b") == "there"
+    with pytest.raises(EnvironmentError_, match="hook snapshot was answered with status 500"):
+        await hook.call("snapshot", name="other", base="http://b")
+
+
+def test_a_task_declares_the_outside_as_json() -> None:
+    outside = Outside(hosts={"shop.test": "10.0.0.5"}, site=Site(base="http://shop.test", reset=SAY, snapshot=SAY, fork=SAY))
+    assert declared(task(msgspec.json.encode(outside).decode())) == outside
+    assert declared(Task(id="a", instruction="")) is None
+
+
+@pytest.mark.parametrize(
+    ("outside", "words"),
+    [
+        ({"host": {}}, "host"),
+        ({"site": {"base": "shop", "reset": {"url": "a"}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "no address"),
+        ({"site": {"base": "http://a", "reset": {"url": "a"}, "snapshot": {"url": "a"}}}, "restore, or fork"),
+        ({"site": {"base": "http://a", "reset": {}, "snapshot": {"url": "a"}, "fork": {"url": "a"}}}, "either a command or a url"),
+    ],
+)
+def test_what_is_declared_wrongly_is_named(outside: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=f"task shop/1 declares an outside that is none: .*{words}"):
+        declared(task(json.dumps(outside)))
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> tuple[Path, SiteStates]:
+    """A site that is a file, and branches that take turns with it."""
+    file = tmp_path / "site"
+    copy = "import shutil, sys; shutil.copy(*{})"
+    hooks = {
+        "reset": python(f"open({str(file)!r}, 'w').close()"),
+        "snapshot": python(copy.format(f"({str(file)!r}, {str(tmp_path)!r} + '/' + sys.argv[1])")),
+        "restore": python(copy.format(f"({str(tmp_path)!r} + '/' + sys.argv[1], {str(file)!r})")),
+        "drop": python(f"import os, sys; os.unlink({str(tmp_path)!r} + '/' + sys.argv[1])"),
+    }
+    return file, SiteStates(Site(base="http://site.test", **hooks))
+
+
+async def test_branches_that_take_turns_each_find_what_they_left(notes: tuple[Path, SiteStates]) -> None:
+    file, states = notes
+    stilled: list[str] = []
+
+    async def branch(name: str, ready: asyncio.Barrier) -> str:
+        async def still() -> None:
+            stilled.append(name)
+
+        standing = Standing(still, "http://site.test")
+        async with states.turn(standing):
+            await states.begin(standing)
+        for _ in range(3):
+            await ready.wait()
+            async with states.turn(standing):
+                file.write_text(file.read_text() + name)
+        async with states.turn(standing):
+            found = file.read_text()
+        await states.leave(standing)
+        return found
+
+    ready = asyncio.Barrier(3)
+    assert await asyncio.gather(*(branch(name, ready) for name in "abc")) == ["aaa", "bbb", "ccc"]
+    assert {*stilled} == {*"abc"}
+    await states.close()
+    assert [each.name for each in file.parent.iterdir()] == ["site"]
+
+
+async def test_the_site_is_left_as_the_live_branch_left_it(notes: tuple[Path, SiteStates]) -> None:
+    file, states = notes
+
+    async def still() -> None: ...
+
+    live, other = (Standing(still, "http://site.test", live=live) for live in (True, False))
+    for standing, text in ((live, "lasting"), (other, "tried")):
+        async with states.turn(standing):
+            await states.begin(standing)
+            file.write_text(text)
+    await states.leave(live)
+    await states.leave(other)
+    await states.close()
+    assert file.read_text() == "lasting"
+
+
+async def test_a_live_branch_acts_in_the_site_itself_though_it_forks(notes: tuple[Path, SiteStates]) -> None:
+    _, turns = notes
+    states = SiteStates(msgspec.structs.replace(turns.site, fork=SAY))
+
+    async def still() -> None: ...
+
+    live, other = (Standing(still, "http://site.test", live=live) for live in (True, False))
+    for standing in (live, other):
+        await states.begin(standing)
+    assert live.base == "http://site.test" and other.base != live.base
+    await states.close()
+
+
+async def test_a_state_that_could_not_be_kept_is_not_taken_for_another(notes: tuple[Path, SiteStates]) -> None:
+    file, states = notes
+
+    async def still() -> None: ...
+
+    one, other = (Standing(still, "http://site.test") for _ in range(2))
+    async with states.turn(one):
+        await states.begin(one)
+    file.unlink()
+    with pytest.raises(EnvironmentError_, match="hook snapshot ended"):
+        async with states.turn(other):
+            pass
+    with pytest.raises(EnvironmentError_, match="could not be kept when others had their turn"):
+        async with states.turn(one):
+            pass

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,12 +16,17 @@ import msgspec
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
+    from exact.config import Config
     from exact.reflection.memory import StoredMemory
     from exact.reflection.memory.entry import Entry
 
+_SERVERS = ("postgresql://", "postgres://")
 _WHERE = click.argument("where", metavar="MEMORY")
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text.")
 _IDS = click.argument("ids", nargs=-1, metavar="ID...")
+_CONFIG = click.option(
+    "--config", "-c", type=click.Path(path_type=Path), help="YAML file of the runs that use MEMORY, where a model makes its vectors."
+)
 _COUNT = click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many at most.")
 
 
@@ -54,13 +61,17 @@ def show(where: str, id: str, as_json: bool) -> None:
     """Prints one reflection with all that is known of it. Of ID the beginning is enough."""
     with _opened(where) as opened:
         entry = opened.entry(id)
+        uses = opened.uses(entry.reflection.id)
     if as_json:
-        click.echo(json.dumps(msgspec.to_builtins(entry)))
+        click.echo(json.dumps({**msgspec.to_builtins(entry), "uses": msgspec.to_builtins(uses)}))
         return
     known = {name: value for name, value in msgspec.to_builtins(entry).items() if name != "reflection"}
     for name, value in {**msgspec.to_builtins(entry.reflection), **known}.items():
         if value not in ("", None):
             click.echo(f"{name}: {_line(str(value), 1000)}")
+    for use in uses:
+        ended = {True: "went well", False: "went badly", None: "nobody knows how it ended"}[use.success]
+        click.echo(f"shown in: {_line(use.attempt, 200)}: {ended}")
 
 
 @memory.command()
@@ -118,27 +129,35 @@ def export(where: str, out: Path | None) -> None:
 @memory.command("import")
 @_WHERE
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-def import_(where: str, files: tuple[Path, ...]) -> None:
+@_CONFIG
+def import_(where: str, files: tuple[Path, ...], config: Path | None) -> None:
     """Adds reflections from JSON lines to MEMORY, made if there is none. Each is judged anew: one that instructs is quarantined."""
     found = [reflection for file in files for reflection in _read(file)]
-    with _opened(where, new=True) as opened:
+
+    def work(opened: StoredMemory) -> str:
         before = len(opened.entries("quarantined"))
         new = opened.add_all(found)
         held = len(opened.entries("quarantined")) - before
-    click.echo(f"{new} of {len(found)} are new" + (f"; {held} quarantined, see `exact memory list --quarantined`" if held else ""))
+        return f"{new} of {len(found)} are new" + (f"; {held} quarantined, see `exact memory list --quarantined`" if held else "")
+
+    click.echo(_worked(where, config, work, new=True))
 
 
 @memory.command()
 @_WHERE
 @click.argument("others", nargs=-1, metavar="[OTHER...]")
-def merge(where: str, others: tuple[str, ...]) -> None:
+@_CONFIG
+def merge(where: str, others: tuple[str, ...], config: Path | None) -> None:
     """Adds what OTHER memories keep to MEMORY, and merges those that say the same of the same situation."""
-    with _opened(where, new=bool(others)) as opened:
+
+    def work(opened: StoredMemory) -> str:
         new = 0
         for other in others:
             with _opened(other) as source:
                 new += opened.add_all([entry.reflection for entry in reversed(source.entries())])
-        click.echo(f"{new} added, {opened.merge()} merged")
+        return f"{new} added, {opened.merge()} merged"
+
+    click.echo(_worked(where, config, work, new=bool(others)))
 
 
 @memory.command()
@@ -166,14 +185,48 @@ def _opened(where: str, *, new: bool = False) -> StoredMemory:
     """A memory that is there, or a new one. Raises UsageError."""
     from exact.reflection.memory import open_memory
 
+    place = _place(where)
+    if not new and not place.startswith(_SERVERS) and not Path(place).is_file():
+        raise UsageError(f"there is no memory at {place}: name a file, a run's folder or postgresql://...")
+    return open_memory(place, browse=True)
+
+
+def _place(where: str) -> str:
+    """The file or server; of a run's folder, what its configuration names."""
     path = Path(where)
-    if not where.startswith(("postgresql://", "postgres://")):
-        if path.is_dir():
-            path = path / "memory.sqlite"
-        if not new and not path.is_file():
-            raise UsageError(f"there is no memory at {path}: name a file, a run's folder or postgresql://...")
-        return open_memory(path)
-    return open_memory(where)
+    if where.startswith(_SERVERS) or not path.is_dir():
+        return where
+    if (path / "config.yaml").is_file():
+        from exact.config import load
+
+        return load(path / "config.yaml").reflection.memory or str(path / "memory.sqlite")
+    return str(path / "memory.sqlite")
+
+
+def _worked(where: str, path: Path | None, work: Callable[[StoredMemory], str], *, new: bool) -> str:
+    """What comes of some work on a memory; with a configuration, its model makes the vectors."""
+    if path is None:
+        with _opened(where, new=new) as opened:
+            return work(opened)
+    from exact.config import load
+
+    config = load(path)
+    reflection = msgspec.structs.replace(config.reflection, memory=_place(where), kind="builtin")
+    return asyncio.run(_worked_by_model(msgspec.structs.replace(config, reflection=reflection), work))
+
+
+async def _worked_by_model(config: Config, work: Callable[[StoredMemory], str]) -> str:
+    from exact.models.open import Models
+    from exact.runs.remember import memory_of
+
+    with TemporaryDirectory() as folder:
+        models = Models(config.models, folder=Path(folder))
+        try:
+            async with memory_of(config, Path(folder), models) as opened:
+                assert opened is not None
+                return await asyncio.to_thread(work, opened)
+        finally:
+            await models.close()
 
 
 def _read(file: Path) -> Iterator[Any]:

@@ -61,10 +61,13 @@ class Memory(Protocol):
         """Stored durably on return. Adding an id twice is a no-op."""
         ...
 
-    def retrieve(self, context: Context, kind: Kind, *, k: int, threshold: float, exclude_task: str | None) -> tuple[Reflection, ...]:
+    def retrieve(
+        self, context: Context, kind: Kind, *, k: int, threshold: float, exclude_task: str | None, confidence: float = 0.0
+    ) -> tuple[Reflection, ...]:
         """The k most similar above the cosine threshold, best first.
 
-        `exclude_task`: leave out reflections from that task, any seed of it, and from its template (benchmark mode).
+        `exclude_task`: leave out reflections from that task, any seed of it, and from its template (benchmark mode). `confidence`: leave
+        out those whose outcome was judged less surely, |2 v - 1|.
         """
         ...
 

@@ -14,6 +14,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from exact.errors import UsageError
+
 Vector = npt.NDArray[np.float32]
 _Hashes = npt.NDArray[np.uint64]
 
@@ -69,6 +71,21 @@ class HashedEmbedding:
         signed = weights[first] * (1 + np.log(counts)) * np.where(distinct & np.uint64(1), 1.0, -1.0)
         places = ((distinct >> np.uint64(20)) % np.uint64(self.dimensions)).astype(np.int64)
         return unit(np.bincount(places, weights=signed, minlength=self.dimensions).astype(np.float64))
+
+
+class AsWritten:
+    """Stands for an embedding that is not at hand, so that what it made can be kept."""
+
+    def __init__(self, name: str) -> None:
+        """`name` as the embedding gave it: its number of dimensions stands last."""
+        tail = name.rpartition(":")[2]
+        self.name, self.dimensions = name, int(tail) if tail.isdecimal() else 0
+
+    def embed_all(self, texts: Sequence[str]) -> list[Vector]:
+        """Raises UsageError where there is anything to embed."""
+        if texts:
+            raise UsageError(f"nothing here makes vectors of {self.name}: name the configuration that does with --config")
+        return []
 
 
 def words(text: str) -> dict[str, float]:

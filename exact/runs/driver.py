@@ -135,7 +135,7 @@ class Attempt(Setting):
         for kind, surprise in found:
             if (kind, surprise.node, surprise.step.action.key) in written:
                 continue
-            seen = await self.context(self.state.tree.nodes[surprise.node], kind)
+            seen = self.seen(self.state.tree.nodes[surprise.node])
             try:
                 reflection = await self.agent.reflector.reflect(seen, surprise, kind)
             except (ModelError, BudgetExceeded) as error:
@@ -150,7 +150,9 @@ class Attempt(Setting):
     async def _report_use(self) -> None:
         """Tell memory how the attempt ended that its reflections were shown in."""
         if self.memory is not None and (used := shown(self.state)):
-            await asyncio.to_thread(self.memory.used, attempt_id(self.journal.path), used, went_well(self.config, self.state))
+            await asyncio.to_thread(
+                self.memory.used, attempt_id(self.config.name, self.task, self.journal.path), used, went_well(self.config, self.state)
+            )
 
     async def _score(self) -> None:
         """The benchmark's verdict, once, on the live world."""

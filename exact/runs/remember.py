@@ -15,6 +15,7 @@ from exact.config import Config
 from exact.reflection.memory import StoredMemory, open_memory
 from exact.runs.fold import State
 from exact.runs.store import write_whole
+from exact.task import Task
 
 if TYPE_CHECKING:
     from exact.models.open import Models
@@ -76,6 +77,6 @@ def went_well(config: Config, state: State) -> bool | None:
     return state.judged.evaluation.value >= 0.5
 
 
-def attempt_id(journal: Path) -> str:
-    """One name for an attempt, also when it is gone on with: of where its journal lies."""
-    return hashlib.blake2b(str(journal.resolve()).encode(), digest_size=12).hexdigest()
+def attempt_id(agent: str, task: Task, journal: Path) -> str:
+    """One name for an attempt, also when it is gone on with: agent, task, and a digest of where its journal lies."""
+    return f"{agent} {task.id} {hashlib.blake2b(str(journal.resolve()).encode(), digest_size=8).hexdigest()}"

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own in a temporary folder, over a Unix socket."""
+"""A PostgreSQL server of one's own in a temporary folder, over a Unix socket: one for all tests, with a new database for each."""
 
 from __future__ import annotations
 
@@ -25,9 +25,37 @@ def binaries() -> Path | None:
     return found[-1].parent if found else Path(on_path).parent if on_path else None
 
 
+class Server:
+    """A server in a folder."""
+
+    def __init__(self, tools: Path, home: Path, user: str | None) -> None:
+        self._tools, self._home, self._user = tools, home, user
+
+    def make(self) -> None:
+        self._call("initdb", "-D", self._home / "data", "-U", "exact", "-A", "trust", "--no-sync", "--no-locale", "-E", "UTF8")
+
+    def start(self) -> None:
+        options = f"-k {self._home} -c listen_addresses='' -c max_connections=30"
+        self._call("pg_ctl", "-D", self._home / "data", "-w", "-l", self._home / "log", "-o", options, "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """`immediate`: as a crash would."""
+        self._call("pg_ctl", "-D", self._home / "data", "-w", "-m", mode, "stop")
+
+    def _call(self, name: str, *arguments: object) -> None:
+        command = [str(part) for part in (self._tools / name, *arguments)]
+        subprocess.run(command, check=True, capture_output=True, user=self._user, cwd=self._home, timeout=120)
+
+
+    def database(self, name: str) -> str:
+        """The address of a new, empty database."""
+        self._call("createdb", "-h", self._home, "-U", "exact", name)
+        return f"postgresql://exact@/{name}?host={self._home}"
+
+
 @contextmanager
-def server(_: Path | None = None) -> Iterator[str]:
-    """The address of an empty database. Skips, with the reason, where there is no server or no psycopg."""
+def server() -> Iterator[Server]:
+    """A server that runs. Skips, with the reason, where none is installed or there is no psycopg."""
     tools = binaries()
     if tools is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
@@ -37,20 +65,14 @@ def server(_: Path | None = None) -> Iterator[str]:
     user = next((name for name in _USERS if _exists(name)), None) if os.geteuid() == 0 else None
     if user is not None:
         shutil.chown(home, user)
-    data = home / "data"
-
-    def call(*command: object) -> None:
-        subprocess.run([str(part) for part in command], check=True, capture_output=True, user=user, cwd=home, timeout=120)
-
+    made = Server(tools, home, user)
     try:
-        call(tools / "initdb", "-D", data, "-U", "exact", "-A", "trust", "--no-sync", "--no-locale", "-E", "UTF8")
-        call(
-            tools / "pg_ctl", "-D", data, "-w", "-l", home / "log", "-o", f"-k {home} -c listen_addresses='' -c max_connections=30", "start"
-        )
+        made.make()
+        made.start()
         try:
-            yield f"postgresql://exact@/postgres?host={home}"
+            yield made
         finally:
-            call(tools / "pg_ctl", "-D", data, "-w", "-m", "fast", "stop")
+            made.stop()
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,8 +16,8 @@ from exact.errors import UsageError
 from exact.reflection.embed import HashedEmbedding
 from exact.reflection.lesson import content_id
 from exact.reflection.memory import SQLiteMemory, StoredMemory, open_memory
-from tests.reflection.postgres import server
 
+_NUMBERS = itertools.count()
 Look = Callable[..., Context]
 Open = Callable[..., StoredMemory]
 
@@ -27,8 +28,8 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     if request.param == "sqlite":
         yield lambda **options: open_memory(tmp_path / "m.sqlite", **options)
         return
-    with server(tmp_path) as address:
-        yield lambda **options: open_memory(address, **options)
+    address = request.getfixturevalue("postgres").database(f"stored{next(_NUMBERS)}")
+    yield lambda **options: open_memory(address, **options)
 
 
 def recall(memory: StoredMemory, context: Context, *, k: int = 9, threshold: float = -1, without: str | None = None) -> list[str]:
@@ -97,7 +98,7 @@ def test_lessons_that_differ_in_direction_or_action_are_not_merged(opened: Open,
         assert len(memory) == 3
 
 
-def test_over_capacity_those_that_helped_least_are_evicted_and_can_be_restored(opened: Open, make: Any) -> None:
+def test_over_capacity_those_that_helped_least_are_evicted_and_can_be_restored(opened: Open, make: Any, look: Look) -> None:
     texts = ["Look up.", "Count down.", "Turn around."]
     with opened(capacity=2) as memory:
         kept = [lesson(make, text) for text in texts]
@@ -105,7 +106,9 @@ def test_over_capacity_those_that_helped_least_are_evicted_and_can_be_restored(o
         memory.used("x", [kept[0].id], success=True)
         memory.add(kept[2])
         assert {entry.reflection.text for entry in memory.entries()} == {"Look up.", "Turn around."}
+        assert len(memory) == 2 and set(recall(memory, look("Press Go"))) == {"Look up.", "Turn around."}
         assert [entry.reflection.text for entry in memory.entries("evicted")] == ["Count down."]
+        assert memory.restore([kept[1].id]) == 1 and len(memory) == 3
 
 
 def test_what_is_forgotten_is_not_found_until_it_is_restored(opened: Open, make: Any, look: Look) -> None:
@@ -151,6 +154,87 @@ def test_words_in_common_decide_between_situations_that_are_alike(opened: Open, 
         memory.add(lesson(make, "The warranty is in the footer."))
         memory.add(lesson(make, "Count down."))
         assert recall(memory, look("Press Go warranty footer"), k=1) == ["The warranty is in the footer."]
+
+
+def test_a_lesson_that_faded_stays_faded_when_it_is_learned_again(opened: Open, make: Any, look: Look) -> None:
+    bad, again = lesson(make, "Expected 0.80. Guess wildly."), lesson(make, "Expected 0.70. Guess wildly.")
+    with opened() as memory:
+        memory.add(bad)
+        memory.add(lesson(make, "Look up."))
+        for attempt in range(12):
+            memory.used(f"b{attempt}", [bad.id], success=False)
+            memory.used(f"g{attempt}", [lesson(make, "Look up.").id], success=True)
+        assert recall(memory, look("Press Go")) == ["Look up."]
+        memory.add(again)
+        assert recall(memory, look("Press Go")) == ["Look up."] and memory.entry(again.id).status == "merged"
+
+
+def test_what_a_person_forgot_does_not_come_back_in_nearly_the_same_words(opened: Open, make: Any, look: Look) -> None:
+    with opened() as memory:
+        memory.add(lesson(make, "Expected 0.80. Press it twice."))
+        memory.forget([memory.entries()[0].reflection.id])
+        memory.add(lesson(make, "Expected 0.65. Press it twice.", task="suite/b?seed=1"))
+        assert not recall(memory, look("Press Go")) and len(memory.entries("forgotten")) == 2
+
+
+def test_what_was_merged_in_two_steps_counts_as_from_all_its_tasks_also_for_who_reads_it_later(
+    opened: Open, make: Any, look: Look
+) -> None:
+    texts = [f"Expected 0.{n}. Look before pressing." for n in (80, 70, 60)]
+    first, second, third = (lesson(make, text, task=f"suite/{name}?seed=0") for text, name in zip(texts, "abc", strict=True))
+    with opened() as memory:
+        memory.add_all([first, second, third])
+        memory.restore([second.id])
+        memory.forget([third.id])
+        memory.restore([third.id])
+        assert len(memory) == 3
+        memory.forget([first.id])
+        assert memory.merge() == 1, "the third into the second"
+        memory.restore([first.id])
+        assert memory.merge() == 1, "the second into the first"
+        with opened() as later:
+            for each in (memory, later):
+                assert recall(each, look("Press Go")) == [first.text]
+                assert not any(recall(each, look("Press Go"), without=f"suite/{name}?seed=9") for name in "abc")
+
+
+def test_of_many_lessons_of_one_situation_each_is_known_again(opened: Open, make: Any) -> None:
+    with opened() as memory:
+        for round in range(2):
+            memory.add_all([lesson(make, f"Expected {round}. {word * 3} alone.") for word in "abcdefghijklmnopqrstuvwxy"])
+        assert len(memory) == 25 and len(memory.entries("merged")) == 25
+
+
+def test_what_nobody_was_sure_of_takes_no_place_from_what_somebody_was(opened: Open, make: Any, look: Look) -> None:
+    with opened() as memory:
+        memory.add(lesson(make, "Look up.", outcome=0.95))
+        memory.add_all([lesson(make, f"Perhaps {word * 4}.", outcome=0.5) for word in "abcdefghijklmnopqrst"])
+        found = memory.retrieve(look("Press Go"), "policy", k=1, threshold=0.1, exclude_task=None, confidence=0.2)
+        assert [each.text for each in found] == ["Look up."]
+
+
+def test_a_frozen_memory_has_what_was_kept_then_whatever_was_forgotten_and_restored_since(opened: Open, make: Any, look: Look) -> None:
+    one, two = lesson(make, "Look up."), lesson(make, "Count down.")
+    with opened() as memory:
+        memory.add_all([one, two])
+        memory.forget([one.id])
+        version = memory.version
+        memory.restore([one.id])
+        memory.forget([two.id])
+        memory.restore([two.id])
+        assert memory.freeze(version) == version and recall(memory, look("Press Go")) == ["Count down."]
+        with pytest.raises(UsageError, match="not come to version"):
+            memory.freeze("9:999")
+
+
+def test_it_says_in_which_attempts_a_lesson_was_shown(opened: Open, make: Any) -> None:
+    with opened() as memory:
+        memory.add(lesson(make, "Look up."))
+        (entry,) = memory.entries()
+        for attempt, success in (("a", True), ("b", None), ("c", False)):
+            memory.used(attempt, [entry.reflection.id, "of another memory"], success)
+        assert [(use.attempt, use.success) for use in memory.uses(entry.reflection.id)] == [("a", True), ("b", None), ("c", False)]
+        assert not memory.uses("of another memory")
 
 
 def test_an_unknown_id_and_one_that_fits_several_are_the_users_mistake(opened: Open, make: Any) -> None:

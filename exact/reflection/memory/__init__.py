@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from exact.reflection.embed import Embedding
+    from exact.reflection.memory.database import Database
 
 __all__ = ["CAPACITY", "SQLiteMemory", "StoredMemory", "open_memory"]
 
@@ -37,12 +38,23 @@ class SQLiteMemory(StoredMemory):
         return self
 
 
-def open_memory(where: Path | str, *, embedding: Embedding | None = None, capacity: int = CAPACITY) -> StoredMemory:
-    """The memory at a path, or in a database: `postgresql://...`. Raises UsageError."""
-    if not str(where).startswith(("postgresql://", "postgres://")):
-        return SQLiteMemory(where, embedding=embedding, capacity=capacity)
-    from exact.reflection.embed import HashedEmbedding
-    from exact.reflection.memory.postgres import PostgresDatabase
+def open_memory(where: Path | str, *, embedding: Embedding | None = None, capacity: int = CAPACITY, browse: bool = False) -> StoredMemory:
+    """The memory at a path, or in a database: `postgresql://...`. Raises UsageError.
+
+    `browse`: whatever made its vectors; where that is not `embedding`, nothing can be added to it or retrieved, but all else can be done.
+    """
+    from exact.reflection.embed import AsWritten, HashedEmbedding
 
     embedding = embedding or HashedEmbedding()
-    return StoredMemory(PostgresDatabase(str(where), embedding), embedding, capacity=capacity)
+    database: Database
+    if str(where).startswith(("postgresql://", "postgres://")):
+        from exact.reflection.memory.postgres import PostgresDatabase
+
+        database = PostgresDatabase(str(where), embedding, other=browse)
+    else:
+        from exact.reflection.memory.sqlite import SQLiteDatabase
+
+        database = SQLiteDatabase(where, embedding, other=browse)
+    if database.embedding != embedding.name:
+        embedding = AsWritten(database.embedding)
+    return StoredMemory(database, embedding, capacity=capacity)

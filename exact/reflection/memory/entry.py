@@ -31,5 +31,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """and those that did not; of the others nobody knows."""
 
 
+class Use(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that a reflection was shown in."""
+
+    attempt: str
+    """Run, task and a digest of where its journal lies."""
+    success: bool | None
+    """How it ended; None: nobody knows."""
+
+
 class Damaged(Exception):
     """What was read is no memory's."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.embed import Embedding
-from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA
+from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, another_embedding
 
 if TYPE_CHECKING:
     import psycopg
@@ -31,20 +31,21 @@ class PostgresDatabase:
     Whoever writes takes the row of the revision first and so waits for who wrote before: revisions become visible in their order.
     """
 
-    def __init__(self, address: str, embedding: Embedding) -> None:
-        """Connects, and makes the tables where there are none. Raises UsageError."""
+    def __init__(self, address: str, embedding: Embedding, *, other: bool = False) -> None:
+        """Connects, and makes the tables where there are none. `other`: vectors of another embedding will do. Raises UsageError."""
         self.where = _without_password(address)
         try:
             import psycopg
         except ImportError:
             raise UsageError(f"memory {self.where} needs psycopg: pip install 'exact-agent[postgres]'") from None
-        self._error = psycopg.Error
+        self._error, self._address = psycopg.Error, address
+        self._in_transaction = self._closed = False
         try:
-            self._connection: psycopg.Connection[tuple[Any, ...]] = psycopg.connect(address, autocommit=True, connect_timeout=10)
+            self._connection = self._connected()
         except psycopg.Error as error:
             raise UsageError(f"cannot use {self.where} as memory: {_line(error)}; is the server running, and the address right?") from error
         try:
-            self._prepare(embedding)
+            self.embedding = self._prepare(embedding, other)
         except InfrastructureError as error:
             self.close()
             raise UsageError(str(error)) from error
@@ -52,17 +53,33 @@ class PostgresDatabase:
             self.close()
             raise
 
+    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
+        import psycopg
+
+        return psycopg.connect(self._address, autocommit=True, connect_timeout=10)
+
     def execute(self, statement: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """All rows. Raises InfrastructureError."""
+        """All rows; where the connection has been lost, over another one, but not in a transaction. Raises InfrastructureError."""
         try:
-            cursor = self._connection.execute(statement.replace("?", "%s").encode(), arguments or None)
-            return cursor.fetchall() if cursor.description else []
+            try:
+                return self._rows(statement, arguments)
+            except self._error:
+                if self._closed or self._in_transaction or not self._connection.closed:
+                    raise
+                self._connection = self._connected()
+                return self._rows(statement, arguments)
         except self._error as error:
             raise InfrastructureError(f"memory {self.where}: {_line(error)}; see the server's log") from error
+
+    def _rows(self, statement: str, arguments: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        cursor = self._connection.execute(statement.replace("?", "%s").encode(), arguments or None)
+        return cursor.fetchall() if cursor.description else []
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction. It is alone from where it takes its revision on."""
+        self.execute("SELECT 1")  # finds a lost connection while nothing hangs on it
+        self._in_transaction = True
         try:
             with self._connection.transaction():
                 # What the one before wrote is to be seen by every statement, whatever the server's default is.
@@ -71,6 +88,8 @@ class PostgresDatabase:
                 yield
         except self._error as error:
             raise InfrastructureError(f"memory {self.where}: {_line(error)}; see the server's log") from error
+        finally:
+            self._in_transaction = False
 
     def index_words(self, seq: int, text: str) -> None:
         self.execute("INSERT INTO found VALUES (?, to_tsvector('simple', ?))", seq, text)
@@ -86,22 +105,23 @@ class PostgresDatabase:
         return [int(seq) for (seq,) in found]
 
     def close(self) -> None:
+        self._closed = True
         self._connection.close()
 
-    def _prepare(self, embedding: Embedding) -> None:
+    def _prepare(self, embedding: Embedding, other: bool) -> str:
+        """Name of the embedding in use."""
         with self.writing():
             self.execute("SELECT pg_advisory_xact_lock(?)", _ONE_AT_A_TIME)
             if self.execute("SELECT to_regclass('facts')")[0][0] is None:
                 self._tables(embedding)
-                return
+                return embedding.name
             facts = dict(self.execute("SELECT name, value FROM facts"))
         if facts.get("schema") != str(SCHEMA):
             raise UsageError(f"{self.where} holds schema {facts.get('schema')}; this version reads {SCHEMA}: name another database")
-        if facts.get("embedding") != embedding.name:
-            raise UsageError(
-                f"{self.where} holds vectors of {facts.get('embedding')}, not of {embedding.name}: "
-                "`exact memory export` it, then import into another"
-            )
+        written = str(facts.get("embedding"))
+        if written != embedding.name and not other:
+            raise UsageError(another_embedding(self.where, written, embedding.name))
+        return written
 
     def _tables(self, embedding: Embedding) -> None:
         columns = COLUMNS.format(bytes="BYTEA")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -34,10 +35,13 @@ def vector(embedding: Embedding, texts: Texts) -> Vector:
     return unit(np.sum([weight**0.5 * part for weight, part in zip(_WEIGHTS, parts, strict=True)], axis=0))
 
 
-def keywords(query: Texts, reflection: Reflection) -> float:
-    """Share of the query's words, weighted by how rare they are in pages, that the reflection or its situation has; in [0, 1]."""
-    asked = words(" ".join(query))
-    held = words(" ".join((*of_reflection(reflection), reflection.text, reflection.action_label)))
+def told(reflection: Reflection) -> tuple[str, ...]:
+    """All that a reflection says and where: what it is found by as words."""
+    return (*of_reflection(reflection), reflection.text, reflection.action_label)
+
+
+def keywords(asked: Mapping[str, float], held: Collection[str]) -> float:
+    """Share of the words asked for, weighted by how rare they are in pages, that are among those held; in [0, 1]."""
     total = sum(asked.values())
     return sum(weight for word, weight in asked.items() if word in held) / total if total else 0.0
 

@@ -17,8 +17,9 @@ import msgspec
 from exact.context import Reflection
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.embed import Embedding
+from exact.reflection.lesson import confidence
 from exact.reflection.memory import situation
-from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA
+from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, another_embedding
 
 _APPLICATION = 0x65786D31
 """Marks the file as a memory of this package ("exm1")."""
@@ -34,10 +35,17 @@ _SEARCH = (
 class SQLiteDatabase:
     """A Database in a file."""
 
-    def __init__(self, path: Path | str, embedding: Embedding) -> None:
-        """Opens the file, or makes it and its folders; brings an older one up to date. Raises UsageError."""
+    def __init__(self, path: Path | str, embedding: Embedding, *, other: bool = False) -> None:
+        """Opens the file, or makes it and its folders; brings an older one up to date. `other`: vectors of another embedding will do.
+
+        Raises UsageError.
+        """
         self.path = Path(path)
         self._connection = _opened(self.path, embedding)
+        self.embedding = self.execute("SELECT value FROM facts WHERE name = 'embedding'")[0][0]
+        if self.embedding != embedding.name and not other:
+            self.close()
+            raise UsageError(another_embedding(self.where, self.embedding, embedding.name))
 
     @property
     def where(self) -> str:
@@ -125,12 +133,8 @@ def _identify(cursor: sqlite3.Cursor, path: Path, embedding: Embedding) -> None:
         raise UsageError(f"{path} was written by a newer version (schema {schema}; this one reads {SCHEMA}): upgrade, or name another file")
     if schema == 1:
         _from_schema_1(cursor, embedding)
-    written = cursor.execute("SELECT value FROM facts WHERE name = 'embedding'").fetchone()
-    if written is None or written[0] != embedding.name:
-        raise UsageError(
-            f"{path} holds vectors of {written and written[0]}, not of {embedding.name}: "
-            "`exact memory export` it, then import into another file"
-        )
+    if cursor.execute("SELECT value FROM facts WHERE name = 'embedding'").fetchone() is None:
+        raise UsageError(f"{path} does not say what made its vectors: restore it from a copy, or name another file")
 
 
 def _tables(cursor: sqlite3.Cursor, embedding: Embedding) -> None:
@@ -148,15 +152,12 @@ def _from_schema_1(cursor: sqlite3.Cursor, embedding: Embedding) -> None:
     _tables(cursor, embedding)
     for seq, id, kind, task, record in cursor.execute("SELECT seq, id, kind, task, record FROM reflections_1 ORDER BY seq").fetchall():
         reflection = msgspec.json.decode(record, type=Reflection)
-        texts = situation.of_reflection(reflection)
-        vector = situation.vector(embedding, texts).astype("<f4").tobytes()
+        vector = situation.vector(embedding, situation.of_reflection(reflection)).astype("<f4").tobytes()
         cursor.execute(
-            "INSERT INTO reflections (seq, id, kind, task, record, vector, born, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (seq, id, kind, task, record, vector, seq, seq),
+            "INSERT INTO reflections (seq, id, kind, task, confidence, record, vector, born, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (seq, id, kind, task, confidence(reflection), record, vector, seq, seq),
         )
-        cursor.execute(
-            "INSERT INTO found (rowid, words) VALUES (?, ?)", (seq, " ".join((*texts, reflection.text, reflection.action_label)))
-        )
+        cursor.execute("INSERT INTO found (rowid, words) VALUES (?, ?)", (seq, " ".join(situation.told(reflection))))
         cursor.execute("UPDATE facts SET value = ? WHERE name = 'revision'", (str(seq),))
     cursor.execute("DROP TABLE reflections_1")
 

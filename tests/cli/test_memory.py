@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from exact.cli.main import main
 from exact.context import Reflection
+from exact.models.scripted import ScriptedServer
 from exact.reflection.memory import SQLiteMemory
 
 
@@ -78,6 +80,33 @@ def test_an_imported_attack_is_quarantined(path: Path, tmp_path: Path, capsys: p
 def test_the_figures_add_up(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     counts = json.loads(said(capsys, "stats", path, "--json"))
     assert (counts["all"], counts["kept"], counts["quarantined"], counts["helped"], counts["tasks"]) == (3, 2, 1, 1, 2)
+
+
+def test_one_that_was_used_says_in_which_attempts(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "shown in: x: went well" in said(capsys, "show", path, "aa")
+
+
+def test_of_a_runs_folder_it_is_the_memory_that_its_configuration_names(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.yaml").write_text(f"reflection: {{memory: {path}}}\n")
+    assert said(capsys, "list", tmp_path / "run") == said(capsys, "list", path)
+
+
+async def test_a_memory_of_a_models_vectors_can_be_read_tidied_and_moved_without_the_model_and_added_to_with_it(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there, config, out = tmp_path / "model.sqlite", tmp_path / "config.yaml", tmp_path / "out.jsonl"
+    async with ScriptedServer(lambda question, sample: "") as server:
+        config.write_text(f"reflection: {{embedding: model}}\nmodels: {{embedding: {{model: scripted, base_url: {server.base_url}}}}}\n")
+        said(capsys, "export", path, "-o", out)
+        assert await asyncio.to_thread(said, capsys, "import", there, out, "-c", config) == "2 of 2 are new\n"
+        assert await asyncio.to_thread(said, capsys, "merge", there, "-c", config) == "0 added, 0 merged\n"
+    assert len(said(capsys, "list", there).splitlines()) == 2
+    assert said(capsys, "forget", there, "aa") == "1 forgotten\n" and said(capsys, "restore", there, "aa") == "1 restored\n"
+    assert said(capsys, "export", there) == out.read_text() and said(capsys, "search", there, "stars")
+    assert "with --config" in said(capsys, "import", there, out, code=2)
 
 
 @pytest.mark.parametrize(

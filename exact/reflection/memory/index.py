@@ -16,9 +16,11 @@ Places = npt.NDArray[np.int64]
 
 _CODES = {status: code for code, status in enumerate(STATUSES)}
 _KEPT = _CODES["kept"]
+_SHORT = 10_000
+"""Rows that one core multiplies in about 1 ms."""
 _GROWN = {
     "seqs": np.int64, "status": np.int8, "helped": np.int64, "hurt": np.int64, "confidence": np.float32, "tasks": np.int64,
-    "templates": np.int64,
+    "templates": np.int64, "about": np.int64,
 }  # fmt: skip
 
 
@@ -31,6 +33,8 @@ class Row(NamedTuple):
     task: str
     """Without seed."""
     template: str
+    about: str
+    """Digest of its action and direction: who differs in it says something else."""
     confidence: float
     """How sure it is of its outcome, in [0, 1]."""
     status: str
@@ -109,7 +113,9 @@ class Index:
         found = self._kinds.get(kind)
         if found is None or most <= 0:
             return []
-        cosines, places = found.reaching(query, threshold, _KEPT)
+        # Rounded, because a product may differ in its last bits from one size of matrix to another.
+        cosines = np.round(_product(found.vectors[: found.count], query), 5)
+        places = np.flatnonzero((cosines >= round(threshold, 5)) & (found.status[: found.count] == _KEPT))
         if confidence > 0:
             places = places[found.confidence[places] >= np.float32(confidence)]
         places = found.not_from(places, without)
@@ -118,13 +124,15 @@ class Index:
         shares = faded[np.searchsorted(places, ranked)]
         return [Hit(int(found.seqs[i]), float(cosines[i]), float(share)) for i, share in zip(ranked, shares, strict=True) if share > 0]
 
-    def alike(self, query: Vector, kind: str, threshold: float, status: Status, *, most: int = 256) -> list[int]:
-        """Numbers of those of a status that reach the threshold, faded or not, the nearest first."""
+    def alike(self, query: Vector, kind: str, about: str, threshold: float, status: Status, *, most: int = 256) -> list[int]:
+        """Numbers of those of a status, about the same, that reach the threshold, faded or not, the nearest first."""
         found = self._kinds.get(kind)
         if found is None:
             return []
-        cosines, places = found.reaching(query, threshold, _CODES[status])
-        return [int(found.seqs[i]) for i in _largest(cosines[places], places, most)]
+        places = found.about_the_same(about, _CODES[status])
+        cosines = np.round(found.vectors[places] @ query, 5)
+        near = cosines >= round(threshold, 5)
+        return [int(found.seqs[i]) for i in _largest(cosines[near], places[near], most)]
 
     def least_useful(self, count: int) -> list[str]:
         """Ids of those kept that helped least, of equal ones the oldest."""
@@ -140,6 +148,12 @@ class Index:
     @property
     def _rate(self) -> float:
         return common_rate(self._helped, self._hurt)
+
+
+def _product(vectors: Vector, query: Vector) -> Vector:
+    """Each row's product with the query. On one core while it is short: where others use the machine, threads wait longer than they work."""
+    product: Vector = np.einsum("ij,j->i", vectors, query) if len(vectors) <= _SHORT else vectors @ query
+    return product
 
 
 def _largest(values: npt.NDArray[Any], places: Places, most: int) -> Places:
@@ -162,6 +176,7 @@ class _Kind:
     confidence: npt.NDArray[np.float32]
     tasks: npt.NDArray[np.int64]
     templates: npt.NDArray[np.int64]
+    about: npt.NDArray[np.int64]
 
     def __init__(self, dimensions: int) -> None:
         self._dimensions = dimensions
@@ -172,11 +187,10 @@ class _Kind:
         """Places of those that something from a task or template was merged into, by its name."""
         self._allocate(64)
 
-    def reaching(self, query: Vector, threshold: float, status: int) -> tuple[npt.NDArray[Any], Places]:
-        """The cosines of all, and the places of those of a status that reach the threshold."""
-        # Rounded, because a product may differ in its last bits from one size of matrix to another.
-        cosines = np.round(self.vectors[: self.count] @ query, 5)
-        return cosines, np.flatnonzero((cosines >= round(threshold, 5)) & (self.status[: self.count] == status))
+    def about_the_same(self, about: str, status: int) -> Places:
+        """The places of those of a status that are about something."""
+        code = self._names.get(about, -1)
+        return np.flatnonzero((self.about[: self.count] == code) & (self.status[: self.count] == status))
 
     def not_from(self, places: Places, without: frozenset[str]) -> Places:
         """Those places that owe nothing to any of some tasks and templates."""
@@ -198,6 +212,7 @@ class _Kind:
         self.seqs[place], self.confidence[place], self.status[place] = row.seq, row.confidence, -1
         self.tasks[place] = self._names.setdefault(row.task, len(self._names))
         self.templates[place] = self._names.setdefault(row.template, len(self._names))
+        self.about[place] = self._names.setdefault(row.about, len(self._names))
         self.ids.append(row.id)
         self.count += 1
         return place

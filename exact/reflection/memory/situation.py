@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Mapping
 
@@ -46,12 +47,18 @@ def keywords(asked: Mapping[str, float], held: Collection[str]) -> float:
     return sum(weight for word, weight in asked.items() if word in held) / total if total else 0.0
 
 
+def about(reflection: Reflection) -> str:
+    """Digest of the action and of whether it went worse: reflections that differ in it do not say the same."""
+    said = f"{reflection.action_label}\n{reflection.surprise < 0}"
+    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
 def same_lesson(one: Reflection, other: Reflection) -> bool:
     """Whether two reflections from situations alike say the same: of the same action, in the same direction, in nearly the same words.
 
     Figures do not count: the same surprise is seldom measured twice alike.
     """
-    if one.action_label != other.action_label or (one.surprise < 0) != (other.surprise < 0):
+    if about(one) != about(other):
         return False
     left, right = (set(words(_FIGURES.sub("", each.text))) for each in (one, other))
     if not left or not right:

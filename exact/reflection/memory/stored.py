@@ -202,7 +202,7 @@ class StoredMemory:
 
     def _twin(self, reflection: Reflection, vector: Vector, status: Status, *, before: int | None = None) -> str:
         """Id of one of a status that says the same; empty if there is none."""
-        seqs = self._index.alike(vector, reflection.kind, SAME, status)
+        seqs = self._index.alike(vector, reflection.kind, situation.about(reflection), SAME, status)
         for _, other in self._table.reflections([seq for seq in seqs if before is None or seq < before]):
             if other.id != reflection.id and situation.same_lesson(reflection, other):
                 return other.id

@@ -16,7 +16,7 @@ from exact.reflection.memory.database import Database
 from exact.reflection.memory.entry import Damaged, Entry, Status, Use
 from exact.reflection.memory.index import Row
 
-_ROW = "seq, id, kind, task, template, confidence, status, note, helped, hurt, revision, vector"
+_ROW = "seq, id, kind, task, template, about, confidence, status, note, helped, hurt, revision, vector"
 _ENTRY = "seq, record, status, note, born, retrieved, helped, hurt"
 _NEXT = "UPDATE facts SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE name = '{}' RETURNING value"
 
@@ -57,16 +57,16 @@ class Table:
 
     def insert(self, reflection: Reflection, vector: bytes, status: str, note: str, revision: int) -> Row:
         r, task = reflection, task_without_seed(reflection.task)
-        sure = confidence(r)
+        about, sure = situation.about(r), confidence(r)
         ((seq,),) = self._database.execute(
-            "INSERT INTO reflections (id, kind, task, template, confidence, record, vector, status, note, born, revision) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq",
-            r.id, r.kind, task, r.template, sure, msgspec.json.encode(r).decode(), vector, status, note, revision, revision,
+            "INSERT INTO reflections (id, kind, task, template, about, confidence, record, vector, status, note, born, revision) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq",
+            r.id, r.kind, task, r.template, about, sure, msgspec.json.encode(r).decode(), vector, status, note, revision, revision,
         )  # fmt: skip
         self._database.index_words(seq, " ".join(situation.told(r)))
         if status != "kept":
             self._changed(r.id, status, note, revision)
-        return Row(seq, r.id, r.kind, task, r.template, sure, status, note, 0, 0, revision, vector)
+        return Row(seq, r.id, r.kind, task, r.template, about, sure, status, note, 0, 0, revision, vector)
 
     def settle(self, id: str, status: Status, note: str, revision: int) -> None:
         """Give a reflection a status."""
@@ -115,7 +115,8 @@ class Table:
             yield row._replace(status=status, note=note, helped=helped, hurt=hurt)
 
     def _rows(self, where: str, *arguments: object) -> Iterator[Row]:
-        for row in self._database.execute(f"SELECT {_ROW} FROM reflections WHERE {where} ORDER BY seq", *arguments):
+        # `+seq`: SQLite is to find a few changed rows by their revision, not to go through all by their number.
+        for row in self._database.execute(f"SELECT {_ROW} FROM reflections WHERE {where} ORDER BY +seq", *arguments):
             yield Row(*row)
 
     def reflections(self, seqs: Sequence[int]) -> Iterator[tuple[int, Reflection]]:

@@ -4,7 +4,7 @@ The situations are of real pages (bench/states.jsonl.gz) with words drawn into t
 half for judges. `retrieve` is what a run waits for: the context made a vector, the search over all, the filters (kind, task left out,
 confidence, threshold) and the order by words. `search` is the search alone, beside FAISS and LanceDB over the same vectors with the
 same filters, each in a virtual environment of its own; all three search exactly, and `agree` is the share of queries to which the peer
-names the same nearest. All warm, query by query in turn. `add` is one reflection, on the disk when it returns.
+names one as near as the nearest. All warm, query by query in turn. `add` is one reflection, on the disk when it returns.
 
     python bench/memory.py --json bench/results/memory.json
     python bench/memory.py --quick                                  the larger two filled with copies of 4,000, and few queries
@@ -127,15 +127,16 @@ def percentiles(seconds: Sequence[float]) -> tuple[float, float]:
     return 1000 * statistics.median(ordered), 1000 * ordered[int(0.95 * (len(ordered) - 1))]
 
 
-def given(folder: Path, memory: SQLiteMemory, asked: Sequence[Context]) -> dict[int, int]:
-    """Write for the peers what the memory holds; the row of each number."""
+def given(folder: Path, memory: SQLiteMemory, asked: Sequence[Context]) -> Any:
+    """Write for the peers what the memory holds; the vectors."""
     rows = list(memory._table.as_of(10**12))
-    np.save(folder / "vectors.npy", np.stack([np.frombuffer(row.vector, dtype="<f4") for row in rows]))
+    vectors = np.stack([np.frombuffer(row.vector, dtype="<f4") for row in rows])
+    np.save(folder / "vectors.npy", vectors)
     np.save(folder / "kinds.npy", np.array([KINDS.index(row.kind) for row in rows], dtype=np.int64))
     np.save(folder / "tasks.npy", np.array([int(row.task.partition("/")[2]) for row in rows], dtype=np.int64))
     embedding = HashedEmbedding()
     np.save(folder / "queries.npy", np.stack([situation.vector(embedding, situation.of_context(each)) for each in asked]))
-    return {row.seq: number for number, row in enumerate(rows)}
+    return vectors
 
 
 def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: dict[str, Path]) -> dict[str, Any]:
@@ -156,9 +157,9 @@ def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: d
         for each in asked:  # warm
             memory.retrieve(each, "policy", k=K, threshold=THRESHOLD, exclude_task=each.task.id, confidence=CONFIDENCE)
         held = resident() - before
-        row_of = given(folder, memory, asked)
+        vectors = given(folder, memory, asked)
         peers = {name: stack.enter_context(peer(python, "_vectors.py", name, folder)) for name, python in pythons.items()}
-        times, agree = in_turn(memory, asked, peers, row_of, noise)
+        times, agree = in_turn(memory, asked, peers, vectors, noise)
         times["add"] = []
         for reflection in itertools.islice(found, adds):
             start = time.perf_counter()
@@ -176,9 +177,9 @@ def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: d
 
 
 def in_turn(
-    memory: SQLiteMemory, asked: Sequence[Context], peers: dict[str, Peer], row_of: dict[int, int], noise: _common.Noise
+    memory: SQLiteMemory, asked: Sequence[Context], peers: dict[str, Peer], vectors: Any, noise: _common.Noise
 ) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Each question to all, one after the other: seconds by who answered, and how often a peer names the same nearest."""
+    """Each question to all, one after the other: seconds by who answered, and how often a peer names one as near."""
     times: dict[str, list[float]] = {name: [] for name in ("retrieve", "search", *peers)}
     same = dict.fromkeys(peers, 0)
     embedding, most = HashedEmbedding(), 8 * K
@@ -198,7 +199,7 @@ def in_turn(
         for name, each in peers.items():
             answer = each.ask(f"{number} 0 {int(task.partition('/')[2])} {most}")
             times[name].append(answer["seconds"])
-            same[name] += bool(hits) and row_of[hits[0].seq] in answer["rows"][:3]
+            same[name] += bool(hits) and abs(float(vectors[answer["rows"][0]] @ vector) - hits[0].cosine) < 1e-4
     return times, {name: count / len(asked) for name, count in same.items()}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -47,8 +47,9 @@ class Schedule:
     parallel: int
     room: Room | None = None
     """What all attempts together may use; None: no bound. One is always let."""
-    in_order: frozenset[str] = frozenset()
-    """Agents whose attempts hang on each other, because they remember: one at a time, in the order of the plan."""
+    rounds: Mapping[str, int] = field(default_factory=dict)
+    """Agents whose attempts hang on each other, because they remember, and how many of their tasks, in the order of the plan, make a round:
+    a round begins when the one before has ended, and only attempts of one round are made at once."""
     finished: Callable[[Result, int, int], None] | None = None
     """Called with each result, how many there are, and of how many."""
     _plan: Plan = field(init=False)
@@ -95,13 +96,19 @@ class Schedule:
         while waiting and len(self._running) < self.parallel:
             if self._running and self.room is not None and not self.room.fits(len(self._running)):
                 return
-            busy = {job.agent for job in self._running.values()} & self.in_order
-            job = next((job for job in waiting if job.agent not in busy), None)
+            job = next((job for job in waiting if self._may(job)), None)
             if job is None:
                 return
             waiting.remove(job)
             work = self.engine.attempt(job.agent, job.task) if job.line is None else self.engine.replay(job.agent, job.task)
             self._running[asyncio.ensure_future(work)] = job
+
+    def _may(self, job: _Job) -> bool:
+        """Whether all that it hangs on has ended."""
+        if (size := self.rounds.get(job.agent)) is None:
+            return True
+        ids = [task.id for task in self._plan.tasks]
+        return all((job.agent, id) in self._results for id in ids[: ids.index(job.task.id) // size * size])
 
     def _ended(self, job: _Job, made: asyncio.Task[Line | Replay]) -> _Job | None:
         """Record how it ended; what is to be done next about it, if anything."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 
+from exact.models.tokens import rough
+
 LIMIT = 24_000
 """Characters of one fenced text; what is longer loses its end, with a note."""
 
@@ -34,3 +36,12 @@ def line(text: str, limit: int = 200) -> str:
     """A text as one line of at most `limit` characters."""
     joined = " ".join(text.split())
     return joined if len(joined) <= limit else joined[: limit - 1] + "…"
+
+
+def brief(text: str, tokens: int) -> str:
+    """The first words of a text, as one line, that make at most so many tokens by a rough count; a mark if there were more."""
+    words = text.split()
+    while words and rough(" ".join(words)) > tokens:
+        words = words[: max(0, min(len(words) - 1, len(words) * tokens // rough(" ".join(words))))]
+    cut = len(words) < len(text.split())
+    return " ".join(words) + ("…" if cut else "")

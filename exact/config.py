@@ -124,8 +124,11 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     kind: Literal["builtin", "llm", "random"] = "builtin"
     samples: AtLeastOne = 8
     """llm: answers drawn for one expansion."""
-    form: Literal["samples", "list"] = "samples"
-    """llm. samples: one action an answer, many answers. list: up to k actions with confidences in one answer."""
+    form: Literal["auto", "samples", "list"] = "auto"
+    """llm. samples: one action an answer, many answers. list: up to k actions with confidences in one answer. auto: samples, but a list
+    where several samples are wanted and the provider is known to give one answer a request."""
+    role: str = "policy"
+    """llm: whose model is asked: `models.policy`, or a part such as `policy.1` with a model of its own under `models.parts`."""
     weigh: Literal["frequency", "logprobs"] = "frequency"
     """llm, samples: what an answer counts. logprobs: the geometric mean of its tokens' probabilities, where the server gives them."""
     temperature: Amount = 1.0
@@ -150,6 +153,8 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """llm: of one observation in the prompt; what does not fit is left out by its weight, and told."""
     marks: bool = False
     """llm: whether the screenshot shows the elements' ids."""
+    text: bool = True
+    """llm: whether the observation's text goes into the prompt; without it, the screenshot alone."""
     image_tokens: AtLeastOne = 1500
     """llm: of one picture; a dearer one is scaled down."""
 
@@ -187,6 +192,7 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     history: AtLeastZero = 5
     observation_tokens: AtLeastOne = 5000
     marks: bool = False
+    text: bool = True
     image_tokens: AtLeastOne = 1500
 
 

@@ -42,6 +42,8 @@ def inputs(prompt: Prompt) -> dict[str, object]:
         "heard": tuple,
         "arguments": lambda: (_case("for", "The shoe's page is open."), _case("against", "No size was chosen.")),
         "checks": lambda: ("Is the page that of the blue shoe?", "Is 42 in the field for the size?"),
+        "screen": lambda: (1280, 720),
+        "picture": lambda: (925, 520),
         "first": example_context,
         "second": lambda: msgspec.structs.replace(example_context(), observation=_LIST),
     }

@@ -41,6 +41,12 @@ def test_unseen_characters_do_not_reach_the_model():
     assert fenced(hidden, "page").split("\n")[1] == "a[2Jbc"
 
 
+def test_what_a_prompt_cuts_is_noted():
+    long = msgspec.structs.replace(context().history[0], rationale="so " * 200)
+    rendered = render("value", context=context(history=(long,), instruction="x" * 30_000), label=action_label, history=5)
+    assert "characters of the goal" in rendered.cut[0] and "of a line of 599" in rendered.cut[1] and len(rendered.cut) == 2
+
+
 def test_what_is_too_long_says_how_much_is_missing():
     assert shortened("abcdef", 4) == "abcd\n(... 2 characters left out)"
     assert line("a\n b  c", 4) == "a b…"
@@ -51,10 +57,14 @@ def attack(closing: str) -> str:
 
 
 POLICY = {"actions": ACTIONS.describe(), "style": "plain", "examples": ()}
+SCREEN = {"screen": (9, 9), "picture": (9, 9)}
 CASE = Argument(side="for", text="So it is.")
 MORE = {
     "policy": POLICY,
     "policy_list": POLICY | {"k": 3},
+    "policy_marks": POLICY,
+    "policy_screenshot": POLICY | SCREEN,
+    "policy_code": POLICY | SCREEN,
     "value": {},
     "value_debate": {},
     "debater": {"side": "for", "heard": (CASE,)},

@@ -92,7 +92,10 @@ def _reflector(config: Config, models: Callable[[str], ChatModel], run: str) -> 
             from exact.models.openai import sampling
             from exact.reflection.llm import LLMReflector
 
-            return LLMReflector(models("reflection"), sampling=sampling(model_for(config, "reflection")), run=run)
+            return LLMReflector(
+                models("reflection"), sampling=sampling(model_for(config, "reflection")), run=run,
+                observation_tokens=config.reflection.observation_tokens,
+            )  # fmt: skip
         case "builtin":
             from exact.reflection.builtin import BuiltinReflector
 

@@ -20,6 +20,7 @@ THOUGHT = 1000
 
 _ACTION = re.compile(r"^[ \t>*_#`-]*action[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
 _VERDICT = re.compile(r"^[ \t>*_#`-]*verdict[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
+_VERDICTS = re.compile(r"^[ \t>*_#`-]*verdict[ \t]+(?P<number>\d{1,2})[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
 _LISTED = re.compile(
     r"^[ \t>*_#`\d.-]*action[ \t]*\(?[ \t]*(?P<percent>\d{1,3}(?:\.\d+)?)[ \t]*%[ \t]*\)?[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M
 )
@@ -105,9 +106,24 @@ def parse_verdict(text: str, grades: Grades = SCALES["even"]) -> Judged:
     return Judged(grades.value(letters.pop()), _thought(said[: lines[-1].start()]))
 
 
+def parse_verdicts(text: str, grades: Grades, count: int) -> tuple[Judged, ...]:
+    """The grades in the lines `Verdict 1: ...`, one for each of `count`, in order. Raises AnswerError: one is missing, or has several."""
+    said = _REASONING.sub("", text)
+    found, above = dict[int, Judged](), 0
+    for line in _VERDICTS.finditer(said):
+        number, value = int(line["number"]), grades.value(line["grade"].upper())
+        if not 1 <= number <= count or (number in found and found[number].value != value):
+            raise AnswerError(f"verdict {number} has no clear grade: write one line for each, such as `Verdict {min(number, count) or 1}: C`")
+        found[number] = Judged(value, _thought(said[above : line.start()]))
+        above = line.end()
+    if missing := [number for number in range(1, count + 1) if number not in found]:
+        raise AnswerError(f"there is no line `Verdict {missing[0]}: ...`: write one for each of the {count}")
+    return tuple(found[number] for number in range(1, count + 1))
+
+
 def parse_argument(text: str) -> str:
     """A debater's case. Raises AnswerError: nothing was said."""
-    said = _thought(_REASONING.sub("", text))
+    said = _LABEL.sub("", _REASONING.sub("", text).strip().rstrip("`").strip())
     if not said:
         raise AnswerError("there is no case: write one, in words")
     return said

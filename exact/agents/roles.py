@@ -8,7 +8,7 @@ from exact.config import Config, ModelConfig, ValueConfig
 from exact.models import roles as roles_of
 from exact.models.providers import named, providers
 
-_ASKS = frozenset({"llm", "single_debate", "rubric", "trained"})
+_ASKS = frozenset({"llm", "single_debate", "rubric", "comparative", "trained"})
 
 
 def roles(config: Config) -> tuple[str, ...]:

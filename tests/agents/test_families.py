@@ -122,7 +122,7 @@ def test_a_users_provider_says_whether_it_gives_several(tmp_path):
 async def test_each_arm_can_have_a_model_of_its_own():
     arms = [{"kind": "llm", "role": "policy.other", "samples": 1}]
     models = {"policy": {"model": "a"}, "parts": {"policy.other": {"model": "b"}}}
-    settings = parse({"policy": {"kind": "llm", "samples": 1}, "arms": arms, "models": models, "search": {"algorithm": "abmcts"}})
+    settings = parse({"policy": {"kind": "llm", "samples": 1}, "arms": arms, "value": {"kind": "builtin"}, "models": models, "search": {"algorithm": "abmcts"}})
     assert {"policy", "policy.other"} <= set(roles(settings)) and model_for(settings, "policy.other").model == "b"
     opened = {role: ScriptedModel(lambda q, s: "Action: click [2]") for role in ("policy", "policy.other", "reflection")}
     agent = build(settings, opened.__getitem__)

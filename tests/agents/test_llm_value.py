@@ -16,7 +16,7 @@ def samples(*texts: str | Reply) -> ScriptedModel:
 
 async def test_the_value_is_the_mean_of_the_verdicts_that_parse():
     model = samples("fine\nVerdict: A", "open\nVerdict: C", "half\nVerdict: C", "who knows")
-    got = await LLMValue(model, ValueConfig(samples=4)).evaluate(context())
+    got = await LLMValue(model, ValueConfig(samples=4, threshold=0.5)).evaluate(context())
     assert got.samples == (1.0, 0.5, 0.5) and got.value == pytest.approx(2 / 3)
     assert got.disagreement == pytest.approx(0.2357, abs=1e-4) and got.rationale == "open"
 
@@ -58,4 +58,4 @@ async def test_the_request_is_the_judges():
     await judge.evaluate(context(msgspec.structs.replace(SHOE, screenshot=b"png"), node=5))
     (request,) = model.requests
     assert (request.role, request.node, request.sampling.n, request.sampling.temperature) == ("value", 5, 2, 0.1)
-    assert request.prompt.startswith("value@1:") and request.messages[1].parts[1].data == b"png"
+    assert request.prompt.startswith("value@2:") and request.messages[1].parts[1].data == b"png"

@@ -38,7 +38,8 @@ def undecided(tree: Tree, order: Sequence[int], z: float, noise: float) -> int |
     among = rivals(tree, order, z, noise)
     if not among or told_apart(tree, among, z):
         return None
-    if any(state.pending or state.closed for state in (follow(tree.root.edges[i]) for i in among)):
+    states = [follow(tree.root.edges[i]) for i in among]
+    if any(state.pending or (state.closed and not state.closed.startswith("exhausted")) for state in states):
         return None
     return min(among, key=lambda i: (len(_said(tree, i)), -_error(tree, i)))
 
@@ -51,13 +52,18 @@ def told_apart(tree: Tree, among: Sequence[int], z: float) -> bool:
     return _mean(tree, first) - _mean(tree, second) > z * math.hypot(_error(tree, first), _error(tree, second))
 
 
-def settled(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int]:
-    """The order with the rivals first, by what they were judged again; unchanged where not all of them were."""
+def settled(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int] | None:
+    """The order with the rivals first, by what they were judged again; None where there are none, or not all of them were."""
     among = rivals(tree, order, z, noise)
     if not among or not all(_said(tree, i) for i in among):
-        return list(order)
+        return None
     ranked = sorted(among, key=lambda i: -_mean(tree, i))
     return [*ranked, *(i for i in order if i not in among)]
+
+
+def asked_again(tree: Tree) -> int:
+    """How many judgements the root's candidates have had to tell them apart."""
+    return sum(len(tree.contested.get(child.id, ())) for edge in tree.root.edges for child in edge.outcomes)
 
 
 def note(tree: Tree, node: Node, evaluation: Evaluation, noise: float) -> None:

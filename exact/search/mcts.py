@@ -11,7 +11,7 @@ from typing import Any, Literal
 from exact.context import Evaluation
 from exact.search.backup import back_up
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
-from exact.search.contest import note, rivals, settled, undecided
+from exact.search.contest import asked_again, note, settled, undecided
 from exact.search.exhaust import reopen, settle
 from exact.search.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising
 from exact.search.foresee import foresee
@@ -83,7 +83,7 @@ class MCTS(Work):
         if self.stops and (stopped := self._stopped(tree)) is not None:
             return stopped
         while tree.iterations + root.in_flight < tree.allowed:
-            if self.contest and (asked := self._contested(tree)) is not None:
+            if (asked := self._contested(tree)) is not None:
                 return asked
             found = self._walk(tree)
             if found is not None:
@@ -101,8 +101,8 @@ class MCTS(Work):
             return self.commit(tree, others, "could not be searched, but promises more than what was")
         if not order:
             return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")
-        if self.contest and (among := rivals(tree, order, self.z, self.noise)) and (said := settled(tree, order, self.z, self.noise)) != order:
-            return self.commit(tree, said, f"judged best of {len(among)} within the noise of each other", plan=said[:1] if self.plan else ())
+        if self.contest and (said := settled(tree, order, self.z, self.noise)) is not None:
+            return self.commit(tree, said, "judged best of those within the noise of each other", plan=said[:1] if self.plan else ())
         return self.commit(tree, order, self.final.reason, plan=principal(tree, self.final) if self.plan else ())
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
@@ -199,15 +199,19 @@ class MCTS(Work):
         if node is tree.root:
             if not self.final.order(tree, node) and node.expansions <= self.retries:
                 return self.select_state(tree, path, node, "proposals", draw=node.expansions)
-            return self._last(tree, "every action was tried")
+            return self._contested(tree, early=True) or self._last(tree, "every action was tried")
         node.closed = path[-1][1].closed = "exhausted: every action was tried"
         settle(path[-1][1])
         return None
 
-    def _contested(self, tree: Tree) -> Selection | None:
-        """At the end of the search: one more judgement of a candidate, where the best are not told apart yet."""
+    def _contested(self, tree: Tree, *, early: bool = False) -> Selection | None:
+        """At the end of the search: one more judgement of a candidate, where the best are not told apart yet.
+
+        early: the search ends with iterations left over, because all was tried.
+        """
         root = tree.root
-        if tree.allowed - tree.iterations - root.in_flight > self.contest or not root.visited:
+        late = tree.allowed - tree.iterations - root.in_flight <= self.contest
+        if not self.contest or not root.visited or not (late or early) or asked_again(tree) >= self.contest:
             return None
         index = undecided(tree, self.final.order(tree, root), self.z, self.noise)
         if index is None:

@@ -42,7 +42,9 @@ async def test_its_tokens_are_counted_and_it_is_tried_again(ask):
 
 @pytest.mark.parametrize("data", [[{"index": 0, "label": "ok", "probs": [0.25, 0.75], "num_classes": 2}], [{"probs": [0.75]}], 0.75])
 async def test_the_forms_that_servers_use_are_read(data: object, httpserver: HTTPServer):
-    httpserver.expect_request("/classify", method="POST").respond_with_json({"data": data, "usage": {"prompt_tokens": 7, "total_tokens": 7}})
+    httpserver.expect_request("/classify", method="POST").respond_with_json(
+        {"data": data, "usage": {"prompt_tokens": 7, "total_tokens": 7}}
+    )
     value, model = judge(httpserver.url_for(""))
     assert (await value.evaluate(context())).value == 0.75
     await model.close()

@@ -21,6 +21,26 @@ async def test_the_value_is_the_mean_of_the_verdicts_that_parse():
     assert got.disagreement == pytest.approx(0.2357, abs=1e-4) and got.rationale == "open"
 
 
+async def test_judgements_that_part_buy_more_and_those_that_agree_none():
+    apart, agreed, single = samples("Verdict: A", "Verdict: E"), samples("Verdict: B"), samples("Verdict: A")
+    await LLMValue(apart, ValueConfig(samples=2, threshold=0.1, most=7)).evaluate(context())
+    await LLMValue(agreed, ValueConfig(samples=2, threshold=0.1, most=7)).evaluate(context())
+    await LLMValue(single, ValueConfig(samples=1, threshold=0.0, most=7)).evaluate(context())
+    assert [request.sampling.n for request in apart.requests] == [2, 2, 2, 1]
+    assert len({request.draw for request in apart.requests}) == 4
+    assert len(agreed.requests) == len(single.requests) == 1
+
+
+async def test_a_stop_with_an_answer_is_judged_as_such():
+    model = samples("Verdict: D")
+    last = msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse('stop "Size 42 costs ⟦9⟧"'))
+    ended = context(SHOE, terminated=True, history=(*context().history, last))
+    await LLMValue(model, ValueConfig()).evaluate(ended)
+    words = model.requests[0].messages[1].parts[0].text
+    assert ended.answer == "Size 42 costs ⟦9⟧" and "It gave this answer" in words and "\nSize 42 costs [9]\n" in words
+    assert context(history=(last,)).answer == "" == context(terminated=True).answer
+
+
 async def test_agreement_is_no_disagreement():
     got = await LLMValue(samples("Verdict: E"), ValueConfig(samples=3)).evaluate(context())
     assert (got.value, got.disagreement) == (0.0, 0.0)

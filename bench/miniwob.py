@@ -132,8 +132,8 @@ async def attempt(folder: BenchFolder, parallel: int) -> list[Result]:
     async with LocalEngine(
         folder, open_worlds=open_worlds, key=lambda task: "miniwob", limits=limits, build=builders(folder.plan.agents), hang=300.0
     ) as engine:
-        remembering = frozenset(agent for agent, config in configs.items() if config.reflection.kind != "none")
-        results = await Schedule(folder=folder, engine=engine, parallel=parallel, in_order=remembering, finished=finished).run()
+        rounds = {agent: max(1, config.reflection.round) for agent, config in configs.items() if config.reflection.kind != "none"}
+        results = await Schedule(folder=folder, engine=engine, parallel=parallel, rounds=rounds, finished=finished).run()
     print(file=sys.stderr)
     return results
 

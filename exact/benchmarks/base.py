@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
-from exact.config import BrowserConfig
+from exact.config import BrowserConfig, ModelsConfig
 from exact.environments.base import Worlds
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.setup import PageSetup
@@ -35,6 +35,15 @@ class Suite(Protocol):
 
     def worlds(self, config: BrowserConfig) -> AbstractAsyncContextManager[Worlds]:
         """Servers and a browser, shared by the environments opened from it; all gone on leaving. Raises EnvironmentError_."""
+        ...
+
+
+@runtime_checkable
+class Judging(Protocol):
+    """A suite some of whose verdicts are asked of a model: `models.parts.evaluator` of a configuration, never the agent's own."""
+
+    def judged_by(self, models: ModelsConfig) -> Suite:
+        """The suite with these models."""
         ...
 
 

@@ -76,7 +76,7 @@ def open_worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str
         from exact.benchmarks import registry
         from exact.benchmarks.base import Served
 
-        suite = registry.suite(task.id)
+        suite = registry.judged(task.id, config.models)
         if not services or not isinstance(suite, Served):
             return suite.worlds(config.browser)
         setup, evaluator = suite.page(task)

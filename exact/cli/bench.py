@@ -169,12 +169,11 @@ async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Bounds, 
         came = f"score {result.score:g}" if result.score is not None else f"{result.status}: {result.reason}"
         click.echo(f"{done}/{of} {result.agent} {result.task} {came}, {result.transitions} steps, {result.seconds:.1f} s", err=True)
 
-    remembering = {agent for agent in folder.plan.agents if folder.agent(agent)[1].reflection.kind != "none"}
+    learned = {agent: folder.agent(agent)[1].reflection for agent in folder.plan.agents}
+    rounds = {agent: max(1, each.round) for agent, each in learned.items() if each.kind != "none"}
     room = Room(PoolLimits(memory=_memory(bounds.memory)), usage, loop.time)
     async with _engine(folder, engine, parallel, bounds) as made:
-        return await Schedule(
-            folder=folder, engine=made, parallel=parallel, room=room, in_order=frozenset(remembering), finished=finished
-        ).run()  # fmt: skip
+        return await Schedule(folder=folder, engine=made, parallel=parallel, room=room, rounds=rounds, finished=finished).run()
 
 
 @contextlib.asynccontextmanager

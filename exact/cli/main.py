@@ -27,6 +27,7 @@ COMMANDS = {
     "show": ("exact.cli.show:show", "Prints what a search found: figures, warnings, the principal variation, one state."),
     "calibrate": ("exact.cli.calibrate:calibrate", "Compares a value function's judgements with outcomes."),
     "export": ("exact.cli.export:export", "Writes a run in other forms: a Playwright test, a graph, a drawing, a moving picture."),
+    "memory": ("exact.cli.memory:memory", "Shows and tidies what was learned: list, search, forget, restore, export, merge."),
     "tasks": ("exact.cli.tasks:tasks", "Names the tasks of the benchmarks."),
     "check": ("exact.cli.check:check", "Tries whether an environment keeps the contract that searches rely on."),
     "cost": ("exact.cli.cost:cost", "Prints what the model calls of a run took."),

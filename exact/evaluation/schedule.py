@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -47,8 +47,9 @@ class Schedule:
     parallel: int
     room: Room | None = None
     """What all attempts together may use; None: no bound. One is always let."""
-    in_order: frozenset[str] = frozenset()
-    """Agents whose attempts hang on each other, because they remember: one at a time, in the order of the plan."""
+    rounds: Mapping[str, int] = field(default_factory=dict)
+    """Agents whose attempts hang on each other, because they remember, and how many of their tasks, in the order of the plan, make a round:
+    a round begins when the one before has ended, and only attempts of one round are made at once."""
     finished: Callable[[Result, int, int], None] | None = None
     """Called with each result, how many there are, and of how many."""
     _plan: Plan = field(init=False)
@@ -56,6 +57,10 @@ class Schedule:
     _runs: dict[str, RunFolder] = field(init=False)
     _running: dict[asyncio.Task[Line | Replay], _Job] = field(init=False, default_factory=dict)
     _flushed: int = field(init=False, default=0)
+    _places: dict[str, int] = field(init=False)
+    """Of each task in the plan."""
+    _ended_first: Counter[str] = field(init=False, default_factory=Counter)
+    """How many of an agent's first tasks have all ended."""
 
     async def run(self) -> list[Result]:
         """Make what is not made yet; every result in the order of the plan.
@@ -63,6 +68,7 @@ class Schedule:
         Raises UsageError and JournalError, after which the rest can be gone on with.
         """
         self._plan = self.folder.plan
+        self._places = {task.id: place for place, task in enumerate(self._plan.tasks)}
         self._runs = {agent: self.folder.agent(agent)[0] for agent in self._plan.agents}
         self._results = {pair: each for pair, each in self.folder.gather().items() if each.status != "failed" and not _unreplayed(each)}
         waiting = deque(self._jobs())
@@ -95,13 +101,22 @@ class Schedule:
         while waiting and len(self._running) < self.parallel:
             if self._running and self.room is not None and not self.room.fits(len(self._running)):
                 return
-            busy = {job.agent for job in self._running.values()} & self.in_order
-            job = next((job for job in waiting if job.agent not in busy), None)
+            job = next((job for job in waiting if self._may(job)), None)
             if job is None:
                 return
             waiting.remove(job)
             work = self.engine.attempt(job.agent, job.task) if job.line is None else self.engine.replay(job.agent, job.task)
             self._running[asyncio.ensure_future(work)] = job
+
+    def _may(self, job: _Job) -> bool:
+        """Whether all that it hangs on has ended."""
+        if (size := self.rounds.get(job.agent)) is None:
+            return True
+        while (ended := self._ended_first[job.agent]) < len(self._plan.tasks):
+            if (job.agent, self._plan.tasks[ended].id) not in self._results:
+                break
+            self._ended_first[job.agent] += 1
+        return self._places[job.task.id] // size * size <= ended
 
     def _ended(self, job: _Job, made: asyncio.Task[Line | Replay]) -> _Job | None:
         """Record how it ended; what is to be done next about it, if anything."""

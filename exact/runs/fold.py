@@ -17,7 +17,7 @@ from exact.environments.base import Effect
 from exact.errors import JournalError
 from exact.runs import events as ev
 from exact.search.afford import Replans, affordable
-from exact.search.base import Algorithm, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
+from exact.search.base import Algorithm, Batched, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
 from exact.search.registry import algorithm
 from exact.search.tree import Node, Tree
 
@@ -361,10 +361,13 @@ class State:
 
 
 def _judged(config: Config) -> SearchConfig:
-    """The search with its number of judgements settled: asking again is worth something where the answer can be another one."""
-    if config.search.judgements is not None:
-        return config.search
-    return msgspec.structs.replace(config.search, judgements=JUDGEMENTS if config.value.kind == "llm" else 1)
+    """The search with its numbers of judgements settled: asking again is worth something where the answer can be another one."""
+    search = config.search
+    if search.judgements is None:
+        search = msgspec.structs.replace(search, judgements=JUDGEMENTS if config.value.kind == "llm" else 1)
+    if search.contest is None:
+        search = msgspec.structs.replace(search, contest=search.iterations // 4 if config.value.kind == "cascade" else 0)
+    return search
 
 
 def limits(caps: Limits | ScopeLimits) -> dict[Kind, float | None]:
@@ -380,6 +383,8 @@ def judgements_in(result: Result) -> int:
             return 1
         case Compared():
             return len(result.scores)
+        case Batched():
+            return len(result.evaluations)
     return 0
 
 

@@ -27,6 +27,7 @@ from exact.runs.driver import Attempt
 from exact.runs.fold import State, fold
 from exact.runs.journal import Journal, read
 from exact.runs.ledger import Ledger
+from exact.runs.remember import Rounds, memory_of
 from exact.runs.store import Line, Manifest, RunFolder, write_whole
 from exact.search.export import to_json
 from exact.search.registry import algorithm
@@ -58,6 +59,12 @@ class Runner:
     paces: Paces | None = None
     """Shared by runners that ask models at once, so that together they keep to what an endpoint allows."""
 
+    def __post_init__(self) -> None:
+        reflection = self.config.reflection
+        if reflection.exclude_same_task is None:
+            reflection = msgspec.structs.replace(reflection, exclude_same_task=self.folder.manifest.benchmark)
+            self.config = msgspec.structs.replace(self.config, reflection=reflection)
+
     async def run(self) -> list[Line]:
         """Attempt every task that has no result yet, failed ones again; the results in order.
 
@@ -76,12 +83,18 @@ class Runner:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Callable[[Task], Awaitable[Line]]]:
         """What tasks share, opened; gives what attempts one of them, several at once if wanted. Nothing is added to the results."""
-        with self._memory() as memory:
+        with using(self.config.prompts):
             async with AsyncExitStack() as stack:
-                models = await self._models(stack)
+                opened = self._models(stack)
+                models = open_models(self.config, opened)
+                memory = await stack.enter_async_context(memory_of(self.config, self.folder.path, opened))
+                rounds = Rounds(self.folder.path, self.config.reflection.round)
+                places = {task.id: place for place, task in enumerate(self.folder.manifest.tasks)}
 
                 async def attempt(task: Task) -> Line:
                     with using(self.config.prompts):
+                        if memory is not None:
+                            rounds.begin(memory, places[task.id])
                         return await self._task(task, models, memory)
 
                 yield attempt
@@ -138,28 +151,20 @@ class Runner:
     def _opened(self, task: Task, memory: Memory | None) -> ev.Opened:
         digest = hashlib.sha256(dump(self.config).encode()).hexdigest()
         return ev.Opened(
-            schema=ev.SCHEMA, task=task, seed=self.config.seed, config=digest, versions=versions(), memory=memory.version if memory else ""
+            schema=ev.SCHEMA,
+            task=task,
+            seed=self.config.seed,
+            config=digest,
+            versions=versions(),
+            memory="" if memory is None else memory.version,
         )
 
-    async def _models(self, stack: AsyncExitStack) -> dict[str, ChatModel]:
+    def _models(self, stack: AsyncExitStack) -> Models:
         from exact.models.open import Models
 
         opened = Models(self.config.models, folder=self.folder.path, paces=self.paces)
         stack.push_async_callback(opened.close)
-        return open_models(self.config, opened)
-
-    @contextmanager
-    def _memory(self) -> Iterator[Memory | None]:
-        if self.config.reflection.kind == "none":
-            yield None
-            return
-        from exact.reflection.memory import SQLiteMemory
-
-        memory = SQLiteMemory(Path(self.config.reflection.memory or self.folder.path / "memory.sqlite"))
-        try:
-            yield memory
-        finally:
-            memory.close()
+        return opened
 
     @contextmanager
     def _journal(self, path: Path) -> Iterator[Journal]:
@@ -236,6 +241,7 @@ def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -
         failures=state.failures,
         seconds=round(state.elapsed, 3),
         oracle=oracle,
+        same_task=config.reflection.kind != "none" and not config.reflection.exclude_same_task,
     )
 
 

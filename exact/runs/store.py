@@ -55,6 +55,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     seconds: float = 0.0
     oracle: bool = False
+    same_task: bool = False
+    """Whether what was learned on the same task, any seed of it, could be shown."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

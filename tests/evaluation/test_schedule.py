@@ -1,6 +1,7 @@
 """Attempts side by side: all of them, in order, bounded, and none chosen for its score."""
 
 import asyncio
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,10 @@ from exact.environments.toy_environment import Operation
 from exact.errors import ModelError, UsageError
 from exact.evaluation import schedule as schedule_module
 from exact.evaluation.folder import BenchFolder, Result
-from exact.evaluation.schedule import Schedule
+from exact.evaluation.schedule import Schedule, _Job
 from exact.runs.store import Line
 from exact.task import Task
-from tests.evaluation.toys import WORLD, run, settings, toy_bench
+from tests.evaluation.toys import WORLD, run, settings, toy_bench, toy_engine
 
 
 class Scripted:
@@ -110,7 +111,7 @@ async def test_a_mistake_of_the_user_ends_it_all(tmp_path: Path) -> None:
 
 async def test_an_agent_that_remembers_attempts_one_task_after_the_other_in_the_order_of_the_plan(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("react"), settings("rmcts"), seeds=5)
-    await scripted(folder, engine := Scripted(), in_order=frozenset({"rmcts"}))
+    await scripted(folder, engine := Scripted(), rounds={"rmcts": 1})
     assert engine.most > 1
     assert [task for agent, task in engine.order if agent == "rmcts"] == [task.id for task in folder.plan.tasks]
 
@@ -181,3 +182,21 @@ async def test_returns_of_a_search_are_counted_and_an_agent_without_one_has_none
     await run(folder, ToyWorlds(WORLD, fidelity="replay"))
     restores = {agent: sum(each.restores for each in folder.results() if each.agent == agent) for agent in ("react", "mcts")}
     assert restores["react"] == 0 < restores["mcts"]
+
+
+async def test_a_round_begins_when_the_one_before_has_ended_and_its_tasks_are_made_at_once(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=6)
+    running, seen = set[str](), list[set[str]]()
+
+    class Watched(Schedule):
+        def _start(self, waiting: deque[_Job]) -> None:
+            super()._start(waiting)
+            running.clear()
+            running.update(job.task.id for job in self._running.values())
+            seen.append(set(running))
+
+    async with toy_engine(folder, ToyWorlds(WORLD)) as engine:
+        results = await Watched(folder=folder, engine=engine, parallel=6, rounds={"mcts": 3}).run()
+    first, second = ({task.id for task in folder.plan.tasks[part]} for part in (slice(0, 3), slice(3, 6)))
+    assert len(results) == 6 and seen[0] == first and second in seen
+    assert not any(together & first and together & second for together in seen)

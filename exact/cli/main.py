@@ -20,6 +20,9 @@ from exact.errors import ExactError, unknown
 COMMANDS = {
     "run": ("exact.cli.run:run", "Lets one agent attempt some tasks and writes a report of each."),
     "resume": ("exact.cli.resume:resume", "Goes on with a run that was interrupted."),
+    "bench": ("exact.cli.bench:bench", "Lets several agents attempt a suite, paired and at equal budgets, and writes tables and curves."),
+    "compare": ("exact.cli.compare:compare", "Compares two runs task by task."),
+    "rescore": ("exact.cli.rescore:rescore", "Takes the committed actions of a run again in fresh worlds and evaluates them."),
     "report": ("exact.cli.report:report", "Builds the reports of a run again."),
     "show": ("exact.cli.show:show", "Prints what a search found: figures, warnings, the principal variation, one state."),
     "calibrate": ("exact.cli.calibrate:calibrate", "Compares a value function's judgements with outcomes."),

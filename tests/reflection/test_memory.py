@@ -111,11 +111,11 @@ def test_of_writers_that_are_killed_no_acknowledged_reflection_is_lost_and_none_
     # bench/memory_kills.py does it with 8 writers, 500 reflections each and a kill every second.
     path = tmp_path / "shared.sqlite"
     SQLiteMemory(path).close()
-    stored, kills = storm(str(path), writers=4, writes=60, every=0.25)
-    assert kills > 0 and len(stored) == len(set(stored)) == 240
+    stored, kills = storm(str(path), writers=3, writes=60, fatal=(7, 30))
+    assert kills == 6 and len(stored) == len(set(stored)) == 180
     with SQLiteMemory(path) as memory:
         found = [entry.reflection.id for entry in memory.entries(None)]
-        assert sorted(found) == sorted(stored) and len(memory) == 240
+        assert sorted(found) == sorted(stored) and len(memory) == 180
         assert memory._database.execute("PRAGMA integrity_check") == [("ok",)]
 
 

@@ -155,7 +155,7 @@ class Index:
 
 
 def _product(vectors: Vector, query: Vector) -> Vector:
-    """Each row's product with the query. On one core while it is short: where others use the machine, threads wait longer than they work."""
+    """Each row's product with the query. Short ones on one core: threads wait longer than they work where others use the machine."""
     product: Vector = np.einsum("ij,j->i", vectors, query) if len(vectors) <= _SHORT else vectors @ query
     return product
 

@@ -215,8 +215,9 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     kind: Literal["none", "builtin", "llm"] = "builtin"
     memory: str = ""
     """Path of the SQLite memory, or `postgresql://...`; empty: `memory.sqlite` in the run directory."""
-    embedding: Literal["hashed", "model"] = "hashed"
-    """How situations are compared. hashed: by words, pairs of words and letter groups, offline. model: `models.embedding`."""
+    embedding: Literal["hashed", "minilm", "model"] = "hashed"
+    """How situations are compared. hashed: by words, pairs of words and letter groups, offline. minilm: by a small model, offline (extra
+    `minilm`). model: `models.embedding`."""
     capacity: AtLeastOne = 100_000
     """Reflections kept; of more, those that helped least are evicted."""
     round: AtLeastZero = 0

@@ -1,5 +1,6 @@
 import asyncio
 
+import msgspec
 import pytest
 
 from exact.agents.value.rubric import RubricValue

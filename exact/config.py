@@ -214,7 +214,13 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
 
     kind: Literal["none", "builtin", "llm"] = "builtin"
     memory: str = ""
-    """Path of the SQLite memory; empty: `memory.sqlite` in the run directory."""
+    """Path of the SQLite memory, or `postgresql://...`; empty: `memory.sqlite` in the run directory."""
+    embedding: Literal["hashed", "model"] = "hashed"
+    """How situations are compared. hashed: by words, pairs of words and letter groups, offline. model: `models.embedding`."""
+    capacity: AtLeastOne = 100_000
+    """Reflections kept; of more, those that helped least are evicted."""
+    round: AtLeastZero = 0
+    """Tasks that are shown the same state of the memory, so that their order does not matter; 0: each is shown all from before it."""
     signals: tuple[Literal["outcome", "policy", "judge", "sibling", "branch", "edge", "edge_value"], ...] = ("policy", "outcome", "judge")
     """Which wrong expectations make lessons: see docs/reflection.md. ExACT's are `edge` and `edge_value`."""
     add_q: bool = False
@@ -230,11 +236,15 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     observation_tokens: AtLeastOne = 5000
     """llm: of each observation in the prompt."""
     k: AtLeastZero = 2
-    """How many reflections are shown at an expansion or evaluation."""
+    """How many reflections are shown at an expansion;"""
+    value_k: AtLeastZero | None = None
+    """at an evaluation, None: as many."""
     similarity: Share = 0.3
-    """Cosine below which a reflection is not shown."""
-    exclude_same_task: bool = False
-    """Benchmark mode: nothing learned on any seed of the same task is shown."""
+    """Cosine of the situations below which a reflection is not shown at an expansion;"""
+    value_similarity: Share | None = None
+    """at an evaluation, None: the same."""
+    exclude_same_task: bool | None = None
+    """Whether nothing learned on any seed of the same task, or on its template, is shown. None: where tasks are a benchmark's."""
 
 
 class PriceConfig(Strict, frozen=True, kw_only=True):

@@ -78,6 +78,8 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     """Signed, in [-1, 1]: what came minus what was expected."""
     task: str = ""
     """Id of the task it came from, with its seed."""
+    template: str = ""
+    """Of the template that the task was made from, where the benchmark names one."""
     site: str = ""
     run: str = ""
     node: int = -1

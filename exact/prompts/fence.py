@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from exact.models.tokens import rough
+
 LIMIT = 24_000
 """Characters of one fenced text; what is longer loses its end, with a note."""
 
@@ -55,6 +57,17 @@ def line(text: str, limit: int = 200) -> str:
         return joined
     _note(len(joined) - limit + 1, f"a line of {len(joined)}")
     return joined[: limit - 1] + "…"
+
+
+def brief(text: str, tokens: int) -> str:
+    """The first words of a text, as one line, that make at most so many tokens by a rough count; a mark if there were more."""
+    words = text.split()
+    while words and rough(" ".join(words)) > tokens:
+        words = words[: max(0, min(len(words) - 1, len(words) * tokens // rough(" ".join(words))))]
+    if len(words) == len(text.split()):
+        return " ".join(words)
+    _note(len(" ".join(text.split()[len(words) :])), "a lesson")
+    return " ".join(words) + "…"
 
 
 def _note(characters: int, what: str) -> None:

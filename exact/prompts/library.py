@@ -21,7 +21,7 @@ import msgspec
 
 from exact.errors import UsageError, unknown
 from exact.models.base import Image, Message, Text
-from exact.prompts.fence import cuts, fenced, line
+from exact.prompts.fence import brief, cuts, fenced, line
 from exact.views.history import summary
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Library:
             lstrip_blocks=True,
             autoescape=False,  # the output is plain text for a model
         )
-        templates.filters.update(fenced=fenced, line=line, summary=summary)
+        templates.filters.update(fenced=fenced, line=line, brief=brief, summary=summary)
         return templates
 
     def _own(self, file: str) -> Path | None:

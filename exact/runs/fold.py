@@ -89,6 +89,8 @@ class State:
         self.late = 0
         self.reused = 0
         self.drifted = 0
+        self.restores = 0
+        """Arrivals at a node by another way than standing there or at its parent."""
         self.failures = 0
         self.judged: ev.Judged | None = None
         self.ended: ev.Ended | None = None
@@ -301,6 +303,7 @@ class State:
     def _arrived(self, event: ev.Arrived) -> None:
         self.arrivals[event.node] = event
         self.drifted += event.verdict == "drifted"
+        self.restores += event.route not in ("there", "onward")
         self.scope(event.selection).spend("transitions", event.transitions)
         if event.diverged is not None:
             self.diverged[event.selection] = event.diverged

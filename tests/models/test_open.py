@@ -1,6 +1,6 @@
 import pytest
 
-from exact.config import CacheConfig, ModelConfig, ModelsConfig
+from exact.config import CacheConfig, ModelConfig, ModelsConfig, parse
 from exact.errors import UsageError
 from exact.models.cache import CachedModel
 from exact.models.open import Models
@@ -106,3 +106,10 @@ async def test_embeddings_come_in_order_and_are_counted():
         await models.close()
     assert len(found.vectors) == 600 and found.vectors[599] == again != found.vectors[0]
     assert found.usage.input_tokens == sum(-(-len(f"text {i}") // 4) for i in range(600))
+
+
+@pytest.mark.parametrize("url", ["https://me:sk-12345678@models.test/v1", "https://models.test/v1?key=sk-12345678"])
+def test_a_key_in_an_address_is_refused_before_it_gets_into_a_file(url):
+    with pytest.raises(UsageError, match="keys come from the environment") as refused:
+        parse({"models": {"policy": {"model": "m", "base_url": url}}})
+    assert "12345678" not in str(refused.value)

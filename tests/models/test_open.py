@@ -1,6 +1,6 @@
 import pytest
 
-from exact.config import CacheConfig, ModelConfig, ModelsConfig
+from exact.config import CacheConfig, ModelConfig, ModelsConfig, parse
 from exact.errors import UsageError
 from exact.models.cache import CachedModel
 from exact.models.open import Models
@@ -117,3 +117,10 @@ def test_models_that_are_opened_apart_may_share_the_pace_of_an_endpoint():
     apart = {}
     Models(config, paces=apart).chat("policy")
     assert list(apart.values()) != [pace]
+
+
+@pytest.mark.parametrize("url", ["https://me:sk-12345678@models.test/v1", "https://models.test/v1?key=sk-12345678"])
+def test_a_key_in_an_address_is_refused_before_it_gets_into_a_file(url):
+    with pytest.raises(UsageError, match="keys come from the environment") as refused:
+        parse({"models": {"policy": {"model": "m", "base_url": url}}})
+    assert "12345678" not in str(refused.value)

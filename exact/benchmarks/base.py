@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
@@ -53,4 +53,13 @@ class Served(Protocol):
 
     def page(self, task: Task) -> tuple[PageSetup, Evaluator | None]:
         """The set-up of a task's pages, and its evaluator if it has one."""
+        ...
+
+
+@runtime_checkable
+class Rewarded(Protocol):
+    """A suite whose own figure (`Score.raw`) may be read in several ways."""
+
+    def rewards(self) -> Mapping[str, Callable[[float], float]]:
+        """Readings in [0, 1] by what tables call them."""
         ...

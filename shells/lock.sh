@@ -16,6 +16,12 @@ compile() { # output, then more arguments
 package=(pyproject.toml constraints/build.in --extra miniwob)
 compile constraints/test.txt "${package[@]}" constraints/test.in --extra test "$@"
 compile constraints/run.txt "${package[@]}" --constraints constraints/test.txt
+compile constraints/sites.txt constraints/sites.in "$@"
+compile constraints/webarena.txt constraints/webarena.in "$@"
+alone=$(mktemp) # these two want gigabytes that their evaluators do without
+compile "$alone" --no-deps constraints/webarena-alone.in "$@"
+cat "$alone" >>constraints/webarena.txt
+rm "$alone"
 compile constraints/parity.txt --group pyproject.toml:parity --constraints constraints/test.txt
 
 if grep -n "://" constraints/*.txt; then

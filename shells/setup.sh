@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Makes .venv, installs exact into it, and finds a browser. Run it as often as you like: what is there is kept.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--parity]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--sites]
 #   --no-test leaves out what only the tests need; --sandbox also finds or fetches gVisor's runsc, with which worlds fork;
-#   --parity adds the searches of others that the parity tests compare with (JAX, OpenSpiel: 600 MB)
+#   --parity adds what the parity tests compare with: the searches of others (JAX, OpenSpiel: 600 MB), and WebArena's own evaluators in
+#   .bench/venvs/webarena (500 MB); --sites installs Trac and Wagtail in .bench/venvs/sites (100 MB), for the suites of those names
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -14,13 +15,14 @@ fail() {
 }
 has() { command -v "$1" >/dev/null 2>&1; }
 
-wanted="test" sandbox="" parity=""
+wanted="test" sandbox="" parity="" sites=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
     --sandbox) sandbox="yes" ;;
     --parity) parity="yes" ;;
-    *) echo "usage: shells/setup.sh [--no-test] [--sandbox] [--parity]" >&2 && exit 2 ;;
+    --sites) sites="yes" ;;
+    *) echo "usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--sites]" >&2 && exit 2 ;;
   esac
 done
 
@@ -108,6 +110,21 @@ if [ -n "$parity" ] && [ "$(cat .venv/.exact-parity 2>/dev/null)" != "$(state pa
     fail "the peers could not be installed: see the message above, check the network, and run this again"
   state parity >.venv/.exact-parity
 fi
+
+apart() { # a virtual environment of its own for constraints/NAME.txt, which names all that it takes
+  local folder=".bench/venvs/$1" install=(install --no-deps --require-hashes -r "constraints/$1.txt")
+  if [ "$(cat "$folder/.exact" 2>/dev/null)" = "$(state "$1")" ]; then return; fi
+  say "installing $2 into $folder (constraints/$1.txt): a minute or so"
+  mkdir -p "$folder"
+  if has uv; then
+    uv venv --quiet --clear --python .venv/bin/python "$folder" && uv pip "${install[@]}" --python "$folder/bin/python"
+  else
+    .venv/bin/python -m venv --clear "$folder" && "$folder/bin/python" -m pip --disable-pip-version-check -qq "${install[@]}"
+  fi || fail "$2 could not be installed: see the message above, check the network, and run this again"
+  state "$1" >"$folder/.exact"
+}
+[ -z "$parity" ] || apart webarena "the evaluators of WebArena and VisualWebArena"
+[ -z "$sites" ] || apart sites "Trac and Wagtail"
 
 browser() { # prints the browser's path, as exact itself will find it
   .venv/bin/python -c 'from exact.environments.browser.find import find_browser; print(find_browser())' 2>/dev/null

@@ -97,7 +97,16 @@ def test_the_peers_of_the_parity_tests_are_installed_where_asked_for_and_once(pl
     place.set_up()
     place.set_up("--parity")
     place.set_up("--parity")
-    assert ["parity" in line for line in place.installs] == [False, False, True]
+    assert ["parity" in line for line in place.installs] == [False, False, True, False]
+    assert "-r constraints/webarena.txt --python .bench/venvs/webarena/bin/python" in place.installs[3]
+
+
+def test_the_sites_have_a_virtual_environment_of_their_own(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    place.set_up("--sites")
+    place.set_up("--sites")
+    assert ["constraints/sites.txt --python .bench/venvs/sites/bin/python" in line for line in place.installs] == [False, False, True]
 
 
 def test_a_changed_lock_is_installed(place: Place) -> None:

@@ -45,3 +45,21 @@ class Served(Protocol):
     def page(self, task: Task) -> tuple[PageSetup, Evaluator | None]:
         """The set-up of a task's pages, and its evaluator if it has one."""
         ...
+
+
+@runtime_checkable
+class Mixed(Protocol):
+    """A suite whose tasks are not all attempted in the same worlds."""
+
+    def kind(self, task: Task) -> str:
+        """What tasks share that are attempted in the same worlds."""
+        ...
+
+    def worlds_of(self, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[Worlds]:
+        """As Suite.worlds, for tasks of this one's kind. Raises UsageError that says what is missing for them."""
+        ...
+
+
+def worlds_for(suite: Suite, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[Worlds]:
+    """The worlds in which a task of a suite is attempted."""
+    return suite.worlds_of(task, config) if isinstance(suite, Mixed) else suite.worlds(config)

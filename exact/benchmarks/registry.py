@@ -13,6 +13,8 @@ from importlib.metadata import entry_points
 from types import MappingProxyType
 
 from exact.benchmarks.base import Suite
+from exact.benchmarks.browsergym import BrowserGymSuite
+from exact.benchmarks.desktop import DesktopSuite
 from exact.benchmarks.ids import join, split_pattern
 from exact.benchmarks.miniwob import MiniWob
 from exact.errors import UsageError, unknown
@@ -22,7 +24,7 @@ from exact.task import Task
 @functools.cache
 def suites() -> Mapping[str, Suite]:
     """Every suite by name: those of this package, then those of installed packages."""
-    found: dict[str, Suite] = {"miniwob": MiniWob()}
+    found: dict[str, Suite] = {"miniwob": MiniWob(), "desktop": DesktopSuite(), "browsergym": BrowserGymSuite()}
     for entry in entry_points(group="exact.suites"):
         if entry.name in found:
             raise UsageError(f"two suites are named {entry.name!r}: uninstall the package of {entry.value}")

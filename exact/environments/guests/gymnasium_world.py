@@ -138,7 +138,7 @@ def _example(space: Any) -> str:
 
 
 def _told(space: Any) -> str:
-    return " ".join(str(space).split())[:300]
+    return re.sub(r", charset=[^)]*", "", " ".join(str(space).split()))[:300]
 
 
 def _read(space: Any, value: Any) -> Any:

@@ -126,15 +126,16 @@ async def script_browsers(
 @asynccontextmanager
 async def script_browser_worlds(
     *, python: Path | None = None, sandbox: bool = False, reads: Sequence[Path] = (), sealed: bool = False,
-    options: Mapping[str, Any] | None = None, limits: Limits | None = None, limit: int = LIMIT, log: Path | None = None,
+    config: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, limits: Limits | None = None, limit: int = LIMIT,
+    log: Path | None = None,
 ) -> AsyncIterator[Worlds]:  # fmt: skip
     """ScriptBrowserEnv as worlds to search in; tasks are made by `task_of`.
 
     `python`: of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each is in gVisor,
-    where it sees `reads` and no network. `sealed`: whether a reset undoes everything, as with pages from files. `options`: of
-    ScriptBrowserEnv. Raises UsageError where libwebarena is missing.
+    where it sees `reads` and no network. `sealed`: whether a reset undoes everything, as with pages from files. `config`: of tasks
+    that bring none. `options`: of ScriptBrowserEnv. Raises UsageError where libwebarena is missing.
     """
-    factory = _factory(python, trace=False, sealed=sealed or sandbox, options=options)
+    factory = _factory(python, trace=False, sealed=sealed or sandbox, options=options, config=config)
     if not sandbox:
         yield WorkerWorlds(factory, limits=limits, log=log)
         return
@@ -154,10 +155,14 @@ def task_of(config: Mapping[str, Any] | Path) -> Task:
         raise UsageError(f"no task in WebArena's form: {type(error).__name__}: {error}: it needs intent, start_url and eval") from error
 
 
-def _factory(python: Path | None, *, trace: bool, sealed: bool, options: Mapping[str, Any] | None) -> Factory:
+def _factory(
+    python: Path | None, *, trace: bool, sealed: bool, options: Mapping[str, Any] | None, config: Mapping[str, Any] | None = None
+) -> Factory:
     python = python or browsergym_python()
     if not has_module(python, "webarena"):
         raise UsageError(f"libwebarena is not in {python.parents[1]}: run shells/setup.sh --browsergym, or install it there")
     arguments = {"browser": str(find_browser()), "trace": trace, "sealed": sealed, "options": dict(options or {})}
+    if config:
+        arguments["config"] = task_of(config).metadata["config"]
     env = {name: os.environ[name] for name in _SITES if name in os.environ}
     return Factory(f"{GUESTS / 'script_browser_world.py'}:World", arguments, python=python, paths=(GUESTS,), env=env)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from exact.action import Action
 from exact.environments.desktop.accessibility import Accessibility, Question, property_of
-from exact.environments.desktop.roles import FIELDS, WINDOWS
+from exact.environments.desktop.roles import FIELDS, MENU, WINDOWS
 from exact.environments.desktop.screen import BUTTONS, Screen, Window
 from exact.environments.desktop.tree import Seen
 from exact.errors import ActionError
@@ -178,6 +178,8 @@ def _reach(body: Body, action: Action, id: str) -> Point:
     point = ((x + right) / 2, (y + bottom) / 2)
     if modal := _modal(seen, element):
         raise ActionError(f"{action}: {_told(element)} is behind the dialog {modal.name!r}: answer that first")
+    if (menu := _open_menu(seen)) and element.role not in MENU:
+        raise ActionError(f'{action}: the menu {menu.name!r} is open: choose from it, or press "Escape" first')
     title = seen.windows[id]
     if _covered(body.screen, title, point):
         window = next((each for each in reversed(body.screen.windows()) if each.title == title), None)
@@ -186,6 +188,17 @@ def _reach(body: Body, action: Action, id: str) -> Point:
         body.screen.activate(window)
         body.rest()
     return point
+
+
+def _open_menu(seen: Seen) -> Element | None:
+    """The menu that is open, if one is: until it is closed, clicks elsewhere do nothing but close it."""
+    above: list[Element] = []
+    for each in seen.elements:
+        above = [*(holder for holder in above if holder.depth < each.depth), each]
+        holder = above[-2] if len(above) > 1 else None
+        if each.role in MENU and holder and holder.role in ("menuitem", "menu"):
+            return holder
+    return None
 
 
 def _covered(screen: Screen, title: str, point: Point) -> bool:
@@ -221,7 +234,7 @@ def _frame(seen: Seen, element: Element) -> Element | None:
             break
     box, inner = found and found.box, element.box
     inside = box and inner and inner.x < box.x + box.width and inner.y < box.y + box.height
-    return None if element.role.startswith("menuitem") or not inside else found
+    return None if element.role in MENU or not inside else found
 
 
 def _modal(seen: Seen, element: Element) -> Element | None:

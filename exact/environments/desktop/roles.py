@@ -15,6 +15,7 @@ ROLES = {
 
 WINDOWS = frozenset({"window", "dialog", "alert"})
 TOOLTIP, APPLICATION, PASSWORD, SEPARATOR = 64, 75, 40, 50
+MENU = frozenset({"menuitem", "menuitemcheckbox", "menuitemradio"})
 LAID_OUT = frozenset({"table", "tree", "treegrid", "listbox", "grid"})
 """Whose parts an application tells only when it is asked for each."""
 FIELDS = frozenset({"textbox", "spinbutton"})
@@ -38,7 +39,7 @@ def states(bits: int, role: str) -> tuple[str, ...]:
         "expanded": bool(bits & EXPANDED),
         "collapsed": bool(bits & EXPANDABLE) and not bits & EXPANDED,
         "focused": bool(bits & FOCUSED),
-        "selected": bool(bits & SELECTED) and role not in ("menuitem", "menuitemcheckbox", "menuitemradio"),
+        "selected": bool(bits & SELECTED) and role not in MENU,
         "required": bool(bits & REQUIRED),
         "readonly": role == "textbox" and not bits & EDITABLE,
         "disabled": not bits & SENSITIVE,

@@ -45,8 +45,8 @@ class World:
         for module in imports or []:
             importlib.import_module(module)
         self._env: Any = gymnasium.make(id, disable_env_checker=True, **(options or {}))
-        threshold = success if success is not None else self._env.spec and self._env.spec.reward_threshold
-        self._success: float | None = threshold
+        own = self._env.spec.reward_threshold if self._env.spec else None
+        self._success: float | None = success if success is not None else own
         self._words = _words(self._env)
         self._total, self._over, self._told = 0.0, True, dict[str, Any]()
         pictures = self._env.render_mode == "rgb_array"
@@ -127,7 +127,7 @@ def _words(env: Any) -> list[str]:
     space = env.action_space
     if not isinstance(space, spaces.Discrete) or space.n > MOST:
         return []
-    told = getattr(env.unwrapped, "get_action_meanings", list)()
+    told: list[object] = getattr(env.unwrapped, "get_action_meanings", list)()
     named = [re.sub(r"\W+", "_", str(each)).strip("_").lower() for each in told]
     fit = len(set(named)) == len(named) == space.n and all(named) and "stop" not in named
     return named if fit else [f"act_{space.start + at}" for at in range(space.n)]

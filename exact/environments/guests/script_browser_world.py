@@ -49,8 +49,9 @@ class World:
 
     actions = VERBS
 
-    def __init__(self, browser: str, sealed: bool = False, trace: bool = False, options: Any = None) -> None:
-        """`browser`: the executable. `trace`: whether Playwright records one. `options`: of ScriptBrowserEnv."""
+    def __init__(self, browser: str, sealed: bool = False, trace: bool = False, options: Any = None, config: str = "") -> None:
+        """`browser`: the executable. `trace`: whether Playwright records one. `options`: of ScriptBrowserEnv. `config`: that of tasks which
+        bring none."""
         for site in SITES:
             os.environ.setdefault(site, f"http://{site.lower()}.invalid")
         for name, taken in OPTIONAL.items():
@@ -62,6 +63,7 @@ class World:
         given = {"observation_type": "accessibility_tree", "current_viewport_only": True, **(options or {})}
         self._env: Any = ScriptBrowserEnv(headless=True, save_trace_enabled=trace, **given)
         self._look, self._env._get_obs = self._env._get_obs, self._calmly
+        self._config = config
         self._folder, self._trace = Path(tempfile.mkdtemp(prefix="exact-webarena-")), trace
         self._task: dict[str, Any] = {}
         self._state: Any = None
@@ -70,7 +72,7 @@ class World:
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         self._over = True
-        told = str(task["metadata"].get("config") or task["start"])
+        told = str(task["metadata"].get("config") or self._config)
         self._task = json.loads(told if told.lstrip().startswith("{") else Path(told).read_text("utf-8"))
         self._file.write_text(json.dumps(self._task), "utf-8")
         observation, info = self._env.reset(options={"config_file": str(self._file)})

@@ -60,6 +60,8 @@ async def test_a_menu_opens_by_a_click_and_its_items_are_told_by_the_next_observ
     assert id_of(seen, "menuitem", "Save As...")
     with pytest.raises(ActionError, match="is disabled"):
         await do(f"click [{id_of(seen, 'menuitem', 'Detach Tab')}]")
+    with pytest.raises(ActionError, match="the menu 'File' is open: choose from it, or press"):
+        await do(f'fill [{id_of(seen, "textbox")}] "x"')
     closed = await do('press "Escape"')
     assert [each.name for each in closed.elements] == [each.name for each in before.elements]
 

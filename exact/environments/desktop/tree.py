@@ -239,7 +239,9 @@ def _in_reading_order(nodes: list[Node], boxes: dict[Ref, Box]) -> list[Node]:
 
 
 def _empty(node: Node, role: str, inside: dict[Ref, list[Node]]) -> bool:
-    """Whether it says nothing: a status bar, an image or a text without a word, a scroll bar."""
+    """Whether it says nothing: a status bar, an image or a text without a word, a scroll bar, a window for what pops up elsewhere."""
+    if role == "window" and not node.name:
+        return not any(child.states & roles.SHOWING for child in inside.get(node.ref, ()))
     if role == "scrollbar":
         return True
     if role in ("status", "image", "StaticText", "toolbar", "menubar") and not node.name.strip():

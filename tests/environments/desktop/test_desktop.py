@@ -75,6 +75,25 @@ async def test_what_is_behind_a_dialog_is_refused_and_nothing_is_changed(desktop
     assert id_of(await do("wait"), "dialog", "Open File")
 
 
+async def test_an_option_is_chosen_by_its_label_and_one_that_is_not_there_is_told_the_others(desktop: Worker, do: Do) -> None:
+    await desktop.reset(desktop_task(EDITOR))
+    seen = await do('press "Control+r"')
+    choice = id_of(seen, "combobox", "Down")
+    with pytest.raises(ActionError, match=r"has no option 'Sideways': did you mean .* It has: 'Up', 'Down'"):
+        await do(f'select [{choice}] "Sideways"')
+    assert "Up" in [each.value for each in (await do(f'select [{choice}] "Up"')).elements if each.id == choice]
+
+
+async def test_the_other_button_opens_a_menu_and_two_clicks_take_a_word(desktop: Worker, do: Do) -> None:
+    seen = await desktop.reset(desktop_task(EDITOR, files={"note.txt": "\n" * 12 + "word " * 60 + "\n" * 12}))
+    field = id_of(seen, "textbox")
+    assert id_of(await do(f"right_click [{field}]"), "menuitem", "Select All")
+    await do('press "Escape"')
+    await do(f"double_click [{field}]")
+    seen = await do('type "x"')
+    assert (value_of(seen) or "").count("x") == 1
+
+
 async def test_a_window_that_is_covered_comes_to_the_front(desktop: Worker, do: Do) -> None:
     seen = await desktop.reset(desktop_task(EDITOR, CALCULATOR))
     assert seen.title == "galculator"

@@ -51,7 +51,7 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 told.add(text)
                 click.echo(f"exact: {text}", err=True)
 
-        async with SharedWorlds(partial(_key, benchmark), lambda task: _worlds(task, config, benchmark, tell)) as worlds:
+        async with SharedWorlds(partial(kind_of, benchmark), lambda task: open_worlds(task, config, benchmark, tell)) as worlds:
 
             def finished(task: Task, line: Line) -> None:
                 progress.finished(task, line, _report(folder, task))
@@ -62,7 +62,7 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
             return await runner.run()
 
 
-def _key(benchmark: bool, task: Task) -> str:
+def kind_of(benchmark: bool, task: Task) -> str:
     """What tasks share whose worlds are opened once: their suite, their kind in it, and their services."""
     if not benchmark:
         return f"{task.id} {task.metadata.get('services', '')}"
@@ -73,7 +73,8 @@ def _key(benchmark: bool, task: Task) -> str:
     return f"{suite.name} {suite.kind(task) if isinstance(suite, Mixed) else ''} {task.metadata.get('services', '')}"
 
 
-def _worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
+def open_worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
+    """The worlds of a task: its suite's, or the user's own site. `tell` is called with what a user should know of them."""
     from exact.environments.sandbox.service import declared
 
     services = declared(task)
@@ -81,7 +82,7 @@ def _worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], N
         from exact.benchmarks import registry
         from exact.benchmarks.base import Served, worlds_for
 
-        suite = registry.suite(task.id)
+        suite = registry.judged(task.id, config.models)
         if not services or not isinstance(suite, Served):
             return worlds_for(suite, task, config.browser)
         setup, evaluator = suite.page(task)

@@ -1,7 +1,7 @@
 """The command `exact`: finds the subcommand, runs it, and turns errors into one line and an exit code.
 
-Exit codes: 0 done, 1 failure of the infrastructure, 2 wrong usage, 130 interrupted. A subcommand's module is imported only when
-it is called.
+Exit codes: 0 done, 1 failure of the infrastructure, 2 wrong usage, 3 not solved (where `--fail-unsolved` asks), 130 interrupted. A
+subcommand's module is imported only when it is called.
 """
 
 from __future__ import annotations
@@ -20,11 +20,15 @@ from exact.errors import ExactError, unknown
 COMMANDS = {
     "run": ("exact.cli.run:run", "Lets one agent attempt some tasks and writes a report of each."),
     "resume": ("exact.cli.resume:resume", "Goes on with a run that was interrupted."),
+    "bench": ("exact.cli.bench:bench", "Lets several agents attempt a suite, paired and at equal budgets, and writes tables and curves."),
+    "compare": ("exact.cli.compare:compare", "Compares two runs task by task."),
+    "rescore": ("exact.cli.rescore:rescore", "Takes the committed actions of a run again in fresh worlds and evaluates them."),
     "report": ("exact.cli.report:report", "Builds the reports of a run again."),
     "view": ("exact.cli.view:view", "Shows searches in a browser while they run, and takes commands for them."),
     "show": ("exact.cli.show:show", "Prints what a search found: figures, warnings, the principal variation, one state."),
     "calibrate": ("exact.cli.calibrate:calibrate", "Compares a value function's judgements with outcomes."),
     "export": ("exact.cli.export:export", "Writes a run in other forms: a Playwright test, a graph, a drawing, a moving picture."),
+    "memory": ("exact.cli.memory:memory", "Shows and tidies what was learned: list, search, forget, restore, export, merge."),
     "tasks": ("exact.cli.tasks:tasks", "Names the tasks of the benchmarks."),
     "check": ("exact.cli.check:check", "Tries whether an environment keeps the contract that searches rely on."),
     "cost": ("exact.cli.cost:cost", "Prints what the model calls of a run took."),

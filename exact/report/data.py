@@ -196,6 +196,16 @@ class Shown(Part, frozen=True, kw_only=True):
     lessons: tuple[Lesson, ...]
 
 
+class Remembered(Part, frozen=True, kw_only=True):
+    """A reflection from before that this attempt was shown."""
+
+    lesson: Lesson
+    nodes: tuple[int, ...]
+    """The states it was shown in."""
+    ending: str
+    """How the attempt ended."""
+
+
 class Said(Part, frozen=True, kw_only=True):
     """One turn of a prompt, or one answer."""
 
@@ -331,6 +341,8 @@ class Report(Part, frozen=True, kw_only=True):
     """What broke or drifted: node, reason, how often."""
     lessons: tuple[Lesson, ...]
     """Written in this attempt."""
+    remembered: tuple[Remembered, ...]
+    """Shown in this attempt, in the order in which they were."""
     timeline: tuple[Moment, ...]
     limits: dict[str, float]
     """Of the task's budget, by kind; what is not limited is left out."""

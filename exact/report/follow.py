@@ -14,7 +14,7 @@ from exact.errors import JournalError
 from exact.report import data
 from exact.report.head import head
 from exact.report.model import caps, marks
-from exact.report.nodes import lesson, state
+from exact.report.nodes import lesson, remembered, state
 from exact.report.page import fragments
 from exact.report.pictures import coded
 from exact.report.reading import Reading
@@ -61,8 +61,10 @@ class Follower:
         """All of it, for a new page."""
         reading, tree = self._reading, tuple(self._states[id] for id in sorted(self._states))
         committed = steps(reading)
+        top = head(reading, self.task, committed)
         return data.Report(
-            head=head(reading, self.task, committed),
+            head=top,
+            remembered=remembered(reading, top.headline),
             nodes=tree,
             steps=committed,
             traces=outside(reading, tree),
@@ -151,9 +153,9 @@ class Follower:
     def _outline(self) -> data.Report:
         """What the written parts of the page are made of."""
         reading, committed = self._reading, steps(self._reading)
-        tree = tuple(self._states.values())
+        tree, top = tuple(self._states.values()), head(reading, self.task, committed)
         return data.Report(
-            head=head(reading, self.task, committed), nodes=(), steps=committed, traces=outside(reading, tree), trouble=trouble(reading),
+            head=top, remembered=remembered(reading, top.headline), nodes=(), steps=committed, traces=outside(reading, tree), trouble=trouble(reading),
             lessons=tuple(lesson(reflected.reflection) for reflected in reading.state.reflected),
             timeline=(), limits={}, marks={}, texts=(), pictures={},
         )  # fmt: skip

@@ -8,7 +8,7 @@ from exact.config import Config, load
 from exact.observation import Box
 from exact.report import data
 from exact.report.head import head
-from exact.report.nodes import lesson, nodes
+from exact.report.nodes import lesson, nodes, remembered
 from exact.report.pictures import pictures
 from exact.report.reading import Reading
 from exact.report.steps import outside, steps, trouble
@@ -37,13 +37,15 @@ def report(
     shots = pictures((node.picture for node in tree), run.blobs, room[0], reading.warnings) if screenshots else {}
     committed = steps(reading)
     oracle = any(line.oracle for line in run.results() if line.task == task.id)
+    top = head(reading, task, committed, oracle=oracle)
     return data.Report(
-        head=head(reading, task, committed, oracle=oracle),
+        head=top,
         nodes=tree,
         steps=committed,
         traces=outside(reading, tree),
         trouble=trouble(reading),
         lessons=tuple(lesson(reflected.reflection) for reflected in reading.state.reflected),
+        remembered=remembered(reading, top.headline),
         timeline=reading.growth.timeline(),
         limits=caps(reading),
         marks=marks(reading, tree) if shots else {},

@@ -78,7 +78,7 @@ def test_a_view_cuts_what_is_long_and_notes_it():
 
 def test_a_view_of_what_fits_is_what_it_was():
     found = view(context(), tokens=5000, history=5)
-    assert found == (context(), (), ())
+    assert found[:3] == (context(), (), ())
 
 
 def test_the_pictures_of_the_task_go_before_the_states(tmp_path):

@@ -20,7 +20,7 @@ from exact.environments.browser.grammar import BROWSER_ACTIONS
 from exact.environments.browser.guard import Ward
 from exact.environments.browser.launch import Browser
 from exact.environments.browser.masks import Masks, Part
-from exact.environments.browser.setup import PageSetup
+from exact.environments.browser.setup import Beginning, PageSetup, place_of, tabs_of
 from exact.environments.browser.tab import Tab
 from exact.environments.browser.tree import Ids, build, whole
 from exact.environments.browser.watch import TIMERS
@@ -115,6 +115,8 @@ class BrowserEnvironment:
         self._terminated = True
         async with self._world("reset"):
             await self._anew(task)
+            await self._prepare(task)
+            await self._open_tabs(task)
             await self._start(task.start)
             if self._setup.begin:
                 await self._begin(task)
@@ -129,12 +131,35 @@ class BrowserEnvironment:
 
     async def _anew(self, task: Task, now: int = START) -> None:
         """In a context that knows nothing of before, for a task. `now`: what its clock shows, if it is held."""
+        self._task = task
         if not await self._renew():
             await self._leave()
             await self._enter(now)
         self._task, self._ids, self._instruction, self._behind = task, Ids(), "", ()
         self._ward = self._ward_of(task)
         self._browser.guard.admit(self._context_id, self._ward)
+
+    async def _prepare(self, task: Task) -> None:
+        """What the set-up wants done before the start page; nobody's step, so all methods go through and nothing is told of it."""
+        if self._setup.prepare is None:
+            return
+        assert self._context is not None
+        self._browser.guard.admit(self._context_id, Ward(self._ward.allowed, writes=True, frames=self._frames))
+        try:
+            await self._setup.prepare(Beginning(task, self._context, self._tab.page, self._speculative))
+            await self._tab.page.goto("about:blank")
+            await self._tab.cdp.send("Page.resetNavigationHistory")
+        finally:
+            self._browser.guard.admit(self._context_id, self._ward)
+
+    async def _open_tabs(self, task: Task) -> None:
+        """The task's further tabs, below that of its start page. Raises EnvironmentError_."""
+        assert self._context is not None
+        for url in tabs_of(task):
+            await self._start(url)
+            await self._context.new_page()
+            await self._ward.no_popups()
+            await asyncio.gather(*self._opening)
 
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle; see Environment."""
@@ -176,7 +201,7 @@ class BrowserEnvironment:
         if self._evaluator is None:
             raise UsageError("this world has no evaluator: its outcomes are judged, not scored")
         async with self._world("evaluate"):
-            return await self._evaluator(self.page, outcome)
+            return await self._evaluator(self.page, msgspec.structs.replace(outcome, task=self._task))
 
     async def close(self) -> None:
         self._terminated = True
@@ -260,6 +285,9 @@ class BrowserEnvironment:
         self._context, page = await self._browser.enter(self._config, (*timers, *self._setup.init_scripts))
         if self._clock:
             await self._clock.hold(self._context, now)
+        if self._task is not None and (place := place_of(self._task)):
+            await self._context.set_geolocation({"latitude": place[0], "longitude": place[1]})
+            await self._context.grant_permissions(["geolocation"])
         self._context.set_default_timeout(_PATIENCE * 1000)
         self._context.on("page", self._popup)
         return page

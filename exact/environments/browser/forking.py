@@ -23,7 +23,7 @@ from exact.environments.browser.branch import ForkingEnvironment
 from exact.environments.browser.egress import flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
-from exact.environments.browser.forked import Cut, ForkedBrowser, command, connect
+from exact.environments.browser.forked import Cut, ForkedBrowser, binary, command, connect
 from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
@@ -209,7 +209,7 @@ class ForkingWorlds:
         )
 
     def _guest(self) -> Guest:
-        executable, python, place = find_browser().resolve(), interpreter(), self._application
+        executable, python, place = binary(find_browser().resolve()), interpreter(), self._application
         way_out = flags(self.outside, self._inner(), _OUTLET) if self.outside else ("--no-proxy-server",)
         spec = {
             "services": [{**msgspec.to_builtins(each), **place.service(), "env": {**place.env, **each.env}} for each in self.services],

@@ -155,7 +155,8 @@ class Follower:
         reading, committed = self._reading, steps(self._reading)
         tree, top = tuple(self._states.values()), head(reading, self.task, committed)
         return data.Report(
-            head=top, remembered=remembered(reading, top.headline), nodes=(), steps=committed, traces=outside(reading, tree), trouble=trouble(reading),
+            head=top, remembered=remembered(reading, top.headline), nodes=(), steps=committed,
+            traces=outside(reading, tree), trouble=trouble(reading),
             lessons=tuple(lesson(reflected.reflection) for reflected in reading.state.reflected),
             timeline=(), limits={}, marks={}, texts=(), pictures={},
         )  # fmt: skip

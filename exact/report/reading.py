@@ -14,7 +14,7 @@ from exact.runs import events as ev
 from exact.runs.fold import State
 from exact.runs.journal import Tail
 from exact.runs.store import Blobs
-from exact.search.base import Compared, Diverged, Failure, Proposed, Result, Rolled, Selection, Stepped, Valued
+from exact.search.base import Batched, Compared, Diverged, Failure, Proposed, Result, Rolled, Selection, Stepped, Valued
 from exact.search.tree import Node
 
 Move = tuple[str, int, int]
@@ -176,6 +176,8 @@ def _result(result: Result) -> str:
             return "was proposed " + ", ".join(f"{one_line(p.action.key, 60)} ({p.prior:.2f})" for p in result.proposals)
         case Failure():
             return f"failed ({result.kind}): {one_line(result.reason)}"
+        case Batched():
+            return "was told values of " + ", ".join(f"{each.value:.3f}" for each in result.evaluations)
         case Compared():
             return "compared " + ", ".join(f"{score:.3f}" for score in result.scores)
         case Rolled():

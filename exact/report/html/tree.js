@@ -94,7 +94,7 @@ class TreeView {
 
   /** Fold whatever no committed step went through. */
   onlyCommitted() {
-    for (const item of this.items.values()) if (item.children.length && !(item.node?.committed && !item.node.current)) this.folded.add(item.key);
+    for (const item of this.items.values()) if (item.children.length && !item.node?.committed) this.folded.add(item.key);
   }
 
   /** Move the cursor: along the branch, or among the states of one depth. */

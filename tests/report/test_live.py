@@ -83,7 +83,7 @@ class Gate:
 
     def let_all(self) -> None:
         self.open = True
-        self.let(1)
+        self.let(100)  # whoever waits
 
 
 def searching(folder: Path, gate: Gate, *, iterations: int = 200) -> Runner:
@@ -186,6 +186,8 @@ async def test_a_browser_pauses_prunes_expands_resumes_and_stops_a_search(tmp_pa
             await page.get_by_role("button", name="Resume").click()
             await expect(page.locator("#state")).to_have_text("searching")
             await page.get_by_role("button", name="Stop now").click()
+            await expect(page.locator("#reply")).to_have_text("Done: stop")
+            gate.let_all()
             await running
             await expect(page.locator("#state")).to_have_text("ended", timeout=15_000)
             await expect(page.get_by_role("button", name="Pause")).to_be_disabled()

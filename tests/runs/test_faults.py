@@ -59,7 +59,7 @@ def config(url: str, workers: int, seed: int) -> Config:
             "seed": seed,
             "search": {"iterations": 30, "k": 4, "depth": 8, "workers": workers},
             "policy": {"kind": "llm", "samples": 4},
-            "value": {"kind": "llm", "samples": 2},
+            "value": {"kind": "llm", "samples": 2, "threshold": 1},
             "reflection": {"kind": "none"},
             "models": {"policy": model, "value": model | {"retries": 1 if seed < 0 else 6}},
             "limits": {"actions": 12, "money": 1},

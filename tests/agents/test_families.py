@@ -82,7 +82,8 @@ async def test_code_is_the_block_below_its_verb_and_equal_code_is_one_action():
 
 
 async def test_a_list_of_code_keeps_each_block_with_its_action():
-    two = "Think.\nFirst.\nAction (60%): python\n```python\na = 1\n# Action (5%): wait\nb(a)\n```\nElse.\nAction (30%): python\n```\nc()\n```\n"
+    first = "Think.\nFirst.\nAction (60%): python\n```python\na = 1\n# Action (5%): wait\nb(a)\n```\n"
+    two = first + "Else.\nAction (30%): python\n```\nc()\n```\n"
     found = await LLMPolicy(ScriptedModel(lambda q, s: two), PolicyConfig(form="list")).propose(seen(), DESKTOP, 3)
     assert [(p.action.args[0], p.rationale.split()[-1]) for p in found] == [("a = 1\nb(a)", "First."), ("c()", "Else.")]
 

@@ -9,8 +9,9 @@ a constant value (must show no gain). And on the tasks that write, one that is t
 result about agents): it always finds what to do, so what is left to differ is how states are returned to. The figures
 `world_vs_replay_...` are of that one.
 
-Success is not what the promoted world says: the committed actions of every arm are taken again in a fresh forked world, and that is scored,
-so that a write which only the search made counts for nothing. Corrupted siblings: states that were returned to and were found other
+Success needs both: the site is left as the task wants it, and the committed actions alone, taken again in a fresh forked world, lead there.
+So a write that only the search made counts for nothing (`false 1`), and one that the search left behind is not forgiven (`spoiled`).
+Corrupted siblings: states that were returned to and were found other
 than they were (`drifted`). Caps are equal for all arms of an agent. Intervals are 95 percent bootstrap intervals over tasks, gains paired
 on the task. Tasks were written before any agent ran.
 
@@ -53,7 +54,7 @@ ACTIONS, STEPS, DRAWS = 5, 16, 4000
 GUIDED_ACTIONS, GUIDED_STEPS = 14, 60
 """The longest reference has ten."""
 SEARCH = {"algorithm": "mcts", "iterations": 12, "k": 6, "c": 1.0, "backup": "max", "discount": 0.97, "final": "lower_bound", "depth": 4}
-INSIDE = BrowserConfig(screenshots=False, sandbox="required")
+INSIDE = BrowserConfig(screenshots=False, sandbox="required", settle_seconds=10.0)
 WRITES = ("trac/@writes", "wagtail/@writes")
 QUICK = ("trac/21",)
 
@@ -61,8 +62,8 @@ QUICK = ("trac/21",)
 def arms() -> dict[str, dict[str, Any]]:
     """Every arm's configuration; those that are told the way come first."""
     common: dict[str, Any] = {"reflection": {"kind": "none"}}
-    inside = {"screenshots": False, "sandbox": "required"}
-    beside = {"screenshots": False, "sandbox": "never", "speculation": "free"}
+    inside = {"screenshots": False, "sandbox": "required", "settle_seconds": 10.0}
+    beside = {"screenshots": False, "sandbox": "never", "speculation": "free", "settle_seconds": 10.0}
     capped = {"actions": ACTIONS, "transitions": STEPS}
     plain = {**common, "browser": inside, "limits": {"actions": ACTIONS}}
     told = {"search": {**SEARCH, "iterations": 5, "k": 4}, "limits": {"actions": GUIDED_ACTIONS, "transitions": GUIDED_STEPS}}
@@ -142,12 +143,15 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
 
 def row(lines: Mapping[str, Line], again: Mapping[str, Replay]) -> dict[str, Any]:
     """What the table shows of one arm."""
-    scores = {task: each.score for task, each in again.items() if each.score is not None}
     ended = [line for line in lines.values() if line.status != "failed"]
+    left = {line.task: line.score for line in ended if line.score is not None}
+    alone = {task: each.score for task, each in again.items() if each.score is not None and task in left}
+    scores = {task: min(left[task], score) for task, score in alone.items()}
     return {
         "success": interval(list(scores.values())),
-        "promoted": statistics.fmean([line.score for line in ended if line.score is not None] or [0.0]),
-        "false": sum((lines[task].score or 0) > score for task, score in scores.items() if task in lines),
+        "left": statistics.fmean(list(left.values()) or [0.0]),
+        "false": sum(left[task] > score for task, score in alone.items()),
+        "spoiled": sum(left[task] < score for task, score in alone.items()),
         "scores": scores,
         "corrupted": sum(line.drifted for line in ended),
         **{key: statistics.fmean([getattr(line, key) for line in ended] or [0.0]) for key in ("seconds", "transitions", "actions")},
@@ -175,8 +179,9 @@ def show(rows: Mapping[str, Any], writes: set[str]) -> None:
     header = [
         "arm",
         "success",
-        "as promoted",
+        "as left",
         "false 1",
+        "spoiled",
         "corrupted",
         "s a task",
         "steps",
@@ -190,8 +195,9 @@ def show(rows: Mapping[str, Any], writes: set[str]) -> None:
             [
                 name,
                 shown(each["success"]),
-                f"{each['promoted']:.3f}",
+                f"{each['left']:.3f}",
                 str(each["false"]),
+                str(each["spoiled"]),
                 str(each["corrupted"]),
                 f"{each['seconds']:.1f}",
                 f"{each['transitions']:.1f}",
@@ -251,7 +257,7 @@ async def main() -> int:
     writing = registry.expand(WRITES)
     if args.quick:
         work = args.work.with_name("sites_quick")
-        limits = {"actions": 4, "transitions": 12}
+        limits = {"actions": 3, "transitions": 8}
         chosen = {name: {**each, "limits": limits, "search": {**SEARCH, "iterations": 3, "k": 3}} for name, each in chosen.items()}
     if args.fresh or args.quick:
         shutil.rmtree(work, ignore_errors=True)

@@ -13,7 +13,7 @@ compile() { # output, then more arguments
     --output-file "$output" "$@" >/dev/null
 }
 
-package=(pyproject.toml constraints/build.in --extra miniwob)
+package=(pyproject.toml constraints/build.in --extra miniwob --extra desktop)
 compile constraints/test.txt "${package[@]}" constraints/test.in --extra test "$@"
 compile constraints/run.txt "${package[@]}" --constraints constraints/test.txt
 compile constraints/sites.txt constraints/sites.in "$@"
@@ -23,6 +23,8 @@ compile "$alone" --no-deps constraints/webarena-alone.in "$@"
 cat "$alone" >>constraints/webarena.txt
 rm "$alone"
 compile constraints/parity.txt --group pyproject.toml:parity --constraints constraints/test.txt
+compile constraints/browsergym.txt --group pyproject.toml:browsergym
+compile constraints/libwebarena.txt --no-deps --group pyproject.toml:libwebarena
 
 if grep -n "://" constraints/*.txt; then
   echo "lock: an address got into a lock file: remove it from the sources above" >&2

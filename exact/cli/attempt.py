@@ -81,8 +81,14 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
 
 
 def kind_of(benchmark: bool, task: Task) -> str:
-    """What tasks share whose worlds are opened once: their suite and their services."""
-    return f"{task.id.partition('/')[0] if benchmark else task.id} {task.metadata.get('services', '')}"
+    """What tasks share whose worlds are opened once: their suite, their kind in it, and their services."""
+    if not benchmark:
+        return f"{task.id} {task.metadata.get('services', '')}"
+    from exact.benchmarks import registry
+    from exact.benchmarks.base import Mixed
+
+    suite = registry.suite(task.id)
+    return f"{suite.name} {suite.kind(task) if isinstance(suite, Mixed) else ''} {task.metadata.get('services', '')}"
 
 
 def open_worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
@@ -92,11 +98,11 @@ def open_worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str
     services = declared(task)
     if benchmark:
         from exact.benchmarks import registry
-        from exact.benchmarks.base import Served
+        from exact.benchmarks.base import Served, worlds_for
 
         suite = registry.judged(task.id, config.models)
         if not services or not isinstance(suite, Served):
-            return suite.worlds(config.browser)
+            return worlds_for(suite, task, config.browser)
         setup, evaluator = suite.page(task)
         return _served(config, services, tell, setup, evaluator)
     return _own(task, config, services, tell)

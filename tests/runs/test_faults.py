@@ -22,13 +22,13 @@ from exact.runs import events as ev
 from exact.runs.costs import WAYS, Spent, costs, total
 from exact.runs.runner import Runner, create, reopen
 from exact.runs.store import Line
+from exact.search.base import Valued
 from tests.runs.test_resume import journal
 from tests.runs.test_resume_scripted import answers
 
 WORDS = "scripted failure of the server"
 FAULTS: tuple[Fault, ...] = (
     Status(429, WORDS, retry_after=0.01), Status(500, WORDS), Reset(), Malformed(f'{{"choices": "{WORDS}"'), Cut(), AtMost(0), Twice(),
-    AtMost(1), Slow(3, 0.005),
 )  # fmt: skip
 
 
@@ -38,9 +38,15 @@ def a_fifth(question: Question, times: int) -> Fault | None:
     return FAULTS[draw[1] % len(FAULTS)] if draw[0] < 256 / 5 else None
 
 
+def slowly(question: Question, times: int) -> Fault | None:
+    """The same faults; what is answered comes in pieces."""
+    return a_fifth(question, times) or Slow(3, 0.001)
+
+
 def refusing(question: Question, sample: int) -> str | Reply:
-    """One sample in seven is a refusal."""
-    draw = hashlib.sha256(f"{question.key}/{question.seed}/{sample}/no".encode()).digest()
+    """One sample in seven is a refusal. The i-th choice is the first of the same question with a seed higher by i, as servers have it."""
+    sample += question.seed or 0
+    draw = hashlib.sha256(f"{question.key}/{sample}/no".encode()).digest()
     if draw[0] < 256 / 7:
         return Reply(refusal="I will not.")
     return answers(msgspec.structs.replace(question, messages=question.messages[:2]), sample)
@@ -88,7 +94,7 @@ async def run(
 async def test_a_fifth_of_faults_costs_calls_but_no_judgement_and_no_token_of_the_account(tmp_path: Path, workers: int) -> None:
     faults = 0
     for seed in range(6):
-        line, events, server = await run(tmp_path / str(seed), a_fifth, workers, seed, refusing)
+        line, events, server = await run(tmp_path / str(seed), a_fifth, workers, seed)
         faults += sum(bool(received.fault) for received in server.log)
         assert line.status != "failed" and line.failures == 0 and line.evaluations > 3
         whole = [received for received in server.log if received.whole]
@@ -98,6 +104,16 @@ async def test_a_fifth_of_faults_costs_calls_but_no_judgement_and_no_token_of_th
         lost = [received for received in server.log if received.fault in ("Reset", "Malformed", "Cut")]
         assert line.unaccounted == len(lost) == sum(len(event.lost) for event in events if isinstance(event, ev.Unaccounted))
     assert faults > 10
+
+
+async def test_refusals_are_asked_about_again_or_counted_and_never_read(tmp_path: Path) -> None:
+    line, events, server = await run(tmp_path / "run", slowly, seed=3, answers=refusing)
+    refused = [event for event in events if isinstance(event, ev.Called) and event.attempt]
+    assert refused and line.status != "failed"
+    assert line.failures == sum(isinstance(event, ev.Failed) for event in events)
+    assert line.tokens == sum(received.input_tokens + received.output_tokens for received in server.log if received.whole)
+    judged = [event.result.evaluation for event in events if isinstance(event, ev.Told) and isinstance(event.result, Valued)]
+    assert judged and not any("I will not" in evaluation.rationale for evaluation in judged)
 
 
 async def test_what_is_never_judged_is_a_counted_failure_and_no_value(tmp_path: Path) -> None:

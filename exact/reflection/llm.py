@@ -71,7 +71,6 @@ class LLMReflector:
             created=self._clock(),
         )
 
-
     def _fitting(self, surprise: Surprise) -> tuple[Surprise, tuple[str, ...]]:
         """The surprise with observations that fit, and what is not in them."""
         fits = partial(fitting, tokens=self._tokens, model=self._model.name, characters=BEFORE)

@@ -5,6 +5,7 @@ Every key has a type and a default; an unknown key is an error that names the ne
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_origin
@@ -282,6 +283,10 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     price: PriceConfig | None = None
     extra: dict[str, Any] = {}
     """Further fields of the request as the server names them: `{reasoning_effort: low}`."""
+
+    def __post_init__(self) -> None:
+        if re.search("[@?]", self.base_url.partition("://")[2]):
+            raise ValueError("a base_url holds no credentials and no query: keys come from the environment (`api_key_env`)")
 
 
 class CacheConfig(Strict, frozen=True, kw_only=True):

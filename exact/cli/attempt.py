@@ -27,14 +27,32 @@ if TYPE_CHECKING:
     from exact.environments.sandbox.service import Service
 
 
-def attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool = False) -> int:
+UNSOLVED = 3
+"""Exit code, where it was asked for, of a run in which an attempt did not end as it should."""
+
+
+def attempt(
+    folder: RunFolder,
+    config: Config,
+    *,
+    as_json: bool,
+    repeat_uncertain: bool = False,
+    fail_unsolved: bool = False,
+    junit: Path | None = None,
+) -> int:
     """Run what is left of a run to its end; the exit code."""
     try:
         lines = asyncio.run(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
     except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo(f"exact: interrupted; go on with: exact resume {folder.path}", err=True)
         return 130
-    return 1 if any(line.status == "failed" for line in lines) else 0
+    from exact.cli.junit import solved, write
+
+    if junit is not None:
+        write(lines, config.name, junit)
+    if any(line.status == "failed" for line in lines):
+        return 1
+    return UNSOLVED if fail_unsolved and not all(map(solved, lines)) else 0
 
 
 async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool) -> list[Line]:
@@ -63,8 +81,14 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
 
 
 def kind_of(benchmark: bool, task: Task) -> str:
-    """What tasks share whose worlds are opened once: their suite and their services."""
-    return f"{task.id.partition('/')[0] if benchmark else task.id} {task.metadata.get('services', '')}"
+    """What tasks share whose worlds are opened once: their suite, their kind in it, and their services."""
+    if not benchmark:
+        return f"{task.id} {task.metadata.get('services', '')}"
+    from exact.benchmarks import registry
+    from exact.benchmarks.base import Mixed
+
+    suite = registry.suite(task.id)
+    return f"{suite.name} {suite.kind(task) if isinstance(suite, Mixed) else ''} {task.metadata.get('services', '')}"
 
 
 def open_worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
@@ -74,14 +98,29 @@ def open_worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str
     services = declared(task)
     if benchmark:
         from exact.benchmarks import registry
-        from exact.benchmarks.base import Served
+        from exact.benchmarks.base import Served, worlds_for
 
         suite = registry.judged(task.id, config.models)
         if not services or not isinstance(suite, Served):
-            return suite.worlds(config.browser)
+            return worlds_for(suite, task, config.browser)
         setup, evaluator = suite.page(task)
         return _served(config, services, tell, setup, evaluator)
-    return _served(config, services, tell) if services else _site(config)
+    return _own(task, config, services, tell)
+
+
+@asynccontextmanager
+async def _own(task: Task, config: Config, services: Sequence[Service], tell: Callable[[str], None]) -> AsyncIterator[Worlds]:
+    """A site of the user's, and who judges there, if anybody does."""
+    from exact.benchmarks.own import evaluator
+    from exact.models.open import Models
+
+    models = Models(config.models, folder=Path())
+    verdict = evaluator(task, config.models, models.chat)
+    try:
+        async with _served(config, services, tell, evaluator=verdict) if services else _site(config, verdict) as worlds:
+            yield worlds
+    finally:
+        await models.close()
 
 
 @asynccontextmanager
@@ -101,8 +140,8 @@ async def _served(
 
 
 @asynccontextmanager
-async def _site(config: Config) -> AsyncIterator[Worlds]:
-    """The user's own site: nothing there is undone, and nobody but the agent judges. Its browser forks where a sandbox is required."""
+async def _site(config: Config, evaluator: Evaluator | None = None) -> AsyncIterator[Worlds]:
+    """The user's own site: nothing there is undone. Its browser forks where a sandbox is required."""
     from exact.environments.browser.forking import forking
     from exact.environments.browser.launch import launch
     from exact.environments.browser.setup import PageSetup
@@ -110,11 +149,13 @@ async def _site(config: Config) -> AsyncIterator[Worlds]:
     from exact.environments.sites import Outside
 
     if config.browser.sandbox == "required":
-        async with forking(config.browser, PageSetup(), outside=Outside(), limit=config.browser.snapshots << 20) as worlds:
+        async with forking(
+            config.browser, PageSetup(), outside=Outside(), evaluator=evaluator, limit=config.browser.snapshots << 20
+        ) as worlds:
             yield worlds
         return
     async with launch(config.browser) as browser:
-        yield BrowserWorlds(browser, PageSetup(), config.browser, sealed=False, evaluator=None)
+        yield BrowserWorlds(browser, PageSetup(), config.browser, sealed=False, evaluator=evaluator)
 
 
 def _report(folder: RunFolder, task: Task) -> Path:

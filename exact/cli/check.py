@@ -36,10 +36,14 @@ def check(
 ) -> int:
     """Tries the promises of the environment contract on ENV; exit code 1 if one is not kept.
 
-    ENV is a task id (miniwob/click-button?seed=1), or module:factory: a callable without arguments that gives Worlds, or an async
-    context manager of them. With --python or --sandbox it is what exact/environments/guest.py describes, and may be file.py:factory.
+    ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), whose first task is taken, or module:factory: a callable without
+    arguments that gives Worlds, or an async context manager of them. With --python or --sandbox the latter is what
+    exact/environments/guest.py describes, and may be file.py:factory.
     """
-    open = partial(_guest, environment, python, sandbox) if python or sandbox else partial(_opened, environment)
+    if python and ":" not in environment:
+        raise UsageError(f"{environment!r} names no factory for --python: write module:factory or file.py:factory")
+    guest = ":" in environment and (python or sandbox)
+    open = partial(_guest, environment, python, sandbox) if guest else partial(_opened, environment, task_id, sandbox)
     findings = asyncio.run(_check(open, partial(_task, environment, task_id, goal), quick, limit))
     if as_json:
         import msgspec
@@ -64,29 +68,29 @@ def _task(environment: str, task_id: str | None, goal: str) -> Task:
     from exact.task import Task
 
     name = environment.rpartition(":")[2]
-    return Task(id=task_id or name, instruction=goal) if ":" in environment else registry.task(environment)
+    if ":" in environment:
+        return Task(id=task_id or name, instruction=goal)
+    return registry.task(task_id or (environment if "/" in environment else registry.suite(environment).ids()[0]))
 
 
 def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
     from exact.environments.sandboxed import sandboxed_worlds
     from exact.environments.worker import Factory, WorkerWorlds
 
-    if ":" not in environment:
-        raise UsageError(f"{environment!r} names no factory: write module:factory or file.py:factory")
     name = str(Path(environment).absolute()) if environment.rpartition(":")[0].endswith(".py") else environment
     factory = Factory(name, python=Path(python or sys.executable))
     return sandboxed_worlds(factory) if sandbox else nullcontext(WorkerWorlds(factory))
 
 
-def _opened(environment: str) -> AbstractAsyncContextManager[Worlds]:
+def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
     module, colon, name = environment.partition(":")
-    if not colon and "/" in environment:
+    if not colon:
         from exact.benchmarks import registry
+        from exact.benchmarks.base import worlds_for
         from exact.config import BrowserConfig
 
-        return registry.suite(environment).worlds(BrowserConfig(screenshots=False))
-    if not colon:
-        raise UsageError(f"{environment!r} names no environment: write a task id (miniwob/click-button) or module:factory")
+        config = BrowserConfig(screenshots=False, sandbox="required" if sandbox else "never")
+        return worlds_for(registry.suite(environment), _task(environment, task_id, ""), config)
     try:
         made = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError) as error:

@@ -29,6 +29,11 @@ from exact.task import Task
     help="With --url: YAML list of the site's services (command, ready_url), started with the browser in one sandbox.",
 )
 @click.option(
+    "--tasks", "own", type=click.Path(path_type=Path), metavar="FILE", help="YAML list of tasks of your own; see docs/benchmarks.md."
+)
+@click.option("--fail-unsolved", is_flag=True, help="Exit code 3 unless every task is solved.")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JUnit XML.")
+@click.option(
     "--allow-origin", "origins", multiple=True, metavar="ORIGIN", help="Let pages of https://host[:port] be opened too. Repeatable."
 )
 @click.option("--allow-same-task", is_flag=True, help="Show what was learned on the same task too; the results say so.")
@@ -38,6 +43,7 @@ from exact.task import Task
 def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
     services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
+    own: Path | None, fail_unsolved: bool, junit: Path | None,
 ) -> int:  # fmt: skip
     """Let one agent attempt some tasks and write a report of each.
 
@@ -46,7 +52,10 @@ def run(
     config = _config(path, overrides, origins, watch)
     if allow_same_task:
         config = msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=False))
-    found = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
+    if own is not None:
+        found = _own_tasks(own, url or goal or services or tasks)
+    else:
+        found = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
     out = out or _free(Path("runs"), config.name)
     if dry_run:
         from exact.cli.dry import describe
@@ -57,7 +66,8 @@ def run(
     from exact.runs.runner import check_models, create
 
     check_models(config)  # a missing key or an unknown price is said before anything is written
-    return attempt(create(out, found, config, benchmark=url is None), config, as_json=as_json)
+    folder = create(out, found, config, benchmark=url is None and own is None)
+    return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
 
 
 def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, ...], watch: bool) -> Config:
@@ -77,6 +87,14 @@ def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
     from exact.benchmarks import registry
 
     return tuple(registry.expand(patterns))
+
+
+def _own_tasks(path: Path, others: object) -> tuple[Task, ...]:
+    if others:
+        raise UsageError("--tasks goes without TASK, --url, --goal and --services: each task of the file has its own")
+    from exact.benchmarks.own import read
+
+    return read(path)
 
 
 def _own_site(url: str | None, goal: str | None, services: Path | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-from functools import partial
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 

@@ -1,0 +1,152 @@
+"""One action, carried out by pointer and keys. What does not fit the present state is refused before anything is touched."""
+
+from __future__ import annotations
+
+import difflib
+
+from exact.action import Action
+from exact.environments.desktop.accessibility import Question, property_of
+from exact.environments.desktop.reach import Body, Point, reach, there, told
+from exact.environments.desktop.roles import FIELDS
+from exact.environments.desktop.screen import BUTTONS, Screen
+from exact.environments.desktop.tree import Seen
+from exact.errors import ActionError
+from exact.observation import Element
+
+_NOTCHES = 8
+"""Of the wheel: most of a window."""
+_STEPS = 5
+"""Movements of a drag, so that what is dragged notices."""
+
+
+def act(body: Body, action: Action) -> None:
+    """Carry it out. Raises ActionError where the desktop is as it was."""
+    screen, args = body.screen, action.args
+    match action.name:
+        case "click" | "double_click" | "right_click" | "hover":
+            screen.move(*reach(body, action, *action.elements))
+            if action.name != "hover":
+                screen.click(3 if action.name == "right_click" else 1, 2 if action.name == "double_click" else 1)
+        case "fill":
+            _fill(body, action)
+        case "select":
+            _select(body, action)
+        case "drag":
+            _drag(body, reach(body, action, action.elements[0]), reach(body, action, action.elements[1]))
+        case "scroll":
+            screen.scroll(0, _NOTCHES if args[0] == "up" else -_NOTCHES)
+        case "type":
+            _type(body, str(args[0]))
+        case "press":
+            screen.keyboard.press(str(args[0]))
+        case "wait":
+            body.wait()
+        case _:
+            _by_point(body, action)
+
+
+def _by_point(body: Body, action: Action) -> None:
+    """The actions of `computer_13` that no others share."""
+    screen, args = body.screen, action.args
+    numbers = [int(each) for each in args if isinstance(each, float)]
+    if action.name in ("move_to", "click_at", "right_click_at", "double_click_at", "drag_to"):
+        point = _on_screen(screen, action, numbers)
+        if action.name == "drag_to":
+            _drag(body, screen.pointer(), point)
+            return
+        screen.move(*point)
+    match action.name:
+        case "click_at" | "double_click_at":
+            screen.click(1, 2 if action.name == "double_click_at" else 1)
+        case "right_click_at":
+            screen.click(3)
+        case "click_here":
+            screen.click(BUTTONS[str(args[0])], numbers[0])
+        case "mouse_down":
+            screen.press(BUTTONS[str(args[0])])
+        case "mouse_up":
+            screen.release(BUTTONS[str(args[0])])
+        case "scroll_by":
+            screen.scroll(numbers[0], numbers[1])
+        case "key_down":
+            screen.keyboard.hold(str(args[0]))
+        case "key_up":
+            screen.keyboard.release(str(args[0]))
+
+
+def _fill(body: Body, action: Action) -> None:
+    field = there(body.seen, action, action.elements[0])
+    if field.role not in FIELDS or "readonly" in field.states:
+        raise ActionError(f"{action}: {told(field)} is no field that can be written in: fields: {_some(body.seen, FIELDS)}")
+    body.screen.move(*reach(body, action, field.id))
+    body.screen.click()
+    body.rest()
+    body.screen.keyboard.press("Control+a")
+    body.screen.keyboard.press("Delete")
+    if text := str(action.args[1]):
+        body.rest()
+        _type(body, text, field)
+
+
+def _type(body: Body, text: str, field: Element | None = None) -> None:
+    """By the keyboard where it has all keys; else by the field's own means, for giving keys other symbols is slow and may be missed.
+
+    `field`: what has the focus; by default what had it last.
+    """
+    keyboard, ready = body.screen.keyboard, [each for each in body.seen.elements if each.role in FIELDS and "focused" in each.states]
+    target = field or (ready[0] if ready and "readonly" not in ready[0].states else None)
+    if keyboard.has(text) or target is None:
+        keyboard.type(text, body.rest)
+        return
+    ref, editable, plain = body.seen.refs[target.id], "org.a11y.atspi.EditableText", "org.a11y.atspi.Text"
+    caret, selected = body.bus.ask([property_of(ref, "Text", "CaretOffset"), Question(ref, plain, "GetSelection", "i", (0,))])
+    begin, end = (int(selected[0]), int(selected[1])) if selected and selected[1] > selected[0] else (0, 0)
+    place = begin if end else int(caret[0][1]) if caret else 0
+    cut = [Question(ref, editable, "DeleteText", "ii", (begin, end))] if end else []
+    insert = Question(ref, editable, "InsertText", "isi", (place, text, len(text.encode())))
+    *_, done, _ = body.bus.ask([*cut, insert, Question(ref, plain, "SetCaretOffset", "i", (place + len(text),))])
+    if not (done and done[0]):
+        keyboard.type(text, body.rest)
+
+
+def _select(body: Body, action: Action) -> None:
+    """By the list's own means, so that it need not be open."""
+    holder, label = there(body.seen, action, action.elements[0]), str(action.args[1])
+    ref = body.seen.refs[holder.id]
+    (inside,) = body.bus.ask([Question(ref, "org.a11y.atspi.Accessible", "GetChildren")])
+    options = [tuple(each) for each in inside[0]] if inside else []
+    if holder.role == "combobox" and len(options) == 1:  # a menu, whose items are the options
+        (inside,) = body.bus.ask([Question((options[0][0], options[0][1]), "org.a11y.atspi.Accessible", "GetChildren")])
+        options = [tuple(each) for each in inside[0]] if inside else []
+    properties = "org.freedesktop.DBus.Properties"
+    asked = [Question((at[0], at[1]), properties, "Get", "ss", ("org.a11y.atspi.Accessible", "Name")) for at in options]
+    names = [str(answer[0][1]) if answer else "" for answer in body.bus.ask(asked)]
+    if label not in names:
+        near = difflib.get_close_matches(label, names, n=1, cutoff=0.0)
+        hint = f"did you mean {near[0]!r}? It has: {', '.join(map(repr, names[:20]))}" if near else "it has no options: click it"
+        raise ActionError(f"{action}: {told(holder)} has no option {label!r}: {hint}")
+    (done,) = body.bus.ask([Question(ref, "org.a11y.atspi.Selection", "SelectChild", "i", (names.index(label),))])
+    if not (done and done[0]):
+        raise ActionError(f"{action}: {told(holder)} does not let an option be chosen this way: click it, then the option")
+
+
+def _drag(body: Body, begin: Point, end: Point) -> None:
+    screen = body.screen
+    screen.move(*begin)
+    screen.press(1)
+    for step in range(1, _STEPS + 1):
+        screen.move(*(a + (b - a) * step / _STEPS for a, b in zip(begin, end, strict=True)))
+        screen.sync()
+    body.rest()
+    screen.release(1)
+
+
+def _on_screen(screen: Screen, action: Action, point: list[int]) -> Point:
+    width, height = screen.size
+    if not (point[0] < width and point[1] < height):
+        raise ActionError(f"{action} is outside the screen of {width} x {height} pixels")
+    return point[0], point[1]
+
+
+def _some(seen: Seen, kinds: frozenset[str]) -> str:
+    return ", ".join(told(each) for each in seen.elements if each.role in kinds and "readonly" not in each.states) or "none is there now"

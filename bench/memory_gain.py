@@ -188,9 +188,9 @@ def cells(quick: bool) -> list[Cell]:
 
 def main() -> int:
     options = _common.parser(__doc__ or "")
-    options.add_argument("--houses", type=int, help="in a round (20; with --quick 3)")
+    options.add_argument("--houses", type=int, help="in a round (20; with --quick 6)")
     args = options.parse_args()
-    count = args.houses or (3 if args.quick else 20)
+    count = args.houses or (6 if args.quick else 20)
     noise, chosen = _common.Noise(), cells(args.quick)
     noise.probe()
     rows: dict[str, dict[str, Any]] = {}

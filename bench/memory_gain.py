@@ -217,7 +217,7 @@ def main() -> int:
     full, wrong = rows[f"{chosen[0]}: rmcts"], rows[f"{chosen[0]}: shuffled"]
     figures = [
         _common.Figure("iterations_ratio", full["ratio"][0], goal=0.5, at_least=False),
-        _common.Figure("shuffled_loss", -wrong["gain"][0], goal=0.05, at_least=False),
+        _common.Figure("shuffled_loss", 0.0 - wrong["gain"][0], goal=0.05, at_least=False),
         _common.Figure("success_gain", full["gain"][0], goal=-0.05),
     ]
     details = {"rows": rows, "houses": count, "rounds": ROUNDS, "search": SEARCH, "learning": LEARNING, "limit": LIMIT}

@@ -233,6 +233,9 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     """for at most so many steps of a task, for the policy and for the value function each; the most surprising first."""
     outcome: Literal["judge", "evaluator"] = "judge"
     """Who says how an attempt ended. evaluator: the benchmark, which later attempts must not know; such lessons are marked."""
+    confirm: bool = False
+    """With `judge`: whether the end is judged once more for this, independently of the search, by a judge that may say something else.
+    An end that was chosen for its value looks better than it is. After an attempt that failed so, no action is praised."""
     confidence: Share = 0.2
     """A lesson whose outcome the agent judged itself is shown only if that judgement v was this sure: |2 v - 1|."""
     observation_tokens: AtLeastOne = 5000

@@ -27,6 +27,10 @@ SHOWN: list[tuple[int, str, tuple[Reflection, ...]]] = []
 """What agents were shown: node, kind, reflections."""
 
 
+CONFIRMED = 0.93
+"""What a judgement says that is asked for once more."""
+
+
 class Seeing:
     """A policy or a value function that notes what it is shown."""
 
@@ -39,7 +43,7 @@ class Seeing:
 
     async def evaluate(self, context: Context) -> Evaluation:
         SHOWN.append((context.node, "value", context.reflections))
-        return await self._inner.evaluate(context)
+        return Evaluation(value=CONFIRMED) if context.confirms else await self._inner.evaluate(context)
 
 
 async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEvent]:
@@ -239,3 +243,13 @@ async def test_a_run_that_goes_on_later_is_shown_the_memory_of_the_round_it_was_
     again = await several(tmp_path / "run", tasks, new=False, round=2)
     assert [event.memory for event in recalled(again[3])] == [event.memory for event in before[3]]
     assert [event.reflections for event in recalled(again[3])] == [event.reflections for event in before[3]] != []
+
+
+async def test_the_outcome_is_judged_once_more_where_that_is_asked_for_and_counted(tmp_path: Path) -> None:
+    once = await run(tmp_path / "once", tmp_path / "a.sqlite")
+    again = await run(tmp_path / "again", tmp_path / "b.sqlite", confirm=True)
+    bench = await run(tmp_path / "bench", tmp_path / "c.sqlite", confirm=True, outcome="evaluator")
+    judged = [next(event for event in of if isinstance(event, ev.Judged)) for of in (once, again, bench)]
+    assert [event.bought for event in judged] == [False, True, False] and judged[1].evaluation.value == CONFIRMED
+    assert {event.reflection.outcome for event in written(again)} == {CONFIRMED}
+    assert {event.reflection.outcome for event in written(once)} != {CONFIRMED}

@@ -8,8 +8,10 @@ from typing import Any
 
 from exact.observation import Box
 
-STYLES = ("cursor", "pointer-events", "visibility", "overflow-x", "overflow-y", "fill", "stroke", "background-color")
+STYLES = ("cursor", "pointer-events", "visibility", "overflow-x", "overflow-y", "fill", "stroke", "background-color", "orphans")
 """Computed styles asked for, in the order of `Node.styles`."""
+MASKED = "7919"
+"""What `orphans` is where something is masked: it is inherited, in shadow roots too, and changes nothing on a screen."""
 _CLIPS = ("hidden", "auto", "scroll", "clip")
 
 
@@ -33,6 +35,8 @@ class Node:
     shown: Box | None = None
     """The part of the box that ancestors which clip leave over; None where that is nothing."""
     styles: dict[str, str] = field(default_factory=dict)
+    masked: bool = False
+    """Whether it is to be kept from everybody."""
     internal: bool = False
     """Whether it belongs to the browser's own make-up of a control."""
     content: int = -1
@@ -59,7 +63,17 @@ def read(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
         for each in raw
     ]
     _Placer(documents, raw, strings).place(0, viewport, 0.0, 0.0)
+    if MASKED in strings:
+        _mask(documents, 0, False)
     return documents
+
+
+def _mask(documents: list[Document], index: int, around: bool) -> None:
+    for node in documents[index].nodes:
+        above = documents[index].nodes[node.parent].masked if node.parent >= 0 else around
+        node.masked = above or node.styles.get("orphans") == MASKED
+        if 0 <= node.content < len(documents):
+            _mask(documents, node.content, node.masked)
 
 
 def places(documents: list[Document]) -> dict[tuple[str, int], str]:

@@ -24,6 +24,7 @@ from exact.environments.browser.egress import flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.forked import Cut, ForkedBrowser, command, connect
+from exact.environments.browser.login import LogIn
 from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
@@ -67,7 +68,7 @@ class ForkingWorlds:
         self.accounts: Accounts | None = None
         if outside and outside.accounts:
             self.accounts = Accounts(outside.accounts, os.environ, shared=outside.site is not None)
-        self._tape = tape
+        self._tape, self.log_in = tape, LogIn()
         self._memos: dict[str, Memo] = {}
         self._cuts: dict[str, Cut] = {}
         self._origin = ""

@@ -20,3 +20,5 @@ class PageSetup(msgspec.Struct, frozen=True, kw_only=True):
     """JavaScript expression for the goal's text, where only the page knows it."""
     terminated: str = ""
     """JavaScript expression that is true once the episode is over, asked after every step."""
+    one_page: bool = False
+    """Whether there is nothing but one page: no tabs, dialogs, files or clipboard for an agent to be told of. It has PAGE_ACTIONS then."""

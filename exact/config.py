@@ -150,6 +150,12 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """llm: of one observation in the prompt; what does not fit is left out by its weight, and told."""
     marks: bool = False
     """llm: whether the screenshot shows the elements' ids."""
+    plain: bool = False
+    """llm: with `marks`, whether the screenshot without them is shown too."""
+    tree: Literal["full", "view", "none"] = "full"
+    """llm: how much of the accessibility tree is shown: all, what is in view, nothing."""
+    html: bool = False
+    """llm: whether the page's HTML is shown, in as many tokens; it wants `browser.html`."""
     image_tokens: AtLeastOne = 1500
     """llm: of one picture; a dearer one is scaled down."""
 
@@ -187,6 +193,9 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     history: AtLeastZero = 5
     observation_tokens: AtLeastOne = 5000
     marks: bool = False
+    plain: bool = False
+    tree: Literal["full", "view", "none"] = "full"
+    html: bool = False
     image_tokens: AtLeastOne = 1500
 
 

@@ -30,7 +30,7 @@ def about(
     """
     seen = view(
         context, tokens=config.observation_tokens, history=config.history, images=config.images, marks=config.marks,
-        image_tokens=config.image_tokens,
+        image_tokens=config.image_tokens, plain=config.plain, tree=config.tree, html=config.html,
     )  # fmt: skip
     prompt = render(name, context=seen.context, label=action_label, history=config.history, **inputs)
     return ChatRequest(

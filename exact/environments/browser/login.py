@@ -11,6 +11,7 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin
 
 from exact.action import Action, ActionSpace
 from exact.config import LoginConfig
@@ -102,7 +103,7 @@ class LogIn:
         """Do what the script says; its writes are sent. Raises EnvironmentError_ with the step that could not be done."""
         session.ward.unlocked = True
         try:
-            await session.open(session.config.url or session.home)
+            await session.open(urljoin(session.home, session.config.url))
             seen = await session.look()
             for number, text in enumerate(session.config.script, 1):
                 try:

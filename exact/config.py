@@ -330,6 +330,15 @@ class CertificateConfig(Strict, frozen=True, kw_only=True):
     """Or `$NAME`, an environment variable."""
 
 
+class TapeConfig(Strict, frozen=True, kw_only=True):
+    """Recorded traffic of sites: see docs/design/worlds.md."""
+
+    path: str = ""
+    """A file of exchanges, scrubbed of credentials; empty: none."""
+    mode: Literal["record", "replay"] = "record"
+    """record: what is answered is written down too. replay: it is answered from there, and nobody is reached."""
+
+
 class LoginConfig(Strict, frozen=True, kw_only=True):
     """How a world logs in before a task begins. A value `$NAME` is that environment variable's; see docs/own_application.md."""
 
@@ -353,7 +362,7 @@ class LoginConfig(Strict, frozen=True, kw_only=True):
 
 
 class BrowserConfig(Strict, frozen=True, kw_only=True):
-    """The browser world. A task may set width to mask and login its own way, in its metadata's `browser`, a JSON object."""
+    """The browser world. A task may set much of it its own way, in its metadata's `browser`: see environments/browser/task_config.py."""
 
     headed: bool = False
     screenshots: bool = True
@@ -380,6 +389,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """A file that is larger is not downloaded."""
     traces: str = ""
     """Folder in which Playwright's trace of each world that acts for good is kept; empty: none. Traces hold all that a page holds."""
+    tape: TapeConfig = TapeConfig()
     proxy: ProxyConfig = ProxyConfig()
     authorities: tuple[str, ...] = ()
     """PEM files of certificate authorities that sign the task's sites, besides the known ones."""

@@ -5,26 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from exact.cli.progress import Progress
+from exact.cli.worlds import key, worlds
 from exact.config import Config
-from exact.environments.base import Worlds
 from exact.runs.runner import Runner
 from exact.runs.shared import SharedWorlds
 from exact.runs.store import Line, RunFolder
 from exact.task import Task
-
-if TYPE_CHECKING:
-    from exact.environments.browser.environment import Evaluator
-    from exact.environments.browser.setup import PageSetup
-    from exact.environments.sandbox.service import Service
 
 
 def attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool = False) -> int:
@@ -51,69 +43,15 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 told.add(text)
                 click.echo(f"exact: {text}", err=True)
 
-        async with SharedWorlds(partial(_key, benchmark), lambda task: _worlds(task, config, benchmark, tell)) as worlds:
+        async with SharedWorlds(partial(key, benchmark), lambda task: worlds(task, config, benchmark, tell)) as shared:
 
             def finished(task: Task, line: Line) -> None:
                 progress.finished(task, line, _report(folder, task))
 
             runner = Runner(
-                folder=folder, config=config, open_worlds=worlds, watch=progress.event, finished=finished, repeat_uncertain=repeat_uncertain
+                folder=folder, config=config, open_worlds=shared, watch=progress.event, finished=finished, repeat_uncertain=repeat_uncertain
             )
             return await runner.run()
-
-
-def _key(benchmark: bool, task: Task) -> str:
-    """What tasks share whose worlds are opened once: their suite and their services."""
-    return f"{task.id.partition('/')[0] if benchmark else task.id} {task.metadata.get('services', '')}"
-
-
-def _worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
-    from exact.environments.sandbox.service import declared
-
-    services = declared(task)
-    if benchmark:
-        from exact.benchmarks import registry
-        from exact.benchmarks.base import Served
-
-        suite = registry.suite(task.id)
-        if not services or not isinstance(suite, Served):
-            return suite.worlds(config.browser)
-        setup, evaluator = suite.page(task)
-        return _served(config, services, tell, setup, evaluator)
-    return _served(config, services, tell) if services else _site(config)
-
-
-@asynccontextmanager
-async def _served(
-    config: Config,
-    services: Sequence[Service],
-    tell: Callable[[str], None],
-    setup: PageSetup | None = None,
-    evaluator: Evaluator | None = None,
-) -> AsyncIterator[Worlds]:
-    """A site that comes with its task."""
-    from exact.environments.browser.served import served
-    from exact.environments.browser.setup import PageSetup
-
-    async with served(config.browser, setup or PageSetup(), services, application=config.sandbox, evaluator=evaluator, tell=tell) as worlds:
-        yield worlds
-
-
-@asynccontextmanager
-async def _site(config: Config) -> AsyncIterator[Worlds]:
-    """The user's own site: nothing there is undone, and nobody but the agent judges. Its browser forks where a sandbox is required."""
-    from exact.environments.browser.forking import forking
-    from exact.environments.browser.launch import launch
-    from exact.environments.browser.setup import PageSetup
-    from exact.environments.browser.worlds import BrowserWorlds
-    from exact.environments.sites import Outside
-
-    if config.browser.sandbox == "required":
-        async with forking(config.browser, PageSetup(), outside=Outside(), limit=config.browser.snapshots << 20) as worlds:
-            yield worlds
-        return
-    async with launch(config.browser) as browser:
-        yield BrowserWorlds(browser, PageSetup(), config.browser, sealed=False, evaluator=None)
 
 
 def _report(folder: RunFolder, task: Task) -> Path:

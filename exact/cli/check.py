@@ -36,17 +36,23 @@ def check(
 ) -> int:
     """Tries the promises of the environment contract on ENV; exit code 1 if one is not kept.
 
-    ENV is a task id (miniwob/click-button?seed=1), or module:factory: a callable without arguments that gives Worlds, or an async
-    context manager of them. With --python or --sandbox it is what exact/environments/guest.py describes, and may be file.py:factory.
+    ENV is a task id (miniwob/click-button?seed=1), a task of your own (tasks.yaml#name), or module:factory: a callable without arguments
+    that gives Worlds, or an async context manager of them. With --python or --sandbox it is what exact/environments/guest.py describes,
+    and may be file.py:factory.
     """
-    open = partial(_guest, environment, python, sandbox) if python or sandbox else partial(_opened, environment)
-    findings = asyncio.run(_check(open, partial(_task, environment, task_id, goal), quick, limit))
+    if environment.partition("#")[0].endswith((".yaml", ".yml")):
+        own = _own(environment)
+        found, open = partial(_same, own), partial(_site, own, sandbox)
+    else:
+        found = partial(_task, environment, task_id, goal)
+        open = partial(_guest, environment, python, sandbox) if python or sandbox else partial(_opened, environment)
+    findings = asyncio.run(_check(open, found, quick, limit))
     if as_json:
         import msgspec
 
         click.echo(json.dumps(msgspec.to_builtins(findings)))
     else:
-        click.echo(_table(findings))
+        click.echo(table(findings))
     return 0 if all(finding.passed for finding in findings) else 1
 
 
@@ -65,6 +71,26 @@ def _task(environment: str, task_id: str | None, goal: str) -> Task:
 
     name = environment.rpartition(":")[2]
     return Task(id=task_id or name, instruction=goal) if ":" in environment else registry.task(environment)
+
+
+def _own(environment: str) -> Task:
+    from exact.benchmarks.own import read_tasks
+
+    path, _, name = environment.partition("#")
+    return read_tasks(Path(path), name or "*")[0]
+
+
+def _same(task: Task) -> Task:
+    return task
+
+
+def _site(task: Task, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
+    """Its worlds; with --sandbox they must fork."""
+    from exact.cli.worlds import worlds
+    from exact.config import BrowserConfig, Config
+
+    browser = BrowserConfig(screenshots=False, sandbox="required" if sandbox else "auto")
+    return worlds(task, Config(browser=browser), False, partial(click.echo, err=True))
 
 
 def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
@@ -94,7 +120,8 @@ def _opened(environment: str) -> AbstractAsyncContextManager[Worlds]:
     return made if isinstance(made, AbstractAsyncContextManager) else nullcontext(made)
 
 
-def _table(findings: list[Finding]) -> str:
+def table(findings: list[Finding]) -> str:
+    """One line a finding, and how many promises are not kept."""
     width = max(len(finding.name) for finding in findings)
     rows = [f"{_mark(finding)}  {finding.name:{width}}  {finding.seconds:7.1f} s  {finding.detail}" for finding in findings]
     broken = sum(not finding.passed for finding in findings)

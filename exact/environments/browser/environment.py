@@ -408,6 +408,7 @@ class BrowserEnvironment:
         page.on("dialog", self._dialog)
         page.on("crash", lambda _: self._break("the page crashed"))
         tab = Tab(page, await page.context.new_cdp_session(page), self._opened, self._config.answer_seconds)
+        await self._browser.dress(tab.cdp, self._config)
         self._opened += 1
         tab.cdp.on("Page.downloadWillBegin", lambda event: self._downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self._downloads.progress(event))

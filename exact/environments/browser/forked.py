@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from exact.config import BrowserConfig
 from exact.environments.browser.clipboard import Clipboard
 from exact.environments.browser.context import grant, options
+from exact.environments.browser.dial import Dial, dialled
 from exact.environments.browser.downloads import File
 from exact.environments.browser.guard import Guard
 from exact.environments.browser.inside import DOWNLOADS
@@ -106,6 +107,10 @@ class ForkedBrowser(Browser):
     async def keep_downloads(self, context: str) -> None:
         """Nothing: `connect` did it."""
 
+    async def dress(self, cdp: CDPSession, config: BrowserConfig) -> None:
+        """How numbers and dates are written does not follow from Chromium's arguments."""
+        await cdp.send("Emulation.setLocaleOverride", {"locale": config.locale})
+
     def clipboard(self) -> Clipboard | None:
         return None
 
@@ -148,12 +153,13 @@ async def connect(
     hosts: Mapping[str, str] | None = None,
     tape: Tape | None = None,
     cut: Cut | None = None,
+    dial: Dial = dialled,
     seconds: float = 120.0,
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not."""
     from playwright.async_api import Error
 
-    relay = Relay(sandbox, hosts, cut.line if cut else None)
+    relay = Relay(sandbox, hosts, cut.line if cut else None, dial)
     try:
         address = await relay.connect(restored=restored, seconds=seconds)
         line = await relay.speak()

@@ -17,7 +17,7 @@ from exact.environments.browser.downloads import Store
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.guard import Guard
 from exact.environments.browser.store import LocalStore
-from exact.environments.browser.tape import Tape
+from exact.environments.browser.tape import tape_of
 from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ class Browser:
         options = {"behavior": "allowAndName", "browserContextId": context, "downloadPath": self.store.folder, "eventsEnabled": True}
         await self.cdp.send("Browser.setDownloadBehavior", options)
 
+    async def dress(self, cdp: CDPSession, config: BrowserConfig) -> None:
+        """What a page needs besides what its context was made with."""
+
     def clipboard(self) -> Clipboard | None:
         """A new world's own; None where the whole browser is its own."""
         return Clipboard(self._clipboard)
@@ -88,13 +91,11 @@ class Browser:
 
 
 @asynccontextmanager
-async def launch(
-    config: BrowserConfig, hosts: Mapping[str, str] | None = None, *, tape: Tape | None = None, pins: Sequence[str] = ()
-) -> AsyncIterator[Browser]:
+async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, *, pins: Sequence[str] = ()) -> AsyncIterator[Browser]:
     """A browser for as long as the block runs; no process remains after it, nor after this process was killed.
 
-    `hosts` gives names to local servers, as in PageSetup. `tape`: where answers are recorded, or come from. `pins`: public keys that are
-    trusted, as in Outside. Raises EnvironmentError_ if there is no browser or it does not start.
+    `hosts` gives names to local servers, as in PageSetup. `pins`: public keys that are trusted, as in Outside. Raises EnvironmentError_ if
+    there is no browser or it does not start.
     """
     from playwright.async_api import Error, async_playwright
 
@@ -115,7 +116,7 @@ async def launch(
             raise EnvironmentError_(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
         try:
             cdp = await browser.new_browser_cdp_session()
-            guard = Guard(cdp, tape)
+            guard = Guard(cdp, tape_of(config.tape))
             await guard.start()
             with tempfile.TemporaryDirectory(prefix="exact-downloads-") as folder:
                 yield Browser(browser, guard, LocalStore(folder, cdp), cdp)

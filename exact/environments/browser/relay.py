@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
+from exact.environments.browser.dial import Dial, dialled
 from exact.environments.browser.egress import Egress
 from exact.environments.browser.inside import FRAME, LINE, OUTWARD
 from exact.environments.browser.line import Line, LineState
@@ -29,11 +30,13 @@ _HEAD = 16384
 class Relay:
     """One for each sandbox. It says what became of the world in `lost`."""
 
-    def __init__(self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: LineState | None = None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: LineState | None = None, dial: Dial = dialled
+    ) -> None:
         """`hosts`: names of servers outside, as in Outside. Nothing outside is reached before something is admitted.
-        `line`: where a restored world's conversation was cut."""
+        `line`: where a restored world's conversation was cut. `dial` makes connections to the outside."""
         self.sandbox = sandbox
-        self.egress = Egress(self._pass, self._say, hosts or {})
+        self.egress = Egress(self._pass, self._say, hosts or {}, dial)
         self.line = Line(self._tell_line, line or LineState())
         self.lost = ""
         """Why the world is gone or unfit; empty while it is well."""

@@ -6,16 +6,16 @@ import json
 
 import msgspec
 
-from exact.config import BrowserConfig, ProxyConfig
+from exact.config import BrowserConfig
 from exact.errors import UsageError, unknown
 from exact.task import Task
 
 KEYS = (
     *("width", "height", "scale", "locale", "timezone", "user_agent", "place", "permissions", "mask", "login", "html", "dialogs"),
-    *("download_bytes", "settle_seconds", "answer_seconds", "masks", "clock", "proxy", "authorities", "screenshots"),
+    *("download_bytes", "settle_seconds", "answer_seconds", "masks", "clock", "proxy", "authorities", "tape", "screenshots"),
 )
 """Of BrowserConfig, what a task may set."""
-_LAUNCH = ("proxy", "authorities")
+_LAUNCH = ("proxy", "authorities", "tape")
 """What holds for a whole browser."""
 
 
@@ -42,7 +42,3 @@ def of_task(config: BrowserConfig, task: Task) -> BrowserConfig:
 def launched_alike(one: BrowserConfig, other: BrowserConfig) -> bool:
     """Whether one browser does for both."""
     return all(getattr(one, key) == getattr(other, key) for key in _LAUNCH)
-
-
-def proxied(config: BrowserConfig) -> bool:
-    return config.proxy != ProxyConfig()

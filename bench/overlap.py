@@ -119,10 +119,10 @@ async def search(worlds: ForkingWorlds, iterations: int, thinks: float, **more: 
 
 async def measure(quick: bool, thinks: float, noise: _common.Noise) -> tuple[dict[str, Overlap], dict[int, Overlap]]:
     """Searches without and with worlds made ready; then with one worker and with four."""
-    iterations, crowd = (6, 6) if quick else (40, 48)
+    iterations, crowd = (4, 6) if quick else (30, 32)
     ahead, workers = dict[str, Overlap](), dict[int, Overlap]()
     async with forms() as worlds:
-        for spare in (1,) if quick else (0, 1, 2):
+        for spare in (1,) if quick else (0, 1):
             ahead[f"{spare} to spare"] = await search(worlds, iterations, thinks, prefetch=spare)
             noise.probe()
         for number in (1, 4):

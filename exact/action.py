@@ -53,10 +53,14 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
     """Maps arguments to their canonical form; raises ActionError on ones that mean nothing."""
     final: bool = False
     """Whether it ends the attempt."""
+    code: str = ""
+    """Where its one argument is a text of code: the language. A model writes it as a fenced block below the verb."""
 
     @property
     def usage(self) -> str:
-        """How it is written: `drag [id] to [id]`."""
+        """How it is written: `drag [id] to [id]`; of code, the verb alone."""
+        if self.code:
+            return self.name
         return " ".join((self.name, *(p.value if isinstance(p, Parameter) else p for p in self.form)))
 
 
@@ -80,6 +84,15 @@ class ActionSpace:
 
     def __init__(self, verbs: Sequence[Verb]) -> None:
         self.verbs = {verb.name: verb for verb in verbs}
+
+    @property
+    def code(self) -> Verb | None:
+        """The verb that runs code, where there is one."""
+        return next((verb for verb in self.verbs.values() if verb.code), None)
+
+    def pointing(self) -> ActionSpace:
+        """What of it can be said without the ids of elements: for who sees none."""
+        return ActionSpace([verb for verb in self.verbs.values() if Parameter.ELEMENT not in verb.form])
 
     def parse(self, text: str) -> Action:
         """The one action written in `text`. Raises ActionError that says what was expected."""

@@ -62,6 +62,13 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     explore: Literal["puct", "uct", "muzero"] = "puct"
     c: Amount = 0.5
     """Exploration constant on values in [0, 1]; with a schedule, the first."""
+    doubt: Amount = 0.0
+    """mcts: exploration of an action is multiplied by 1 + this times the spread between the judges of the state it leads to."""
+    contest: AtLeastZero | None = None
+    """mcts, gumbel, abmcts: of the iterations, how many at the end go to judging the root's candidates again, where they lie within `z`
+    errors of each other, until the gap between them exceeds its error. None: a quarter of them for a cascade, else none."""
+    batch: bool = False
+    """beam, tot_bfs: siblings are judged together, in one question where the value function can."""
     c_last: Amount | None = None
     """The last exploration constant of a schedule; None: `c`."""
     c_schedule: Literal["constant", "linear", "exponential", "cosine"] = "constant"
@@ -124,8 +131,11 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     kind: Literal["builtin", "llm", "random"] = "builtin"
     samples: AtLeastOne = 8
     """llm: answers drawn for one expansion."""
-    form: Literal["samples", "list"] = "samples"
-    """llm. samples: one action an answer, many answers. list: up to k actions with confidences in one answer."""
+    form: Literal["auto", "samples", "list"] = "auto"
+    """llm. samples: one action an answer, many answers. list: up to k actions with confidences in one answer. auto: samples, but a list
+    where several samples are wanted and the provider is known to give one answer a request."""
+    role: str = "policy"
+    """llm: whose model is asked: `models.policy`, or a part such as `policy.1` with a model of its own under `models.parts`."""
     weigh: Literal["frequency", "logprobs"] = "frequency"
     """llm, samples: what an answer counts. logprobs: the geometric mean of its tokens' probabilities, where the server gives them."""
     temperature: Amount = 1.0
@@ -150,10 +160,12 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """llm: of one observation in the prompt; what does not fit is left out by its weight, and told."""
     marks: bool = False
     """llm: whether the screenshot shows the elements' ids."""
+    text: bool = True
+    """llm: whether the observation's text goes into the prompt; without it, the screenshot alone."""
     plain: bool = False
     """llm: with `marks`, whether the screenshot without them is shown too."""
-    tree: Literal["full", "view", "none"] = "full"
-    """llm: how much of the accessibility tree is shown: all, what is in view, nothing."""
+    tree: Literal["full", "view"] = "full"
+    """llm: whether the text is of the whole page or of what is in view."""
     html: bool = False
     """llm: whether the page's HTML is shown, in as many tokens; it wants `browser.html`."""
     image_tokens: AtLeastOne = 1500
@@ -164,11 +176,12 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     """Who judges states."""
 
     kind: Literal[
-        "builtin", "llm", "single_debate", "debate", "rubric", "cascade", "ensemble", "trained", "constant", "oracle"
+        "builtin", "llm", "single_debate", "debate", "rubric", "comparative", "cascade", "ensemble", "trained", "constant", "oracle"
     ] = "builtin"  # fmt: skip
     """llm: a grade. single_debate: a grade, after arguing both sides in one answer. debate: two debaters and judges. rubric: checks of yes
-    and no. trained: a classifier's probability. cascade, ensemble: see `members`. constant: 0.5 for everything, a control. oracle: the
-    benchmark's own verdict on what ended in search; marked as one everywhere."""
+    and no. comparative: siblings ranked against each other. trained: a classifier's probability. cascade, ensemble: see
+    `members`. constant: 0.5 for everything, a control. oracle: the benchmark's own verdict on what ended in search; marked as one
+    everywhere. Where none is named, it is builtin, or with a language model as policy a cascade."""
     samples: AtLeastOne = 4
     """Judgements drawn for one state; the value is their mean. debate: for each judge and each order."""
     grades: Literal["even", "web", "desktop", "reinforced"] = "even"
@@ -178,13 +191,13 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     judges: AtLeastOne = 1
     """debate: their number; each may have a model of its own: `value.judge`, `value.judge.1`, ..."""
     threshold: Share = 0.15
-    """debate: while the standard error of the value is above this, the judges are asked again,"""
+    """llm, single_debate, rubric, debate: while the standard error of the value is above this, as many judgements are drawn again,"""
     most: AtLeastOne = 6
-    """debate: until each has given so many verdicts in each order."""
+    """until there are so many; in a debate, of each judge in each order."""
     role: str = "value"
     """Whose model is asked: `models.<role>`; a debate's are `<role>.supporter`, `.opposer` and `.judge`, each else `models.<role>`."""
     members: tuple[ValueConfig, ...] = ()
-    """cascade: the cheap one, then the dear one. ensemble: all."""
+    """cascade: the cheap one, then the dear one; left out, one sample of a grade and a debate, with these settings. ensemble: all."""
     calibration: str = ""
     """Path to a curve that `exact calibrate --fit` wrote: values are taken through it."""
     comparison: Literal["values", "llm"] = "values"
@@ -193,10 +206,16 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     history: AtLeastZero = 5
     observation_tokens: AtLeastOne = 5000
     marks: bool = False
+    text: bool = True
     plain: bool = False
-    tree: Literal["full", "view", "none"] = "full"
+    tree: Literal["full", "view"] = "full"
     html: bool = False
     image_tokens: AtLeastOne = 1500
+
+    def __post_init__(self) -> None:
+        if self.kind == "cascade" and not self.members:
+            plain = msgspec.structs.replace(self, kind="llm", samples=1, calibration="")
+            msgspec.structs.force_setattr(self, "members", (plain, msgspec.structs.replace(self, kind="debate", calibration="")))
 
 
 class ReflectionConfig(Strict, frozen=True, kw_only=True):
@@ -204,7 +223,13 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
 
     kind: Literal["none", "builtin", "llm"] = "builtin"
     memory: str = ""
-    """Path of the SQLite memory; empty: `memory.sqlite` in the run directory."""
+    """Path of the SQLite memory, or `postgresql://...`; empty: `memory.sqlite` in the run directory."""
+    embedding: Literal["hashed", "model"] = "hashed"
+    """How situations are compared. hashed: by words, pairs of words and letter groups, offline. model: `models.embedding`."""
+    capacity: AtLeastOne = 100_000
+    """Reflections kept; of more, those that helped least are evicted."""
+    round: AtLeastZero = 0
+    """Tasks that are shown the same state of the memory, so that their order does not matter; 0: each is shown all from before it."""
     signals: tuple[Literal["outcome", "policy", "judge", "sibling", "branch", "edge", "edge_value"], ...] = ("policy", "outcome", "judge")
     """Which wrong expectations make lessons: see docs/reflection.md. ExACT's are `edge` and `edge_value`."""
     add_q: bool = False
@@ -217,12 +242,18 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     """Who says how an attempt ended. evaluator: the benchmark, which later attempts must not know; such lessons are marked."""
     confidence: Share = 0.2
     """A lesson whose outcome the agent judged itself is shown only if that judgement v was this sure: |2 v - 1|."""
+    observation_tokens: AtLeastOne = 5000
+    """llm: of each observation in the prompt."""
     k: AtLeastZero = 2
-    """How many reflections are shown at an expansion or evaluation."""
+    """How many reflections are shown at an expansion;"""
+    value_k: AtLeastZero | None = None
+    """at an evaluation, None: as many."""
     similarity: Share = 0.3
-    """Cosine below which a reflection is not shown."""
-    exclude_same_task: bool = False
-    """Benchmark mode: nothing learned on any seed of the same task is shown."""
+    """Cosine of the situations below which a reflection is not shown at an expansion;"""
+    value_similarity: Share | None = None
+    """at an evaluation, None: the same."""
+    exclude_same_task: bool | None = None
+    """Whether nothing learned on any seed of the same task, or on its template, is shown. None: where tasks are a benchmark's."""
 
 
 class PriceConfig(Strict, frozen=True, kw_only=True):
@@ -251,6 +282,8 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     """Seconds for one call with all its retries."""
     retries: AtLeastZero = 4
     logprobs: bool = False
+    api: Literal["chat", "classify"] = "chat"
+    """classify: a classifier for `value.kind: trained`, asked at `/classify`: see docs/models.md."""
     price: PriceConfig | None = None
     extra: dict[str, Any] = {}
     """Further fields of the request as the server names them: `{reasoning_effort: low}`."""
@@ -493,9 +526,17 @@ def parse(data: Mapping[str, Any]) -> Config:
     """A configuration from plain data. Raises UsageError with the key that is wrong."""
     _check_keys(data, Config, "")
     try:
-        return msgspec.convert(data, Config)
+        return _judged(msgspec.convert(data, Config), data)
     except msgspec.ValidationError as error:
         raise UsageError(f"configuration: {error}") from error
+
+
+def _judged(config: Config, data: Mapping[str, Any]) -> Config:
+    """A language model's proposals are judged by a cascade of language models, where the configuration names no other judge."""
+    value = data.get("value") or {}
+    if config.policy.kind != "llm" or config.search.algorithm == "react" or (isinstance(value, Mapping) and "kind" in value):
+        return config
+    return msgspec.structs.replace(config, value=msgspec.structs.replace(config.value, kind="cascade"))
 
 
 def dump(config: Config) -> str:

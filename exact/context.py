@@ -54,7 +54,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defau
     arguments: tuple[Argument, ...] = ()
     """Of a debate, in the order in which they were made."""
     judges: tuple[str, ...] = ()
-    """What each judge held, one line each, where there are several."""
+    """What each judge held, one entry each, where there are several; of a debate every verdict, with its order of reading and reasons."""
 
 
 class Reflection(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +78,8 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     """Signed, in [-1, 1]: what came minus what was expected."""
     task: str = ""
     """Id of the task it came from, with its seed."""
+    template: str = ""
+    """Of the template that the task was made from, where the benchmark names one."""
     site: str = ""
     run: str = ""
     node: int = -1
@@ -131,3 +133,9 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """How many judgements or samples of this state were asked for before."""
     confirms: bool = False
     """Whether a judgement must be independent of those before it, because it is to confirm them."""
+
+    @property
+    def answer(self) -> str:
+        """What the attempt answered by the `stop` that ended it; empty where it goes on, or ended otherwise."""
+        last = self.history[-1].action if self.terminated and self.history else None
+        return " ".join(map(str, last.args)) if last is not None and last.name == "stop" else ""

@@ -33,6 +33,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The committed actions in canonical text, in order."""
     answer: str | None = None
     """The text of the final `stop`, if there was one."""
+    task: Task | None = None
+    """What was attempted, where the world that is asked knows it."""
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from exact.agents.base import Comparator, Policy, ValueFunction
 from exact.agents.compare import ValueComparator
-from exact.agents.roles import model_for
+from exact.agents.roles import gives_several, model_for
 from exact.agents.value.build import comparator, value_function
 from exact.config import Config, PolicyConfig
 from exact.environments.base import Worlds
@@ -74,7 +74,8 @@ def _policy(settings: PolicyConfig, config: Config, models: Callable[[str], Chat
             from exact.agents.policy.llm import LLMPolicy
             from exact.models.openai import sampling
 
-            return LLMPolicy(models("policy"), settings, sampling=sampling(model_for(config, "policy")))
+            model = model_for(config, settings.role)
+            return LLMPolicy(models(settings.role), settings, sampling=sampling(model), several=gives_several(config, settings.role))
         case "random":
             from exact.agents.policy.random import RandomPolicy
 
@@ -91,7 +92,10 @@ def _reflector(config: Config, models: Callable[[str], ChatModel], run: str) -> 
             from exact.models.openai import sampling
             from exact.reflection.llm import LLMReflector
 
-            return LLMReflector(models("reflection"), sampling=sampling(model_for(config, "reflection")), run=run)
+            return LLMReflector(
+                models("reflection"), sampling=sampling(model_for(config, "reflection")), run=run,
+                observation_tokens=config.reflection.observation_tokens,
+            )  # fmt: skip
         case "builtin":
             from exact.reflection.builtin import BuiltinReflector
 

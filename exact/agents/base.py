@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from exact.action import ActionSpace
 from exact.context import Context, Evaluation, Proposal
+from exact.models.together import all_results
 
 
 class Policy(Protocol):
@@ -23,6 +24,30 @@ class ValueFunction(Protocol):
     async def evaluate(self, context: Context) -> Evaluation:
         """The estimated probability that the task succeeds. Raises ModelError; never invents a value."""
         ...
+
+
+@runtime_checkable
+class BatchValueFunction(ValueFunction, Protocol):
+    """Can judge several states in one question."""
+
+    async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
+        """An estimate for each state, in order; they are siblings: they differ in their last step alone. Raises ModelError."""
+        ...
+
+
+async def evaluate_all(value: ValueFunction, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
+    """An estimate for each of some siblings, in order: together where the value function can, else each on its own, all at once.
+
+    Raises ModelError.
+    """
+    if isinstance(value, BatchValueFunction) and len(contexts) > 1:
+        return await value.evaluate_all(contexts)
+    return await evaluate_each(value, contexts)
+
+
+async def evaluate_each(value: ValueFunction, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
+    """An estimate for each state on its own, all at once. Raises ModelError."""
+    return tuple(await all_results([value.evaluate(context) for context in contexts]))
 
 
 class Comparator(Protocol):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
-from exact.agents.base import ValueFunction
+from exact.agents.base import ValueFunction, evaluate_all
 from exact.context import Context
 
 
@@ -17,6 +16,6 @@ class ValueComparator:
 
     async def compare(self, contexts: Sequence[Context]) -> tuple[float, ...]:
         """One judgement for each state. Raises ModelError."""
-        values = [evaluation.value for evaluation in await asyncio.gather(*(self._value.evaluate(context) for context in contexts))]
+        values = [evaluation.value for evaluation in await evaluate_all(self._value, contexts)]
         total = sum(values)
         return tuple(value / total if total else 1 / len(values) for value in values)

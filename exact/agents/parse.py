@@ -20,6 +20,7 @@ THOUGHT = 1000
 
 _ACTION = re.compile(r"^[ \t>*_#`-]*action[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
 _VERDICT = re.compile(r"^[ \t>*_#`-]*verdict[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
+_VERDICTS = re.compile(r"^[ \t>*_#`-]*verdict[ \t]+(?P<number>\d{1,2})[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
 _LISTED = re.compile(
     r"^[ \t>*_#`\d.-]*action[ \t]*\(?[ \t]*(?P<percent>\d{1,3}(?:\.\d+)?)[ \t]*%[ \t]*\)?[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M
 )
@@ -27,6 +28,7 @@ _CHECK = re.compile(r"^[ \t>*_#`-]*check[ \t]*(?P<number>\d{1,2})[ \t*_`]*[:.][ 
 _YES = re.compile(r"[*_`]*(?P<answer>yes|no)\b[*_`.,:;—– -]*(?:[\"“«](?P<quote>.*)[\"”»][.]?)?.*\Z", re.I)
 _BETTER = re.compile(r"^[ \t>*_#`-]*better[ \t*_`]*:[ \t*_`]*(?P<which>first|second|neither)[ \t\r*_`.]*$", re.I | re.M)
 _REASONING = re.compile(r"\A.*</think>", re.S)
+_BLOCK = re.compile(r"\s*```[^\n]*\n(?P<code>.*?)\n?[ \t]*```[ \t]*(?:\n|\Z)", re.S)
 _LABEL = re.compile(r"^\s*(?:thought|reasoning)\s*:\s*", re.I)
 
 
@@ -50,11 +52,11 @@ def parse_action(text: str, actions: ActionSpace, observation: Observation, trie
     Raises ActionError: no such line or several, no action in it, an element that the observation lacks, an action in `tried`.
     """
     said = _REASONING.sub("", text)
-    lines = list(_ACTION.finditer(said))
+    lines = _outside(list(_ACTION.finditer(said)), said, actions)
     if len(lines) != 1:
         found = "there is no line" if not lines else f"there are {len(lines)} lines"
         raise ActionError(f"{found} that begins with `Action:`: write exactly one, such as `Action: {_example(actions)}`")
-    action = actions.parse(_unfenced(lines[0]["rest"], said[lines[0].end() :]))
+    action = _coded(lines[0]["rest"], said[lines[0].end() :], actions) or actions.parse(_unfenced(lines[0]["rest"], said[lines[0].end() :]))
     for id in action.elements:
         if observation.element(id) is None:
             raise ActionError(f"there is no element [{id}] in the current observation: name one that it lists")
@@ -79,10 +81,11 @@ def parse_actions(text: str, actions: ActionSpace, observation: Observation, tri
     """
     said = _REASONING.sub("", text)
     found, error, above = dict[str, Listed](), ActionError(f"there is no line such as `Action (70%): {_example(actions)}`"), 0
-    for line in reversed(lines := list(_LISTED.finditer(said))):
-        above = next((other.end() for other in reversed(lines) if other.end() < line.start()), 0)
+    for line in reversed(lines := _outside(list(_LISTED.finditer(said)), said, actions)):
+        above = next((_end(other, said, actions) for other in reversed(lines) if other.end() < line.start()), 0)
+        below = said[line.end() : _end(line, said, actions)]
         try:
-            chosen = parse_action(f"{said[above : line.start()]}\nAction: {line['rest']}", actions, observation, tried)
+            chosen = parse_action(f"{said[above : line.start()]}\nAction: {line['rest']}{below}", actions, observation, tried)
         except ActionError as failed:
             error = failed
             continue
@@ -103,9 +106,24 @@ def parse_verdict(text: str, grades: Grades = SCALES["even"]) -> Judged:
     return Judged(grades.value(letters.pop()), _thought(said[: lines[-1].start()]))
 
 
+def parse_verdicts(text: str, grades: Grades, count: int) -> tuple[Judged, ...]:
+    """The grades in the lines `Verdict 1: ...`, one for each of `count`, in order. Raises AnswerError: one is missing, or has several."""
+    said = _REASONING.sub("", text)
+    found, above = dict[int, Judged](), 0
+    for line in _VERDICTS.finditer(said):
+        number, value = int(line["number"]), grades.value(line["grade"].upper())
+        if not 1 <= number <= count or (number in found and found[number].value != value):
+            raise AnswerError(f"verdict {number} has no clear grade: write one line for each, such as `Verdict {min(number, count) or 1}: C`")
+        found[number] = Judged(value, _thought(said[above : line.start()]))
+        above = line.end()
+    if missing := [number for number in range(1, count + 1) if number not in found]:
+        raise AnswerError(f"there is no line `Verdict {missing[0]}: ...`: write one for each of the {count}")
+    return tuple(found[number] for number in range(1, count + 1))
+
+
 def parse_argument(text: str) -> str:
     """A debater's case. Raises AnswerError: nothing was said."""
-    said = _thought(_REASONING.sub("", text))
+    said = _LABEL.sub("", _REASONING.sub("", text).strip().rstrip("`").strip())
     if not said:
         raise AnswerError("there is no case: write one, in words")
     return said
@@ -147,6 +165,33 @@ def parse_better(text: str) -> float:
     if len(said) != 1:
         raise AnswerError("there is no one line `Better: first`, `Better: second` or `Better: neither`: end with it")
     return {"first": 1.0, "second": 0.0, "neither": 0.5}[said.pop()]
+
+
+def _coded(rest: str, below: str, actions: ActionSpace) -> Action | None:
+    """The code in the block below a verb that wants one; None for another verb. Raises ActionError where there is no block."""
+    verb = actions.code
+    if verb is None or rest.strip("`* \t\r") != verb.name:
+        return None
+    block = _BLOCK.match(below)
+    if block is None:
+        raise ActionError(f"there is no block below `Action: {verb.name}`: write the code between ```{verb.code} and ```")
+    return actions.action(verb.name, block["code"])
+
+
+def _end(line: re.Match[str], said: str, actions: ActionSpace) -> int:
+    """Where an action's line ends, with the block of code below it where it has one."""
+    block = _BLOCK.match(said, line.end()) if actions.code and line["rest"].strip("`* \t\r") == actions.code.name else None
+    return block.end() if block else line.end()
+
+
+def _outside(lines: list[re.Match[str]], said: str, actions: ActionSpace) -> list[re.Match[str]]:
+    """The lines that do not stand in the block of code of one before."""
+    found, end = list[re.Match[str]](), 0
+    for line in lines:
+        if line.start() >= end:
+            found.append(line)
+            end = _end(line, said, actions)
+    return found
 
 
 def _unfenced(rest: str, below: str) -> str:

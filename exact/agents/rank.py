@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import statistics
 from collections.abc import Sequence
 
-import msgspec
-
 from exact.agents.parse import parse_better
-from exact.agents.request import key
+from exact.agents.request import asked, key, viewed
 from exact.config import ValueConfig
 from exact.context import Context
 from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
+from exact.models.together import all_results
 from exact.prompts.library import render
 from exact.reflection.lesson import action_label
+from exact.views.view import CHARACTERS
 
 PRIOR = 0.5
 """Of a win and of a loss, counted for each pair beforehand, so that one answer proves nothing."""
@@ -26,28 +25,41 @@ class LLMComparator:
     """Asks about every pair, each in both orders, and fits Bradley-Terry strengths to the answers."""
 
     def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
-        self._model, self._config = model, config
-        self._sampling = msgspec.structs.replace(sampling, n=config.samples)
+        self._model, self._config, self._sampling = model, config, sampling
 
     async def compare(self, contexts: Sequence[Context]) -> tuple[float, ...]:
         """Each state's strength, in order; they sum to 1. Raises ModelError."""
         if len(contexts) == 1:
             return (1.0,)
+        return bradley_terry(await self.wins(contexts))
+
+    async def wins(self, contexts: Sequence[Context]) -> list[list[float]]:
+        """How often the i-th is held to be better than the j-th, of one time for each order in which they are shown. Raises ModelError."""
         pairs = list(itertools.permutations(range(len(contexts)), 2))
-        shares = await asyncio.gather(*(self._share(contexts[i], contexts[j]) for i, j in pairs))
+        shares = await all_results([self._share(contexts[i], contexts[j]) for i, j in pairs])
         wins = [[0.0] * len(contexts) for _ in contexts]
         for (i, j), share in zip(pairs, shares, strict=True):
             wins[i][j] += share
             wins[j][i] += 1 - share
-        return bradley_terry(wins)
+        return wins
 
     async def _share(self, first: Context, second: Context) -> float:
         """How often the first is held to be better."""
-        prompt = render("compare", first=first, second=second, label=action_label, history=self._config.history)
-        request = ChatRequest(
-            messages=prompt.messages(), sampling=self._sampling, role=self._config.role, node=first.node, prompt=prompt.id, draw=key(first)
+        return statistics.fmean(await ask(self._model, self._request(first, second), parse_better, seed=first.seed))
+
+    def _request(self, first: Context, second: Context) -> ChatRequest:
+        """The two states, each with half of the room; the task's pictures go first, once."""
+        config, model = self._config, self._model.name
+        one, other = (viewed(context, config, model, characters=CHARACTERS // 2) for context in (first, second))
+        own = len(one.images) - (one.screen != (0, 0))
+        pictures = (one.images[-1], other.images[-1]) if (0, 0) not in (one.screen, other.screen) else ()
+        prompt = render(
+            "compare", first=one.context, second=other.context, label=action_label, history=config.history, pictures=len(pictures)
         )  # fmt: skip
-        return statistics.fmean(await ask(self._model, request, parse_better, seed=first.seed))
+        return asked(
+            prompt, (*one.images[:own], *pictures), self._sampling, role=config.role, samples=config.samples, node=first.node,
+            draw=key(first), left_out=tuple(dict.fromkeys(one.left_out + other.left_out)),
+        )  # fmt: skip
 
 
 def bradley_terry(wins: Sequence[Sequence[float]], *, prior: float = PRIOR, rounds: int = 200) -> tuple[float, ...]:

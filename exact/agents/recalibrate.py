@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from exact.agents.base import ValueFunction
+from exact.agents.base import ValueFunction, evaluate_all
 from exact.context import Context, Evaluation
 from exact.errors import UsageError
 
@@ -58,5 +59,11 @@ class RecalibratedValue:
 
     async def evaluate(self, context: Context) -> Evaluation:
         """Raises ModelError."""
-        found = await self._value.evaluate(context)
+        return self._through(await self._value.evaluate(context))
+
+    async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
+        """Siblings. Raises ModelError."""
+        return tuple(self._through(found) for found in await evaluate_all(self._value, contexts))
+
+    def _through(self, found: Evaluation) -> Evaluation:
         return msgspec.structs.replace(found, value=self._curve(found.value))

@@ -6,10 +6,10 @@ import msgspec
 
 from exact.config import PolicyConfig, ValueConfig
 from exact.context import Context
-from exact.models.base import ChatRequest, Sampling
-from exact.prompts.library import render
+from exact.models.base import ChatRequest, Image, Sampling
+from exact.prompts.library import Rendered, render, takes
 from exact.reflection.lesson import action_label
-from exact.views.view import view
+from exact.views.view import CHARACTERS, View, view
 
 
 def about(
@@ -20,27 +20,52 @@ def about(
     *,
     role: str,
     samples: int,
+    model: str = "",
     more: int = 0,
     **inputs: object,
 ) -> ChatRequest:
     """The request for `samples` answers to prompt `name`.
 
-    more: how many requests like it were made for this judgement or expansion before. With the context's draw it keys the answer, so that each is another
-    one and can be found again.
+    model: by whose rules tokens are counted. more: how many requests like it were made for this judgement or expansion before. With the
+    context's draw it keys the answer, so that each is another one and can be found again.
     """
-    seen = view(
-        context, tokens=config.observation_tokens, history=config.history, images=config.images, marks=config.marks,
-        image_tokens=config.image_tokens, plain=config.plain, tree=config.tree, html=config.html,
+    seen = viewed(context, config, model)
+    known = {"context": seen.context, "label": action_label, "history": config.history, "screen": seen.screen, "picture": seen.shown}
+    prompt = render(name, **inputs, **{each: value for each, value in known.items() if each in takes(name)})
+    return asked(
+        prompt, seen.images, sampling, role=role, samples=samples, node=context.node, draw=key(context, more), left_out=seen.left_out
     )  # fmt: skip
-    prompt = render(name, context=seen.context, label=action_label, history=config.history, **inputs)
+
+
+def viewed(context: Context, config: PolicyConfig | ValueConfig, model: str = "", *, characters: int = CHARACTERS) -> View:
+    """What of a state the configuration has shown."""
+    return view(
+        context, tokens=config.observation_tokens, history=config.history, images=config.images, marks=config.marks, text=config.text,
+        plain=config.plain, tree=config.tree, html=config.html,
+        image_tokens=config.image_tokens, model=model, characters=characters,
+    )  # fmt: skip
+
+
+def asked(
+    prompt: Rendered,
+    images: tuple[Image, ...],
+    sampling: Sampling,
+    *,
+    role: str,
+    samples: int,
+    node: int,
+    draw: int = 0,
+    left_out: tuple[str, ...] = (),
+) -> ChatRequest:
+    """The request for `samples` answers to a rendered prompt; what views and the prompt left out is noted with it."""
     return ChatRequest(
-        messages=prompt.messages(*seen.images),
+        messages=prompt.messages(*images),
         sampling=msgspec.structs.replace(sampling, n=samples),
         role=role,
-        node=context.node,
+        node=node,
         prompt=prompt.id,
-        left_out=seen.left_out,
-        draw=key(context, more),
+        left_out=left_out + prompt.cut,
+        draw=draw,
     )
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from exact.config import Config, ModelConfig, ValueConfig
 from exact.models import roles as roles_of
+from exact.models.providers import named, providers
 
-_ASKS = frozenset({"llm", "single_debate", "rubric", "trained"})
+_ASKS = frozenset({"llm", "single_debate", "rubric", "comparative", "trained"})
 
 
 def roles(config: Config) -> tuple[str, ...]:
     """The roles of a configuration that call a model, each once: `policy`, `value`, `value.judge`, `reflection`."""
-    found = ["policy"] if any(each.kind == "llm" for each in (config.policy, *config.arms)) else []
+    found = [each.role for each in (config.policy, *config.arms) if each.kind == "llm"]
     if config.search.algorithm != "react":
         found += value_roles(config.value)
         found += [config.value.role] if config.value.comparison == "llm" else []
@@ -34,6 +35,14 @@ def value_roles(settings: ValueConfig) -> Iterator[str]:
 def judge(settings: ValueConfig, index: int) -> str:
     """The role of a debate's judge: `value.judge`, `value.judge.1`, ..."""
     return f"{settings.role}.judge" + (f".{index}" if index else "")
+
+
+def gives_several(config: Config, role: str) -> bool:
+    """Whether the server of a role's model may give several answers a request: false only where its provider is known not to."""
+    model = model_for(config, role)
+    known = providers(config.models.providers)
+    name = named(model)
+    return name not in known or known[name].takes(model.model).n is not False
 
 
 def model_for(config: Config, role: str) -> ModelConfig:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
-from exact.config import BrowserConfig
+from exact.config import BrowserConfig, ModelsConfig
 from exact.environments.base import Worlds
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.setup import PageSetup
@@ -39,9 +39,27 @@ class Suite(Protocol):
 
 
 @runtime_checkable
+class Judging(Protocol):
+    """A suite some of whose verdicts are asked of a model: `models.parts.evaluator` of a configuration, never the agent's own."""
+
+    def judged_by(self, models: ModelsConfig) -> Suite:
+        """The suite with these models."""
+        ...
+
+
+@runtime_checkable
 class Served(Protocol):
     """A suite that says what its pages need and who judges, for tasks that declare services (see sandbox/service.py)."""
 
     def page(self, task: Task) -> tuple[PageSetup, Evaluator | None]:
         """The set-up of a task's pages, and its evaluator if it has one."""
+        ...
+
+
+@runtime_checkable
+class Rewarded(Protocol):
+    """A suite whose own figure (`Score.raw`) may be read in several ways."""
+
+    def rewards(self) -> Mapping[str, Callable[[float], float]]:
+        """Readings in [0, 1] by what tables call them."""
         ...

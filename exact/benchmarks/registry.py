@@ -12,9 +12,12 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
 from types import MappingProxyType
 
-from exact.benchmarks.base import Suite
+from exact.benchmarks.base import Judging, Suite
 from exact.benchmarks.ids import join, split_pattern
 from exact.benchmarks.miniwob import MiniWob
+from exact.benchmarks.visualwebarena import visualwebarena
+from exact.benchmarks.webarena import WebArena
+from exact.config import ModelsConfig
 from exact.errors import UsageError, unknown
 from exact.task import Task
 
@@ -22,7 +25,8 @@ from exact.task import Task
 @functools.cache
 def suites() -> Mapping[str, Suite]:
     """Every suite by name: those of this package, then those of installed packages."""
-    found: dict[str, Suite] = {"miniwob": MiniWob()}
+    own: tuple[Suite, ...] = (MiniWob(), WebArena(), visualwebarena())
+    found = {each.name: each for each in own}
     for entry in entry_points(group="exact.suites"):
         if entry.name in found:
             raise UsageError(f"two suites are named {entry.name!r}: uninstall the package of {entry.value}")
@@ -36,6 +40,12 @@ def suite(id: str) -> Suite:
     if name not in suites():
         raise unknown("suite", name, suites(), f"in {id!r}")
     return suites()[name]
+
+
+def judged(id: str, models: ModelsConfig) -> Suite:
+    """The suite of a task id, with the models of a configuration where its verdicts ask some."""
+    found = suite(id)
+    return found.judged_by(models) if isinstance(found, Judging) else found
 
 
 def task(id: str) -> Task:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from exact.cli.progress import Progress
-from exact.cli.worlds import key, worlds
+from exact.cli.worlds import kind_of, open_worlds
 from exact.config import Config
 from exact.runs.runner import Runner
 from exact.runs.shared import SharedWorlds
@@ -43,13 +43,13 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 told.add(text)
                 click.echo(f"exact: {text}", err=True)
 
-        async with SharedWorlds(partial(key, benchmark), lambda task: worlds(task, config, benchmark, tell)) as shared:
+        async with SharedWorlds(partial(kind_of, benchmark), lambda task: open_worlds(task, config, benchmark, tell)) as worlds:
 
             def finished(task: Task, line: Line) -> None:
                 progress.finished(task, line, _report(folder, task))
 
             runner = Runner(
-                folder=folder, config=config, open_worlds=shared, watch=progress.event, finished=finished, repeat_uncertain=repeat_uncertain
+                folder=folder, config=config, open_worlds=worlds, watch=progress.event, finished=finished, repeat_uncertain=repeat_uncertain
             )
             return await runner.run()
 

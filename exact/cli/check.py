@@ -86,11 +86,11 @@ def _same(task: Task) -> Task:
 
 def _site(task: Task, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
     """Its worlds; with --sandbox they must fork."""
-    from exact.cli.worlds import worlds
+    from exact.cli.worlds import open_worlds
     from exact.config import BrowserConfig, Config
 
     browser = BrowserConfig(screenshots=False, sandbox="required" if sandbox else "auto")
-    return worlds(task, Config(browser=browser), False, partial(click.echo, err=True))
+    return open_worlds(task, Config(browser=browser), False, partial(click.echo, err=True))
 
 
 def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:

@@ -151,12 +151,12 @@ def _try(folder: Path) -> int:
 async def _tried(task: Task, config: Config) -> tuple[list[Finding], str, bool]:
     import msgspec
 
-    from exact.cli.worlds import worlds
+    from exact.cli.worlds import open_worlds
     from exact.environments.check import check
 
     browser = msgspec.structs.replace(config.browser, screenshots=False)
     config = msgspec.structs.replace(config, browser=browser)
-    async with worlds(task, config, False, lambda text: click.echo(text, err=True)) as opened:
+    async with open_worlds(task, config, False, lambda text: click.echo(text, err=True)) as opened:
         async with opened.open(speculative=True) as world:
             seen = await world.reset(task)
             click.echo(f"opened {seen.url}: {json.dumps(seen.title)}, {len(seen.elements)} elements")

@@ -32,12 +32,13 @@ from exact.task import Task
 @click.option(
     "--allow-origin", "origins", multiple=True, metavar="ORIGIN", help="Let pages of https://host[:port] be opened too. Repeatable."
 )
+@click.option("--allow-same-task", is_flag=True, help="Show what was learned on the same task too; the results say so.")
 @click.option("--dry-run", is_flag=True, help="Say what would be called, written and spent at worst; do nothing.")
 @click.option("--watch", is_flag=True, help="Show the browser.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
 def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
-    site: Path | None, services: Path | None, origins: tuple[str, ...], dry_run: bool, watch: bool, as_json: bool,
+    site: Path | None, services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Let one agent attempt some tasks and write a report of each.
 
@@ -45,6 +46,8 @@ def run(
     your own site: tasks.yaml for all, 'tasks.yaml#open-*' for some.
     """
     config = _config(path, overrides, origins, watch)
+    if allow_same_task:
+        config = msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=False))
     if site:
         found = _on_site(site, url, goal, tasks)
     else:

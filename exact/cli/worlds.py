@@ -24,12 +24,12 @@ DECLARED = ("services", "hosts", "outside", "browser", "evaluator")
 """What of a task's metadata its worlds are made of."""
 
 
-def key(benchmark: bool, task: Task) -> str:
+def kind_of(benchmark: bool, task: Task) -> str:
     """What tasks share whose worlds are opened once: their suite or site, and what they declare."""
     return json.dumps([task.id.partition("/")[0] if benchmark else _origins(task), *(task.metadata.get(name, "") for name in DECLARED)])
 
 
-def worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
+def open_worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
     """Open them. `tell` hears why they do not fork where they were to. Raises UsageError, EnvironmentError_."""
     from exact.environments.sandbox.service import declared
 
@@ -40,7 +40,7 @@ def worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], No
     from exact.benchmarks import registry
     from exact.benchmarks.base import Served
 
-    suite = registry.suite(task.id)
+    suite = registry.judged(task.id, config.models)
     if not declared(task) or not isinstance(suite, Served):
         return suite.worlds(config.browser)
     setup, evaluator = suite.page(task)

@@ -57,6 +57,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     fidelity: Fidelity
     fingerprint: str
+    severed: str = ""
+    """What a return to it finds cut off, so that the fidelity is lower than that of the environment. Empty if nothing."""
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):

@@ -50,6 +50,8 @@ class ServedModel:
             raise UsageError(f"no key for {config.model} at {self.url}: set the environment variable {self._variable}")
         self._client = client(provider, place, key=self._key, local=local, timeout=config.timeout)
         self.takes = provider.takes(config.model)
+        if config.api == "classify":
+            self.takes = msgspec.structs.replace(self.takes, n=False)
         self.weight = place.weight
 
     async def ask(self, request: ChatRequest, *, n: int, index: int) -> ChatAnswer:
@@ -57,11 +59,15 @@ class ServedModel:
 
         What the server refuses is left out and the request sent again. Raises NotSeveral where that is `n`.
         """
+        classifies = self._config.api == "classify"
         for _ in range(_LESSONS):
-            body, notes = wire.body(request, self.model, n=n, index=index, takes=self.takes)
+            if classifies:
+                body, notes = wire.question(request, self.model, self.takes)
+            else:
+                body, notes = wire.body(request, self.model, n=n, index=index, takes=self.takes)
             body |= self._config.extra
             try:
-                answer = await self._paced(body, estimate(request))
+                answer = await self._paced(body, estimate(request), classifies)
             except _Lacking as refused:
                 self.takes = refused.takes
                 if n > 1 and self.takes.n is False:
@@ -91,9 +97,10 @@ class ServedModel:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _paced(self, body: dict[str, Any], tokens: int) -> ChatAnswer:
+    async def _paced(self, body: dict[str, Any], tokens: int, classifies: bool) -> ChatAnswer:
+        path, read = ("/classify", wire.classified) if classifies else ("/chat/completions", wire.answer)
         async with self._pace.slot(tokens) as sent:
-            answer = self._read(await self._sent("/chat/completions", body, sent), wire.answer)
+            answer = self._read(await self._sent(path, body, sent), read)
         usage = answer.usage
         self._pace.succeeded(tokens, usage.input_tokens + usage.output_tokens)
         return answer

@@ -16,15 +16,21 @@ from exact.models.pace import Pace
 from exact.models.providers import Endpoint, Provider, providers, serving
 from exact.models.roles import model_for
 
+Paces = dict[tuple[str, str | None], Pace]
+"""How fast each endpoint may be asked, by its address and whose key."""
+
 
 class Models:
     """Gives each role its model. Nothing is opened before it is asked for."""
 
-    def __init__(self, config: ModelsConfig, *, folder: Path | None = None) -> None:
-        """`folder`: where the cache lies, unless its path is configured. Raises UsageError."""
+    def __init__(self, config: ModelsConfig, *, folder: Path | None = None, paces: Paces | None = None) -> None:
+        """`folder`: where the cache lies, unless its path is configured. `paces`: shared with others that ask the same endpoints.
+
+        Raises UsageError.
+        """
         self._config, self._known = config, providers(config.providers)
         self._opened: dict[bytes, Any] = {}
-        self._paces: dict[tuple[str, str | None], Pace] = {}
+        self._paces: Paces = {} if paces is None else paces
         self._cache = AnswerCache(self._path(folder)) if config.cache.mode != "none" else None
 
     def chat(self, role: str) -> ChatModel:

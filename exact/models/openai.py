@@ -18,6 +18,7 @@ from exact.models.price import Tariff
 from exact.models.providers import DEFAULT, OTHER, Endpoint, Provider, serving
 from exact.models.retry import Sleep, Trouble, retried
 from exact.models.route import Route
+from exact.models.together import together
 
 Paces = Callable[[Provider, Endpoint], Pace]
 """The pace of an endpoint: models that share the endpoint share it."""
@@ -146,18 +147,6 @@ def pace(provider: Provider, sleep: Sleep = asyncio.sleep) -> Pace:
         tokens_per_minute=provider.tokens_per_minute,
         sleep=sleep,
     )
-
-
-async def together(calls: list[Coroutine[Any, Any, ChatAnswer]]) -> list[ChatAnswer]:
-    """All results in order; the first failure ends the others, and so does being cancelled."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except ExceptionGroup as failures:
-        failure = failures.exceptions[0]
-    else:
-        return [task.result() for task in tasks]
-    raise failure
 
 
 def _merged(answers: list[ChatAnswer], n: int) -> ChatAnswer:

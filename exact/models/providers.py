@@ -106,13 +106,18 @@ def providers(path: str = "") -> dict[str, Provider]:
     return found
 
 
+def named(config: ModelConfig) -> str:
+    """The name of a model's provider."""
+    return config.provider or (OTHER if config.base_url else DEFAULT)
+
+
 def serving(config: ModelConfig, known: Mapping[str, Provider] | None = None) -> Provider:
     """The provider of a model, with what the model's own configuration says otherwise, and environment variables put in.
 
     Raises UsageError for an unknown provider and for a variable that is not set.
     """
     known = providers() if known is None else known
-    name = config.provider or (OTHER if config.base_url else DEFAULT)
+    name = named(config)
     if name not in known:
         raise unknown("provider", name, known, "(or add it to the file that models.providers names)")
     provider = known[name]

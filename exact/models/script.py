@@ -119,6 +119,12 @@ def completion(question: Question, replies: Sequence[Reply]) -> dict[str, Any]:
     }
 
 
+def classification(question: Question, replies: Sequence[Reply]) -> dict[str, Any]:
+    """A classifier's JSON: the one reply's text is the probability."""
+    usage = completion(question, replies)["usage"]
+    return {"data": float(replies[0].text), "model": question.model, "usage": usage}
+
+
 def vectors(texts: Sequence[str]) -> dict[str, Any]:
     """The server's JSON for the embeddings of some texts: four numbers each, from the text's digest."""
     data = [{"object": "embedding", "index": i, "embedding": [b / 255 for b in hashlib.sha256(text.encode()).digest()[:4]]}

@@ -18,7 +18,7 @@ import msgspec
 from exact.errors import ModelError
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Usage
 from exact.models.price import at
-from exact.models.script import Answers, Question, Reply, completion, question, question_of, reply, table, vectors
+from exact.models.script import Answers, Question, Reply, classification, completion, question, question_of, reply, table, vectors
 
 __all__ = [
     "Answers",
@@ -151,7 +151,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScriptedServer:
-    """Serves `POST .../chat/completions`, `POST .../embeddings` and `GET .../models` on loopback for as long as its context lasts.
+    """Serves `POST .../chat/completions`, `.../classify`, `.../embeddings` and `GET .../models` on loopback as long as its context lasts.
 
     `async with ScriptedServer(answers) as server: ... server.base_url`. Leaving it, also by being cancelled, closes all connections
     and leaves no task behind.
@@ -225,7 +225,7 @@ class ScriptedServer:
         body = await reader.readexactly(int(headers.get("content-length") or 0))
         method, path = first.split(" ")[:2]
         target, path = path, path.partition("?")[0]
-        if method != "POST" or not path.endswith("/chat/completions"):
+        if method != "POST" or not path.endswith(("/chat/completions", "/classify")):
             return await self._beside(writer, method, path, body)
         try:
             data = json.loads(body)
@@ -237,7 +237,7 @@ class ScriptedServer:
         self.paths.append(target)
         times = self._came[asked.key, asked.seed]
         self._came[asked.key, asked.seed] += 1
-        return await self._answer(writer, asked, self._faults(asked, times))
+        return await self._answer(writer, asked, self._faults(asked, times), classifies=path.endswith("/classify"))
 
     async def _beside(self, writer: asyncio.StreamWriter, method: str, path: str, body: bytes) -> bool:
         """What is no question to a chat model."""
@@ -250,7 +250,7 @@ class ScriptedServer:
             return await _send(writer, 200, json.dumps(vectors(json.loads(body)["input"])))
         return await _send(writer, 404, _error(Status(404, f"no {method} {path} here")))
 
-    async def _answer(self, writer: asyncio.StreamWriter, asked: Question, fault: Fault | None) -> bool:
+    async def _answer(self, writer: asyncio.StreamWriter, asked: Question, fault: Fault | None, *, classifies: bool) -> bool:
         fault_name = type(fault).__name__ if fault is not None else ""
         missed = Received(key=asked.key, seed=asked.seed, fault=fault_name)
         match fault:
@@ -271,7 +271,8 @@ class ScriptedServer:
             case Late():
                 await asyncio.sleep(fault.seconds)
         try:
-            data = completion(asked, self._replies(asked, fault))
+            replies = self._replies(asked, fault)
+            data = classification(asked, replies) if classifies else completion(asked, replies)
         except LookupError as error:
             return await _send(writer, 400, _error(Status(400, str(error))))
         usage, line = data["usage"], len(self.log)

@@ -17,8 +17,11 @@ _WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u2e80-\ua4cf\uac00-\ud7af\uf900
 
 
 def count(text: str, model: str = "") -> int:
-    """Tokens of a text: tiktoken's where it is installed and has that model's vocabulary on disk, else `rough`."""
-    encode = _encoding(model) if model else None
+    """Tokens of a text: tiktoken's where it is installed and has that model's vocabulary on disk, else `rough`.
+
+    A provider's name may stand before the model's: `openai/gpt-4o`.
+    """
+    encode = _encoding(model.rpartition("/")[2]) if model else None
     return len(encode(text)) if encode is not None else rough(text)
 
 

@@ -50,6 +50,12 @@ def body(request: ChatRequest, model: str, *, n: int, index: int, takes: Capabil
     return out, tuple(notes)
 
 
+def question(request: ChatRequest, model: str, takes: Capabilities) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The request to a classifier: the messages alone, and what is left out of them."""
+    notes = list[str]()
+    return {"model": model, "messages": _messages(request.messages, takes, notes)}, tuple(notes)
+
+
 def _messages(messages: tuple[Message, ...], takes: Capabilities, notes: list[str]) -> list[dict[str, Any]]:
     if takes.images is False and any(isinstance(part, Image) for message in messages for part in message.parts):
         messages = tuple(Message(m.role, tuple(_NO_PICTURE if isinstance(part, Image) else part for part in m.parts)) for m in messages)
@@ -158,6 +164,36 @@ def _usage(usage: _Usage | None) -> Usage:
         return Usage()
     cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
     return Usage(input_tokens=usage.prompt_tokens, cached_tokens=cached or 0, output_tokens=usage.completion_tokens)
+
+
+class _Class(msgspec.Struct):
+    probs: list[float]
+
+
+class _Classified(msgspec.Struct):
+    data: float | list[_Class]
+    model: str | None = None
+    usage: _Usage | None = None
+
+
+def classified(raw: str) -> ChatAnswer:
+    """A classifier's answer: one choice, whose text is the probability of success. Raises MalformedAnswer.
+
+    `data` is that number, or as vLLM gives it a list with the probabilities of the classes: of one class, or of two, the second being
+    success.
+    """
+    try:
+        found = msgspec.json.decode(raw, type=_Classified)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise MalformedAnswer(f"{error}: {raw[:120]!r}") from error
+    if isinstance(found.data, float):
+        value = found.data
+    elif len(found.data) == 1 and len(found.data[0].probs) in (1, 2):
+        value = found.data[0].probs[-1]
+    else:
+        raise MalformedAnswer(f"neither a probability nor those of one or two classes: {raw[:120]!r}")
+    choice = Choice(text=repr(value), finish="stop")
+    return ChatAnswer(choices=(choice,), usage=_usage(found.usage), model=found.model or "", raw=raw)
 
 
 class Embedded(msgspec.Struct, frozen=True, kw_only=True):

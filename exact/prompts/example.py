@@ -42,7 +42,11 @@ def inputs(prompt: Prompt) -> dict[str, object]:
         "heard": tuple,
         "arguments": lambda: (_case("for", "The shoe's page is open."), _case("against", "No size was chosen.")),
         "checks": lambda: ("Is the page that of the blue shoe?", "Is 42 in the field for the size?"),
+        "screen": lambda: (1280, 720),
+        "picture": lambda: (925, 520),
         "first": example_context,
+        "pictures": lambda: 0,
+        "states": _siblings,
         "second": lambda: msgspec.structs.replace(example_context(), observation=_LIST),
     }
     missing = [name for name in prompt.inputs if name not in prompt.example and name not in known]
@@ -62,6 +66,15 @@ def example_context() -> Context:
         steps_left=4,
         node=1,
     )
+
+
+def _siblings() -> tuple[Context, ...]:
+    """Two steps on from the example's state: the size is filled in, and an end with an answer."""
+    seen = example_context()
+    filled = _page("https://shop.test/blue", ("heading", "Blue shoe"), ("textbox", "Size: 42"), ("button", "Buy"))
+    steps = [Taken(observation=seen.observation, action=ACTIONS.parse(text)) for text in ('fill [2] "42"', 'stop "bought"')]
+    on, ended = (msgspec.structs.replace(seen, history=(*seen.history, step)) for step in steps)
+    return msgspec.structs.replace(on, observation=filled), msgspec.structs.replace(ended, terminated=True)
 
 
 def example_surprise() -> Surprise:

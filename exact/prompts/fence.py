@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from exact.models.tokens import rough
 
 LIMIT = 24_000
 """Characters of one fenced text; what is longer loses its end, with a note."""
@@ -11,6 +16,18 @@ LIMIT = 24_000
 _BRACKETS = str.maketrans({**dict.fromkeys("⟦〚⟬⦗【", "["), **dict.fromkeys("⟧〛⟭⦘】", "]")})
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_CUTS: ContextVar[list[str] | None] = ContextVar("cuts", default=None)
+
+
+@contextmanager
+def cuts() -> Iterator[list[str]]:
+    """Inside, what is cut is noted in the list: how many characters, of what."""
+    found: list[str] = []
+    token = _CUTS.set(found)
+    try:
+        yield found
+    finally:
+        _CUTS.reset(token)
 
 
 def fenced(text: str, label: str, limit: int = LIMIT) -> str:
@@ -20,17 +37,40 @@ def fenced(text: str, label: str, limit: int = LIMIT) -> str:
     that of the text. Control characters, text-direction overrides and invisible tags are taken out; half a surrogate pair becomes
     U+FFFD, for it has no place in a request.
     """
-    body = _SURROGATE.sub("�", _UNSEEN.sub("", shortened(text.strip("\n"), limit).translate(_BRACKETS)))
+    body = _SURROGATE.sub("�", _UNSEEN.sub("", shortened(text.strip("\n"), limit, label).translate(_BRACKETS)))
     digest = hashlib.sha256(body.encode()).hexdigest()[:8]
     return f"⟦{label} {digest}⟧\n{body}\n⟦/{label} {digest}⟧"
 
 
-def shortened(text: str, limit: int) -> str:
+def shortened(text: str, limit: int, label: str = "text") -> str:
     """At most `limit` characters of a text, and how many were left out."""
-    return text if len(text) <= limit else f"{text[:limit]}\n(... {len(text) - limit} characters left out)"
+    if len(text) <= limit:
+        return text
+    _note(len(text) - limit, f"the {label}")
+    return f"{text[:limit]}\n(... {len(text) - limit} characters left out)"
 
 
 def line(text: str, limit: int = 200) -> str:
     """A text as one line of at most `limit` characters."""
     joined = " ".join(text.split())
-    return joined if len(joined) <= limit else joined[: limit - 1] + "…"
+    if len(joined) <= limit:
+        return joined
+    _note(len(joined) - limit + 1, f"a line of {len(joined)}")
+    return joined[: limit - 1] + "…"
+
+
+def brief(text: str, tokens: int) -> str:
+    """The first words of a text, as one line, that make at most so many tokens by a rough count; a mark if there were more."""
+    words = text.split()
+    while words and rough(" ".join(words)) > tokens:
+        words = words[: max(0, min(len(words) - 1, len(words) * tokens // rough(" ".join(words))))]
+    if len(words) == len(text.split()):
+        return " ".join(words)
+    _note(len(" ".join(text.split()[len(words) :])), "a lesson")
+    return " ".join(words) + "…"
+
+
+def _note(characters: int, what: str) -> None:
+    noted = _CUTS.get()
+    if noted is not None:
+        noted.append(f"{characters} characters of {what}")

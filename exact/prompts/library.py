@@ -21,7 +21,7 @@ import msgspec
 
 from exact.errors import UsageError, unknown
 from exact.models.base import Image, Message, Text
-from exact.prompts.fence import fenced, line
+from exact.prompts.fence import brief, cuts, fenced, line
 from exact.views.history import summary
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Rendered(msgspec.Struct, frozen=True):
     id: str
     system: str
     user: str
+    cut: tuple[str, ...] = ()
+    """What its own limits left out of the inputs, one note each."""
 
     def messages(self, *images: Image | bytes) -> tuple[Message, ...]:
         """The two turns to send; images, of which bytes are PNG, go after the user's words."""
@@ -85,6 +87,10 @@ class Library:
             self._prompts[name] = self._described(name)
         return self._prompts[name]
 
+    def takes(self, name: str) -> tuple[str, ...]:
+        """The inputs that a prompt is to be given: the package's, where it has one of that name. Raises UsageError."""
+        return self._inputs(self.prompt(name))
+
     def text(self, name: str) -> str:
         """A prompt's file as it is. Raises UsageError for an unknown name."""
         self.prompt(name)
@@ -102,12 +108,13 @@ class Library:
         if set(inputs) != set(wanted):
             raise TypeError(f"prompt {name} takes {', '.join(wanted)}, got {', '.join(inputs)}")
         try:
-            module = self._templates.get_template(f"{name}.j2").make_module(inputs)
-            parts = {part: str(getattr(module, part)()).strip() for part in ("system", "user")}
+            with cuts() as cut:
+                module = self._templates.get_template(f"{name}.j2").make_module(inputs)
+                parts = {part: str(getattr(module, part)()).strip() for part in ("system", "user")}
         except (jinja2.TemplateError, AttributeError) as error:
             where = f", line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
             raise UsageError(f"prompt {name} ({described.source or 'the package'}{where}) cannot be rendered: {error}") from error
-        return Rendered(id=described.id, **parts)
+        return Rendered(described.id, parts["system"], parts["user"], tuple(dict.fromkeys(cut)))
 
     def _described(self, name: str) -> Prompt:
         import yaml
@@ -145,7 +152,7 @@ class Library:
             lstrip_blocks=True,
             autoescape=False,  # the output is plain text for a model
         )
-        templates.filters.update(fenced=fenced, line=line, summary=summary)
+        templates.filters.update(fenced=fenced, line=line, brief=brief, summary=summary)
         return templates
 
     def _own(self, file: str) -> Path | None:
@@ -192,6 +199,11 @@ def names() -> list[str]:
 def prompt(name: str) -> Prompt:
     """A prompt's description. Raises UsageError."""
     return _USED.get().prompt(name)
+
+
+def takes(name: str) -> tuple[str, ...]:
+    """The inputs that a prompt is to be given. Raises UsageError."""
+    return _USED.get().takes(name)
 
 
 def render(name: str, **inputs: object) -> Rendered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, Protocol
 
 import msgspec
@@ -60,11 +61,18 @@ class Memory(Protocol):
         """Stored durably on return. Adding an id twice is a no-op."""
         ...
 
-    def retrieve(self, context: Context, kind: Kind, *, k: int, threshold: float, exclude_task: str | None) -> tuple[Reflection, ...]:
+    def retrieve(
+        self, context: Context, kind: Kind, *, k: int, threshold: float, exclude_task: str | None, confidence: float = 0.0
+    ) -> tuple[Reflection, ...]:
         """The k most similar above the cosine threshold, best first.
 
-        `exclude_task`: leave out reflections from that task, any seed of it (benchmark mode).
+        `exclude_task`: leave out reflections from that task, any seed of it, and from its template (benchmark mode). `confidence`: leave
+        out those whose outcome was judged less surely, |2 v - 1|.
         """
+        ...
+
+    def used(self, attempt: str, ids: Iterable[str], success: bool | None) -> None:
+        """An attempt that was shown reflections has ended well, badly, or nobody knows how. Saying it twice counts once."""
         ...
 
     @property

@@ -1,9 +1,9 @@
 """Where expectations were wrong, and by how much: the signals from which lessons are made.
 
-Each signal is kept apart, for each is another fault. `outcome`: a step changed how things stood. `policy`: what the policy liked best was not
-what the search chose, and for a reason. `judge`: a state was worth something else than its first judgement said. `sibling`: another action
-was better in the end. `branch`: a way that was seen to fail. `edge` and `edge_value` are ExACT's (arXiv:2410.02052): what a step led to
-against Q when it was chosen, and for judges against the next Q.
+Each signal is kept apart, for each is another fault. `outcome`: a step changed how things stood. `policy`: what the policy liked best was
+not what the search chose, and for a reason. `judge`: a state was worth something else than its first judgement said. `sibling`: another
+action was better in the end. `branch`: a way that was seen to fail. `edge` and `edge_value` are ExACT's (arXiv:2410.02052): what a step
+led to against Q when it was chosen, and for judges against the next Q.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def contrast(
 ) -> tuple[tuple[Kind, Surprise], ...]:
     """The steps worth a lesson, at most `most` for the policy and as many for the value function, the largest first.
 
-    A surprise counts from `threshold` on, by its size in [0, 1]; with `add_q` (ExACT's second measure) `|Q|` is added to that of an `edge`. Of
-    equal ones the earliest is taken, for later ones often follow from it, and of several signals about one action the largest. Refused
+    A surprise counts from `threshold` on, by its size in [0, 1]; with `add_q` (ExACT's second measure) `|Q|` is added to that of an `edge`.
+    Of equal ones the earliest is taken, for later ones often follow from it, and of several signals about one action the largest. Refused
     steps led nowhere and are passed over.
     """
     found = [(kind, each) for record in records if not record.step.error for kind, each in _all(record, signals, add_q=add_q)]
@@ -118,17 +118,20 @@ def _between(
     if expected is None or real is None:
         return
     other = record.best_other
-    yield kind, Surprise(
-        step=record.step,
-        after=record.after,
-        expected=expected,
-        real=real,
-        value_before=record.before if record.before is not None else expected,
-        alternative=other.action if other else "",
-        alternative_value=other.value if other else None,
-        node=record.node,
-        signal=signal,
-        more=more,
+    yield (
+        kind,
+        Surprise(
+            step=record.step,
+            after=record.after,
+            expected=expected,
+            real=real,
+            value_before=record.before if record.before is not None else expected,
+            alternative=other.action if other else "",
+            alternative_value=other.value if other else None,
+            node=record.node,
+            signal=signal,
+            more=more,
+        ),
     )
 
 
@@ -146,16 +149,19 @@ def _against(record: Record, signal: Signal, other: Option | None, real: float |
     """The committed action against another one in the same state."""
     if other is None or real is None:
         return
-    yield "policy", Surprise(
-        step=record.step,
-        after=record.after,
-        expected=other.value,
-        real=real,
-        value_before=record.before if record.before is not None else other.value,
-        alternative=other.action,
-        alternative_value=other.value,
-        node=record.node,
-        signal=signal,
+    yield (
+        "policy",
+        Surprise(
+            step=record.step,
+            after=record.after,
+            expected=other.value,
+            real=real,
+            value_before=record.before if record.before is not None else other.value,
+            alternative=other.action,
+            alternative_value=other.value,
+            node=record.node,
+            signal=signal,
+        ),
     )
 
 
@@ -164,14 +170,17 @@ def _failed(record: Record) -> Iterator[tuple[Kind, Surprise]]:
     way = record.failed
     if way is None or record.before is None:
         return
-    yield "policy", Surprise(
-        step=way.step,
-        after=way.after,
-        expected=record.before,
-        real=way.value,
-        value_before=record.before,
-        alternative=record.step.action.key,
-        alternative_value=record.chosen,
-        node=record.node,
-        signal="branch",
+    yield (
+        "policy",
+        Surprise(
+            step=way.step,
+            after=way.after,
+            expected=record.before,
+            real=way.value,
+            value_before=record.before,
+            alternative=record.step.action.key,
+            alternative_value=record.chosen,
+            node=record.node,
+            signal="branch",
+        ),
     )

@@ -40,21 +40,24 @@ def lesson(
 ) -> Reflection:
     """The record of a lesson's text (cut to WORDS words) about a surprise in the state of `context`.
 
-    Its id is a digest of what it says and of the task without seed, so that saying it again, also by a resumed run, adds nothing.
+    A policy lesson is of the state that the step was taken in; one for the value function is of what it had to judge: the state that came,
+    or where the step ended the episode the last one before. Its id is a digest of what it says and of the task without seed, so that saying it again, also by a resumed run, adds nothing.
     """
     step = surprise.step
+    judged = surprise.after if kind == "value" and surprise.after is not None else step.observation
     record = Reflection(
         id="",
         kind=kind,
         text=clipped(text, WORDS),
         instruction=context.instruction,
-        state=shortened(step.observation.text),
+        state=shortened(judged.text),
         action=step.action.key,
         action_label=action_label(step.action, step.observation),
         expected=expected,
         real=real,
         surprise=surprise.surprise,
         task=context.task.id,
+        template=str(context.task.metadata.get("template") or ""),
         site=site(context),
         run=run,
         node=surprise.node,
@@ -67,11 +70,11 @@ def lesson(
     return msgspec.structs.replace(record, id=content_id(record))
 
 
-def confident(reflection: Reflection, least: float) -> bool:
-    """Whether the outcome behind a lesson is sure enough to show it: a benchmark's always is."""
+def confidence(reflection: Reflection) -> float:
+    """How sure the outcome v behind a lesson is, in [0, 1]: |2 v - 1| where the agent judged it; a benchmark's is, and so is none."""
     if reflection.outcome_source == "evaluator" or reflection.outcome is None:
-        return True
-    return abs(2 * reflection.outcome - 1) >= least
+        return 1.0
+    return min(1.0, abs(2 * reflection.outcome - 1))
 
 
 def content_id(reflection: Reflection) -> str:

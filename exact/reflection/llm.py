@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
+
+import msgspec
 
 from exact.context import Context, Reflection
 from exact.errors import AnswerError
@@ -14,6 +17,7 @@ from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.prompts.library import render
 from exact.reflection.base import Kind, Surprise
 from exact.reflection.lesson import WORDS, action_label, lesson
+from exact.views.view import BEFORE, fitting
 
 _PART = re.compile(r"^[\s>*_#-]*(expected|real|lesson)[\s*_]*:[\s*_]*", re.I | re.M)
 
@@ -38,15 +42,21 @@ class LLMReflector:
         *,
         sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
         run: str = "",
+        observation_tokens: int = 5000,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`run` names the run in the lessons' provenance; `clock` gives Unix seconds."""
+        """`run` names the run in the lessons' provenance; `clock` gives Unix seconds; of each observation at most so many tokens are shown."""
         self._model, self._sampling, self._run, self._clock = model, sampling, run, clock
+        self._tokens = observation_tokens
 
     async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
         """The lesson of a surprise, for who chooses or who judges. Raises ModelError."""
-        prompt = render("reflection", context=context, surprise=surprise, kind=kind, label=action_label, words=WORDS)
-        request = ChatRequest(messages=prompt.messages(), sampling=self._sampling, role="reflection", node=surprise.node, prompt=prompt.id)
+        seen, left_out = self._fitting(surprise)
+        prompt = render("reflection", context=context, surprise=seen, kind=kind, label=action_label, words=WORDS)
+        request = ChatRequest(
+            messages=prompt.messages(), sampling=self._sampling, role="reflection", node=surprise.node, prompt=prompt.id,
+            left_out=left_out + prompt.cut,
+        )  # fmt: skip
         (written, *_) = await ask(self._model, request, parse_lesson, seed=context.seed)
         return lesson(
             context,
@@ -60,6 +70,15 @@ class LLMReflector:
             prompt=prompt.id,
             created=self._clock(),
         )
+
+
+    def _fitting(self, surprise: Surprise) -> tuple[Surprise, tuple[str, ...]]:
+        """The surprise with observations that fit, and what is not in them."""
+        fits = partial(fitting, tokens=self._tokens, model=self._model.name, characters=BEFORE)
+        before, notes = fits(surprise.step.observation)
+        after, more = (None, ()) if surprise.after is None else fits(surprise.after)
+        step = msgspec.structs.replace(surprise.step, observation=before)
+        return msgspec.structs.replace(surprise, step=step, after=after), notes + more
 
 
 def parse_lesson(text: str) -> Written:

@@ -125,6 +125,16 @@ class Shown(Part, frozen=True, kw_only=True):
     lessons: tuple[Lesson, ...]
 
 
+class Remembered(Part, frozen=True, kw_only=True):
+    """A reflection from before that this attempt was shown."""
+
+    lesson: Lesson
+    nodes: tuple[int, ...]
+    """The states it was shown in."""
+    ending: str
+    """How the attempt ended."""
+
+
 class Said(Part, frozen=True, kw_only=True):
     """One turn of a prompt, or one answer."""
 
@@ -239,5 +249,7 @@ class Report(Part, frozen=True, kw_only=True):
     """What broke or drifted: node, reason, how often."""
     lessons: tuple[Lesson, ...]
     """Written in this attempt."""
+    remembered: tuple[Remembered, ...]
+    """Shown in this attempt, in the order in which they were."""
     texts: tuple[str, ...]
     pictures: dict[str, Picture]

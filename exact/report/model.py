@@ -5,7 +5,7 @@ from __future__ import annotations
 from exact.config import load
 from exact.report import data
 from exact.report.head import head
-from exact.report.nodes import lesson, nodes
+from exact.report.nodes import lesson, nodes, remembered
 from exact.report.pictures import pictures
 from exact.report.reading import Reading
 from exact.report.steps import outside, steps, trouble
@@ -25,13 +25,15 @@ def report(run: RunFolder, task: Task, *, screenshots: bool = True) -> data.Repo
     committed = steps(reading)
     shots = pictures((node.picture for node in tree), run.blobs, PICTURES, reading.warnings) if screenshots else {}
     oracle = any(line.oracle for line in run.results() if line.task == task.id)
+    top = head(reading, task, oracle=oracle)
     return data.Report(
-        head=head(reading, task, oracle=oracle),
+        head=top,
         nodes=tree,
         steps=committed,
         traces=outside(reading, tree),
         trouble=trouble(reading),
         lessons=tuple(lesson(reflected.reflection) for reflected in reading.state.reflected),
+        remembered=remembered(reading, top.headline),
         texts=texts.within(TEXTS),
         pictures=shots,
     )

@@ -179,6 +179,18 @@ def _shown(recalled: ev.Recalled) -> data.Shown:
     )
 
 
+def remembered(reading: Reading, ending: str) -> tuple[data.Remembered, ...]:
+    """Each reflection that was shown, once, with all the states it was shown in."""
+    found = dict[str, Reflection]()
+    where = dict[str, list[int]]()
+    for recalled in reading.state.recalled.values():
+        node = reading.merged(reading.state.tree.nodes[recalled.node])
+        for reflection in recalled.reflections:
+            found.setdefault(reflection.id, reflection)
+            where.setdefault(reflection.id, []).append(node.id)
+    return tuple(data.Remembered(lesson=lesson(each), nodes=tuple(dict.fromkeys(where[id])), ending=ending) for id, each in found.items())
+
+
 def lesson(reflection: Reflection) -> data.Lesson:
     """A reflection, with where it comes from in one line."""
     r = reflection

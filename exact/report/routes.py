@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
@@ -33,6 +34,8 @@ class Travel(msgspec.Struct, frozen=True, kw_only=True):
     snapshot_seconds: float = 0.0
     snapshot_bytes: int = 0
     """The most that were kept at once; 0 where nobody counted."""
+    severed: tuple[tuple[str, int], ...] = ()
+    """What returns to snapshots found cut off, and how many snapshots it was: they counted as `page`."""
     prepared: int = 0
     """States to which a spare world was brought while a model thought."""
     prepared_seconds: float = 0.0
@@ -55,6 +58,7 @@ def travel(reading: Reading) -> Travel:
         snapshots=len(reading.kept),
         snapshot_seconds=round(sum(each.seconds for each in reading.kept), 6),
         snapshot_bytes=max((each.bytes for each in reading.kept), default=0),
+        severed=tuple(Counter(each.severed for each in reading.kept if each.severed).most_common()),
         prepared=len(reading.prepared),
         prepared_seconds=round(sum(each.seconds for each in reading.prepared), 6),
         used=sum(each.prepared for each in arrivals),
@@ -71,6 +75,8 @@ def lines(travel: Travel) -> Iterator[str]:
     if travel.snapshots:
         size = f", {travel.snapshot_bytes / 1e6:.0f} MB at most" if travel.snapshot_bytes else ""
         yield f"{travel.snapshots} snapshots in {travel.snapshot_seconds:.1f} s{size}; {travel.worlds} worlds open at most"
+    for what, times in travel.severed:
+        yield f"{times} of them only of the page: {what} would be cut off by a return"
     if travel.prepared:
         wasted = max(0, travel.prepared - travel.used)
         yield f"{travel.prepared} states prepared ahead in {travel.prepared_seconds:.1f} s: {travel.used} used, {wasted} wasted"

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
+from exact.agents.base import evaluate_all
 from exact.agents.sample import sample
 from exact.budget import Reservation
 from exact.context import Context, Proposal
 from exact.reflection.lesson import action_label
 from exact.runs.setting import Setting
-from exact.search.base import Compared, Failure, Proposed, Result, Selection, Valued
+from exact.search.base import Batched, Compared, Failure, Proposed, Result, Selection, Valued
 from exact.search.tree import Node
 
 Said = tuple[Result, str, bool]
@@ -63,14 +64,27 @@ class Asking:
 
     async def comparison(self, selection: Selection, node: Node, held: Reservation) -> Compared:
         """The children of the rivals against each other. Raises ModelError, BudgetExceeded."""
-        rivals = [node.edges[i].child for i in selection.rivals]
-        contexts = [
-            await self._setting.context(child, "value", selection=selection.id, draw=selection.draw)
-            for child in rivals
-            if child is not None
-        ]
+        contexts = await self._rivals(selection, node)
         held.add({"evaluations": len(contexts)})
         return Compared(scores=await self._setting.agent.compares.compare(contexts))
+
+    async def batch(self, selection: Selection, node: Node, held: Reservation) -> Said:
+        """A judgement of each of the rivals' children, asked for together. Raises ModelError, BudgetExceeded."""
+        contexts = await self._rivals(selection, node)
+        key = question("batch", contexts[0], *(question("value", context) for context in contexts))
+        if key in self._state.answered:
+            return self._state.answered[key], key, True
+        held.add({"evaluations": len(contexts)})
+        return Batched(evaluations=await evaluate_all(self._setting.agent.value, contexts)), key, False
+
+    async def _rivals(self, selection: Selection, node: Node) -> list[Context]:
+        """What an agent may look at in the children of the rivals."""
+        children = (node.edges[i].child for i in selection.rivals)
+        return [
+            await self._setting.context(child, "value", selection=selection.id, draw=selection.draw)
+            for child in children
+            if child is not None
+        ]
 
     def _marked(self, proposal: Proposal, context: Context) -> Proposal:
         if not self._state.writing:

@@ -69,7 +69,7 @@ class Commits:
         if (kept := await self._setting.live.keep()) is not None:
             self._places.shelf.put(kept)
             seconds = round(self._setting.journal.now - began, 6)
-            self._setting.record(ev.Kept(node=root.id, fidelity=kept.snapshot.fidelity, seconds=seconds))
+            self._setting.record(ev.Kept(node=root.id, fidelity=kept.snapshot.fidelity, seconds=seconds, severed=kept.snapshot.severed))
 
     async def _promote(self, decided: ev.Decided) -> bool:
         """Make a searched world the live one, if there is one, or one can be brought to the state; whether it was done."""

@@ -19,6 +19,7 @@ from exact.runs.commit import Commits
 from exact.runs.lookback import records
 from exact.runs.places import Places
 from exact.runs.prefetch import Prefetch
+from exact.runs.remember import attempt_id, shown, went_well
 from exact.runs.search import Search
 from exact.runs.setting import Setting
 from exact.task import Outcome
@@ -42,6 +43,7 @@ class Attempt(Setting):
             if self.config.reflection.outcome == "evaluator":
                 await self._score()
             await self._reflect()
+            await self._report_use()
             await self._score()
             self._finish()
         finally:
@@ -133,7 +135,7 @@ class Attempt(Setting):
         for kind, surprise in found:
             if (kind, surprise.node, surprise.step.action.key) in written:
                 continue
-            seen = await self.context(self.state.tree.nodes[surprise.node], kind)
+            seen = self.seen(self.state.tree.nodes[surprise.node])
             try:
                 reflection = await self.agent.reflector.reflect(seen, surprise, kind)
             except (ModelError, BudgetExceeded) as error:
@@ -144,6 +146,13 @@ class Attempt(Setting):
             )
             await asyncio.to_thread(self.memory.add, reflection)
             self.record(ev.Reflected(reflection=reflection))
+
+    async def _report_use(self) -> None:
+        """Tell memory how the attempt ended that its reflections were shown in."""
+        if self.memory is not None and (used := shown(self.state)):
+            await asyncio.to_thread(
+                self.memory.used, attempt_id(self.config.name, self.task, self.journal.path), used, went_well(self.config, self.state)
+            )
 
     async def _score(self) -> None:
         """The benchmark's verdict, once, on the live world."""

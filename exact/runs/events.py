@@ -91,6 +91,8 @@ class Kept(Event, frozen=True, kw_only=True, tag="kept"):
     bytes: int = 0
     """Of all snapshots that are kept; 0 where nobody counts them."""
     seconds: float = 0.0
+    severed: str = ""
+    """What a return finds cut off: see Snapshot."""
 
 
 class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):

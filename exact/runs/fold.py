@@ -17,7 +17,7 @@ from exact.environments.base import Effect
 from exact.errors import JournalError
 from exact.runs import events as ev
 from exact.search.afford import Replans, affordable
-from exact.search.base import Algorithm, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
+from exact.search.base import Algorithm, Batched, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
 from exact.search.registry import algorithm
 from exact.search.tree import Node, Tree
 
@@ -89,6 +89,8 @@ class State:
         self.late = 0
         self.reused = 0
         self.drifted = 0
+        self.restores = 0
+        """Arrivals at a node by another way than standing there or at its parent."""
         self.failures = 0
         self.judged: ev.Judged | None = None
         self.ended: ev.Ended | None = None
@@ -301,6 +303,7 @@ class State:
     def _arrived(self, event: ev.Arrived) -> None:
         self.arrivals[event.node] = event
         self.drifted += event.verdict == "drifted"
+        self.restores += event.route not in ("there", "onward")
         self.scope(event.selection).spend("transitions", event.transitions)
         if event.diverged is not None:
             self.diverged[event.selection] = event.diverged
@@ -354,10 +357,13 @@ class State:
 
 
 def _judged(config: Config) -> SearchConfig:
-    """The search with its number of judgements settled: asking again is worth something where the answer can be another one."""
-    if config.search.judgements is not None:
-        return config.search
-    return msgspec.structs.replace(config.search, judgements=JUDGEMENTS if config.value.kind == "llm" else 1)
+    """The search with its numbers of judgements settled: asking again is worth something where the answer can be another one."""
+    search = config.search
+    if search.judgements is None:
+        search = msgspec.structs.replace(search, judgements=JUDGEMENTS if config.value.kind == "llm" else 1)
+    if search.contest is None:
+        search = msgspec.structs.replace(search, contest=search.iterations // 4 if config.value.kind == "cascade" else 0)
+    return search
 
 
 def limits(caps: Limits | ScopeLimits) -> dict[Kind, float | None]:
@@ -373,6 +379,8 @@ def judgements_in(result: Result) -> int:
             return 1
         case Compared():
             return len(result.scores)
+        case Batched():
+            return len(result.evaluations)
     return 0
 
 

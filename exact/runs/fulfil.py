@@ -152,11 +152,14 @@ class Fulfil:
             case "step":
                 return Answer(await self._walk.step(selection, node, held))
             case "rollout":
-                return Answer(await self._rollout(selection, node, held))
+                rolled, reused = await self._rollout(selection, node, held)
+                return Answer(rolled, reused=reused)
             case "value":
                 return Answer(*await self._asking.value(selection, node, held))
             case "comparison":
                 return Answer(await self._asking.comparison(selection, node, held))
+            case "batch":
+                return Answer(*await self._asking.batch(selection, node, held))
             case "proposals":
                 return Answer(*await self._asking.proposals(selection, node, selection.k))
             case "sample":

@@ -16,11 +16,11 @@ from exact.environments.restore import Place, Waypoint
 from exact.errors import ActionError
 from exact.reflection.base import Kind
 from exact.runs import events as ev
-from exact.runs.ask import Asking
+from exact.runs.ask import Asking, question
 from exact.runs.setting import Setting
 from exact.runs.story import seen_in, waypoints
 from exact.runs.walk import Walk
-from exact.search.base import Diverged, Failure, Rolled, Selection
+from exact.search.base import Diverged, Failure, Rolled, Selection, Valued
 from exact.search.tree import Node
 
 
@@ -30,16 +30,23 @@ class Rollout:
     def __init__(self, setting: Setting, walk: Walk, asking: Asking) -> None:
         self._setting, self._state, self._walk, self._asking = setting, setting.state, walk, asking
 
-    async def __call__(self, selection: Selection, node: Node, held: Reservation) -> Rolled | Diverged | Failure:
-        """The judgement of where the policy's way ends. Raises EnvironmentError_, ModelError, BudgetExceeded."""
+    async def __call__(self, selection: Selection, node: Node, held: Reservation) -> tuple[Rolled | Diverged | Failure, bool]:
+        """The judgement of where the policy's way ends, and whether it is one that a like state had before.
+
+        Raises EnvironmentError_, ModelError, BudgetExceeded.
+        """
         if not self._over(selection, self._steps(selection, node)) and (missed := await self._go_on(selection, node, held)):
-            return missed
-        steps = self._steps(selection, node)
+            return missed, False
         context = await self._context(selection, node, "value")
-        held.add({"evaluations": 1})
-        evaluation = await self._setting.agent.value.evaluate(context)
-        taken = [step for step in steps if not step.refused]
-        return Rolled(evaluation=evaluation, steps=len(taken), terminated=any(step.terminated for step in taken))
+        known = self._state.answered.get(question("value", context))
+        taken = [step for step in self._steps(selection, node) if not step.refused]
+        if isinstance(known, Valued):
+            evaluation = known.evaluation
+        else:
+            held.add({"evaluations": 1})
+            evaluation = await self._setting.agent.value.evaluate(context)
+        rolled = Rolled(evaluation=evaluation, steps=len(taken), terminated=any(step.terminated for step in taken))
+        return rolled, isinstance(known, Valued)
 
     async def _go_on(self, selection: Selection, node: Node, held: Reservation) -> Diverged | Failure | None:
         """Step until the way ends. What stood in the way of coming to where it is, or nothing."""

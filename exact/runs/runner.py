@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -27,13 +27,14 @@ from exact.runs.driver import Attempt
 from exact.runs.fold import State, fold
 from exact.runs.journal import Journal, read
 from exact.runs.ledger import Ledger
+from exact.runs.remember import Rounds, memory_of
 from exact.runs.store import Line, Manifest, RunFolder, write_whole
 from exact.search.export import to_json
 from exact.search.registry import algorithm
 from exact.task import Task
 
 if TYPE_CHECKING:
-    from exact.models.open import Models
+    from exact.models.open import Models, Paces
 
 OpenWorlds = Callable[[Task], AbstractAsyncContextManager[Worlds]]
 """How the worlds of a task are opened; tasks of one suite give the same `key`."""
@@ -55,6 +56,14 @@ class Runner:
     repeat_uncertain: bool = False
     worlds_tries: int = 2
     """How often a task is gone on with in new worlds after its worlds broke."""
+    paces: Paces | None = None
+    """Shared by runners that ask models at once, so that together they keep to what an endpoint allows."""
+
+    def __post_init__(self) -> None:
+        reflection = self.config.reflection
+        if reflection.exclude_same_task is None:
+            reflection = msgspec.structs.replace(reflection, exclude_same_task=self.folder.manifest.benchmark)
+            self.config = msgspec.structs.replace(self.config, reflection=reflection)
 
     async def run(self) -> list[Line]:
         """Attempt every task that has no result yet, failed ones again; the results in order.
@@ -62,16 +71,33 @@ class Runner:
         Raises UsageError, JournalError, UncertainCommit.
         """
         done = {line.task: line for line in self.folder.results() if line.status != "failed"}
-        with self._memory() as memory, using(self.config.prompts):
-            async with AsyncExitStack() as stack:
-                models = await self._models(stack)
-                for task in self.folder.manifest.tasks:
-                    if task.id not in done:
-                        done[task.id] = await self._task(task, models, memory)
-                        self.folder.add_result(done[task.id])
-                        if self.finished:
-                            self.finished(task, done[task.id])
+        async with self.session() as attempt:
+            for task in self.folder.manifest.tasks:
+                if task.id not in done:
+                    done[task.id] = await attempt(task)
+                    self.folder.add_result(done[task.id])
+                    if self.finished:
+                        self.finished(task, done[task.id])
         return [done[task.id] for task in self.folder.manifest.tasks]
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Callable[[Task], Awaitable[Line]]]:
+        """What tasks share, opened; gives what attempts one of them, several at once if wanted. Nothing is added to the results."""
+        with using(self.config.prompts):
+            async with AsyncExitStack() as stack:
+                opened = self._models(stack)
+                models = open_models(self.config, opened)
+                memory = await stack.enter_async_context(memory_of(self.config, self.folder.path, opened))
+                rounds = Rounds(self.folder.path, self.config.reflection.round)
+                places = {task.id: place for place, task in enumerate(self.folder.manifest.tasks)}
+
+                async def attempt(task: Task) -> Line:
+                    with using(self.config.prompts):
+                        if memory is not None:
+                            rounds.begin(memory, places[task.id])
+                        return await self._task(task, models, memory)
+
+                yield attempt
 
     async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None) -> Line:
         """Attempt one task, in new worlds if they break; an infrastructure failure becomes a line that says so."""
@@ -125,28 +151,20 @@ class Runner:
     def _opened(self, task: Task, memory: Memory | None) -> ev.Opened:
         digest = hashlib.sha256(dump(self.config).encode()).hexdigest()
         return ev.Opened(
-            schema=ev.SCHEMA, task=task, seed=self.config.seed, config=digest, versions=versions(), memory=memory.version if memory else ""
+            schema=ev.SCHEMA,
+            task=task,
+            seed=self.config.seed,
+            config=digest,
+            versions=versions(),
+            memory="" if memory is None else memory.version,
         )
 
-    async def _models(self, stack: AsyncExitStack) -> dict[str, ChatModel]:
+    def _models(self, stack: AsyncExitStack) -> Models:
         from exact.models.open import Models
 
-        opened = Models(self.config.models, folder=self.folder.path)
+        opened = Models(self.config.models, folder=self.folder.path, paces=self.paces)
         stack.push_async_callback(opened.close)
-        return open_models(self.config, opened)
-
-    @contextmanager
-    def _memory(self) -> Iterator[Memory | None]:
-        if self.config.reflection.kind == "none":
-            yield None
-            return
-        from exact.reflection.memory import SQLiteMemory
-
-        memory = SQLiteMemory(Path(self.config.reflection.memory or self.folder.path / "memory.sqlite"))
-        try:
-            yield memory
-        finally:
-            memory.close()
+        return opened
 
     @contextmanager
     def _journal(self, path: Path) -> Iterator[Journal]:
@@ -217,9 +235,13 @@ def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -
         cost=spent.get("money", 0.0) if state.cost_known else None,
         unaccounted=state.unaccounted,
         drifted=state.drifted,
+        restores=state.restores,
+        promoted=sum(step.promoted for step in state.committed),
+        raw=state.scored.score.raw if state.scored and finished.status == "scored" else None,
         failures=state.failures,
         seconds=round(state.elapsed, 3),
         oracle=oracle,
+        same_task=config.reflection.kind != "none" and not config.reflection.exclude_same_task,
     )
 
 

@@ -9,10 +9,9 @@ import msgspec
 
 from exact.agents.agent import Agent
 from exact.config import Config
-from exact.context import Context
+from exact.context import Context, Reflection
 from exact.environments.base import Worlds
 from exact.reflection.base import Kind, Memory
-from exact.reflection.lesson import confident
 from exact.runs import events as ev
 from exact.runs.fold import State
 from exact.runs.journal import Journal
@@ -56,19 +55,31 @@ class Setting:
 
     async def context(self, node: Node, kind: Kind, *, selection: int = -1, draw: int = 0, confirms: bool = False) -> Context:
         """What an agent may look at in a node, with what memory has to say."""
-        seen = context(self.state, self.blobs, self.task, node, self.state.moment(selection, node))
+        seen = self.seen(node, selection=selection)
         return msgspec.structs.replace(await self.reminded(seen, kind) if self.memory is not None else seen, draw=draw, confirms=confirms)
+
+    def seen(self, node: Node, *, selection: int = -1) -> Context:
+        """What may be looked at in a node, without what memory has to say."""
+        return context(self.state, self.blobs, self.task, node, self.state.moment(selection, node))
 
     async def reminded(self, seen: Context, kind: Kind) -> Context:
         """A context with the reflections that memory holds for its node; looked up once for each node."""
-        assert self.memory is not None
         async with self._remembering:
             if (seen.node, kind) not in self.state.recalled:
-                settings, own = self.config.reflection, self.task.id
-                found = await asyncio.to_thread(
-                    self.memory.retrieve, seen, kind, k=settings.k, threshold=settings.similarity,
-                    exclude_task=own if settings.exclude_same_task else None,
-                )  # fmt: skip
-                sure = tuple(each for each in found if confident(each, settings.confidence))
-                self.record(ev.Recalled(node=seen.node, kind=kind, memory=self.memory.version, reflections=sure))
+                found, version = await asyncio.to_thread(self._recall, seen, kind)
+                self.record(ev.Recalled(node=seen.node, kind=kind, memory=version, reflections=found))
         return msgspec.structs.replace(seen, reflections=self.state.recalled[seen.node, kind].reflections)
+
+    def _recall(self, seen: Context, kind: Kind) -> tuple[tuple[Reflection, ...], str]:
+        """What memory holds for a context, and the memory's version right after."""
+        assert self.memory is not None
+        settings = self.config.reflection
+        k, threshold = settings.k, settings.similarity
+        if kind == "value":
+            k = k if settings.value_k is None else settings.value_k
+            threshold = threshold if settings.value_similarity is None else settings.value_similarity
+        found = self.memory.retrieve(
+            seen, kind, k=k, threshold=threshold, exclude_task=self.task.id if settings.exclude_same_task else None,
+            confidence=settings.confidence,
+        )  # fmt: skip
+        return found, self.memory.version

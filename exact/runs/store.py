@@ -12,12 +12,15 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from exact.errors import JournalError, UsageError
 from exact.observation import Observation
 from exact.task import Task
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,9 +46,17 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     unaccounted: int = 0
     """Requests to models that were given up on: what they took is not in tokens and cost."""
     drifted: int = 0
+    restores: int = 0
+    """Returns of a searched world to another state, by whatever route."""
+    promoted: int = 0
+    """Commits at which the searched world became the live one."""
+    raw: float | None = None
+    """The benchmark's own figure, on its own scale; None where it gives none."""
     failures: int = 0
     seconds: float = 0.0
     oracle: bool = False
+    same_task: bool = False
+    """Whether what was learned on the same task, any seed of it, could be shown."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,26 +155,34 @@ class RunFolder:
 
     def results(self) -> Iterator[Line]:
         """The finished attempts; a torn last line is left out. Raises JournalError on any other that does not read."""
-        path = self.path / "results.jsonl"
-        if path.exists():
-            for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
-                try:
-                    yield msgspec.json.decode(line, type=Line)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                    raise JournalError(f"{path}:{number} does not read: {error}") from error
+        return read_lines(self.path / "results.jsonl", Line)
 
     def add_result(self, line: Line) -> None:
         """Append one finished attempt; on disk when this returns. Raises JournalError."""
-        path = self.path / "results.jsonl"
-        try:
-            with path.open("a+b") as file:
-                data = path.read_bytes()
-                file.truncate(data.rfind(b"\n") + 1)
-                file.write(msgspec.json.encode(line) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise JournalError(f"cannot write {path}: {error.strerror}") from error
+        append_line(self.path / "results.jsonl", line)
+
+
+def read_lines(path: Path, kind: type[S]) -> Iterator[S]:
+    """The JSON lines of a file, if it is there; a torn last one is left out. Raises JournalError on any other that does not read."""
+    if path.exists():
+        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+            try:
+                yield msgspec.json.decode(line, type=kind)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise JournalError(f"{path}:{number} does not read: {error}") from error
+
+
+def append_line(path: Path, line: msgspec.Struct) -> None:
+    """Append one line, in place of a torn last one; on disk when this returns. Raises JournalError."""
+    try:
+        with path.open("a+b") as file:
+            data = path.read_bytes()
+            file.truncate(data.rfind(b"\n") + 1)
+            file.write(msgspec.json.encode(line) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise JournalError(f"cannot write {path}: {error.strerror}") from error
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -140,10 +140,8 @@ class Walk:
         began = self._setting.journal.now
         snapshot = await place.keep(returns(self._state, node, edge))
         if snapshot is not None:
-            seconds = round(self._setting.journal.now - began, 6)
-            self._setting.record(
-                ev.Kept(node=node.id, fidelity=snapshot.fidelity, bytes=getattr(self._setting.worlds, "bytes", 0), seconds=seconds)
-            )
+            seconds, held = round(self._setting.journal.now - began, 6), getattr(self._setting.worlds, "bytes", 0)
+            self._setting.record(ev.Kept(node=node.id, fidelity=snapshot.fidelity, bytes=held, seconds=seconds, severed=snapshot.severed))
 
     async def _diverged(self, divergence: Divergence, node: Node) -> Diverged | Failure:
         """What a world that went elsewhere means for the search: an outcome of an edge below the root, else that it did not arrive."""

@@ -82,7 +82,7 @@ class ABMCTS(MCTS):
         if _sampling(tree, node) or (node is tree.root and tree.open):
             return Wait()
         if node is tree.root and all(edge.closed for edge in node.edges):
-            return self._last(tree, "every action was tried, and the policy draws no other")
+            return self._contested(tree, early=True) or self._last(tree, "every action was tried, and the policy draws no other")
         return super()._stuck(tree, path, node)
 
     # --- choosing

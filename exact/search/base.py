@@ -16,12 +16,12 @@ from exact.context import Evaluation, Proposal
 if TYPE_CHECKING:
     from exact.search.tree import Node, Tree
 
-Need = Literal["step", "value", "proposals", "sample", "comparison", "rollout"]
+Need = Literal["step", "value", "proposals", "sample", "comparison", "batch", "rollout"]
 """What can be asked for.
 
 `step`: act, told as Stepped. `value`: one judgement, Valued. `proposals`: up to k distinct actions, Proposed. `sample`: one action
 drawn from the policy, which may be one that is known, Proposed. `comparison`: the children of `rivals` against each other,
-Compared. `rollout`: the policy's own way from here, judged at its end, Rolled.
+Compared. `batch`: a judgement of each of them, asked for at once, Batched. `rollout`: the policy's own way from here, judged at its end, Rolled.
 """
 
 
@@ -41,13 +41,15 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, tag="selection", gc=F
     policy: int = 0
     """For proposals, samples and rollouts: which of the agent's policies, by index."""
     rivals: tuple[int, ...] = ()
-    """For a comparison: indices of the edges at `node` whose children are compared."""
+    """For a comparison or a batch: indices of the edges at `node` whose children are compared."""
     depth: int = 0
     """For a rollout: how many actions at most."""
     together: bool = False
     """Whether what is needed after the step should be asked for at the same time, to save waiting."""
     confirms: bool = False
     """For a value: whether it must be independent of the judgement it confirms."""
+    contests: bool = False
+    """For a value: whether it is to tell the root's candidates apart, which the search's own values do not."""
 
 
 class Wait(msgspec.Struct, frozen=True, tag="wait"):
@@ -96,6 +98,13 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True, tag="compared"):
     rationale: str = ""
 
 
+class Batched(msgspec.Struct, frozen=True, kw_only=True, tag="batched"):
+    """Result of a batch."""
+
+    evaluations: tuple[Evaluation, ...]
+    """One for each rival, in their order."""
+
+
 class Rolled(msgspec.Struct, frozen=True, kw_only=True, tag="rolled"):
     """Result of a rollout: the judgement of where it ended."""
 
@@ -122,7 +131,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     reason: str
 
 
-Result = Stepped | Valued | Proposed | Compared | Rolled | Diverged | Failure
+Result = Stepped | Valued | Proposed | Compared | Batched | Rolled | Diverged | Failure
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):

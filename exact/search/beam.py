@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from exact.search.base import Selection, Wait
+from exact.search.base import Need, Selection, Wait
 from exact.search.lookahead import Lookahead, unfinished, untried, way, ways, worth
 from exact.search.tree import Node, Tree
 
@@ -26,13 +26,14 @@ Score = Literal["state", "cumulative"]
 
 
 class Beam(Lookahead):
-    """breadth: states kept at each level. score: what they are kept for."""
+    """breadth: states kept at each level. score: what they are kept for. batch: whether siblings are judged together, in one question."""
 
     reason = "leads to the best state of the beam"
 
-    def __init__(self, *, breadth: int = 3, score: Score = "state", **more: Any) -> None:
+    def __init__(self, *, breadth: int = 3, score: Score = "state", batch: bool = False, **more: Any) -> None:
         super().__init__(**more)
         self.breadth, self.score = breadth, score
+        self.together: Need | None = "batch" if batch else None
 
     def _next(self, tree: Tree) -> Selection | Wait | None:
         if (asked := self._unjudged(tree)) is not None:
@@ -51,8 +52,33 @@ class Beam(Lookahead):
         """What a kept state still lacks: proposals, or the next of its actions to be tried."""
         if (asked := self._expands(tree, node)) is not None:
             return asked
-        tries = untried(node)
-        return self._try(tree, node, tries[0]) if tries else None
+        if tries := untried(node):
+            return self._try(tree, node, tries[0])
+        return self._together(tree, node, self.together) if self.together is not None else None
+
+    def _try(self, tree: Tree, node: Node, index: int) -> Selection:
+        if self.together is None:
+            return super()._try(tree, node, index)
+        return self.select_step(tree, [*way(tree, node), (node, node.edges[index])], index, needs=("step",))
+
+    def _unjudged(self, tree: Tree) -> Selection | None:
+        """With siblings judged together only the root is judged apart."""
+        if self.together is None:
+            return super()._unjudged(tree)
+        root = tree.root
+        wants = self.together == "batch" and root.value is None and not root.pending and not root.closed
+        return self.select_state(tree, [], root, "value") if wants else None
+
+    def _together(self, tree: Tree, node: Node, need: Need) -> Selection | None:
+        """Once all siblings are there: what rates those that are not rated yet."""
+        if any(edge.in_flight and edge.child is None for edge in node.edges):
+            return None
+        rivals = [i for i, edge in enumerate(node.edges) if edge.child is not None and not edge.closed and edge.child.value is None]
+        if len(rivals) > 1:
+            affordable = self._left(tree) >= len(rivals)
+            return self.select_state(tree, way(tree, node), node, need, rivals=tuple(rivals)) if affordable else None
+        alone = node.edges[rivals[0]].child if rivals else None
+        return self.select_state(tree, way(tree, alone), alone, "value") if alone is not None and not alone.pending else None
 
     def _kept(self, tree: Tree, level: list[Node]) -> list[Node]:
         """The states of the next level that are looked beyond, best first; of equals the one found first."""

@@ -77,12 +77,12 @@ def _max_robust(tree: Tree, node: Node) -> list[int]:
 def _lower_bound(z: float, noise: float) -> Callable[[Tree, Node], list[int]]:
     def order(tree: Tree, node: Node) -> list[int]:
         error = z * max(tree.noise, noise)
-        return _ordered(node, lambda edge: (-(edge.q - error / math.sqrt(_backing(edge))), edge.ahead, -edge.visits, -edge.prior))
+        return _ordered(node, lambda edge: (-(edge.q - error / math.sqrt(backing(edge))), edge.ahead, -edge.visits, -edge.prior))
 
     return order
 
 
-def _backing(edge: Edge) -> int:
+def backing(edge: Edge) -> int:
     """How many judgements stand behind Q: of a settled edge those of one end, however much was tried on the way to it."""
     if not edge.settled:
         return edge.visits

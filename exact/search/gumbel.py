@@ -55,6 +55,8 @@ class Gumbel(MCTS):
         if (stopped := self._stopped(tree)) is not None:
             return stopped
         while tree.iterations + root.in_flight < tree.allowed:
+            if (asked := self._contested(tree)) is not None:
+                return asked
             found = self._root(tree, root) or self._phase(tree, root)
             if found is not None:
                 return self._instead(tree) if isinstance(found, Wait) else found

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from exact.context import Evaluation
 from exact.search.backup import back_up
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
+from exact.search.contest import asked_again, note, settled, undecided
 from exact.search.exhaust import reopen, settle
 from exact.search.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising
 from exact.search.foresee import foresee
@@ -34,7 +36,9 @@ class MCTS(Work):
     end backs up again what is known of it (`repeat`) or is closed once it was judged `judgements` times (`exhaust`). think: prior
     at which an action is committed without a search. enough: value at which an end, once confirmed, ends the search. early: whether
     to stop when the decision can no longer change. subtree: whether iterations are visits of the root, so that a kept subtree counts.
-    plan: whether a decision is a whole path. widening: progressive widening. The rest is Work's.
+    plan: whether a decision is a whole path. widening: progressive widening. contest: of the iterations, how many at the end go to the
+    root's candidates that lie within `z` errors of each other, where there are such (contest.py); noise: the least deviation of a
+    judgement that is assumed for it. The rest is Work's.
     """
 
     def __init__(
@@ -55,6 +59,9 @@ class MCTS(Work):
         subtree: bool = False,
         plan: bool = False,
         widening: Widening | None = None,
+        contest: int = 0,
+        z: float = 1.0,
+        noise: float = 0.3,
         **more: Any,
     ) -> None:
         super().__init__(k=k, iterations=iterations, **more)
@@ -62,6 +69,7 @@ class MCTS(Work):
         self.expansion, self.collision, self.revisit = expansion, collision, revisit
         self.think, self.enough, self.early = think, enough, early
         self.subtree, self.plan, self.widening = subtree, plan, widening
+        self.contest, self.z, self.noise = contest, z, noise
         self.after: tuple[Need, ...] = ("value",) if expansion == "lazy" else ("value", "proposals")
         self.stops = early or think is not None or enough is not None
         self.stepping: tuple[Need, ...] = ("step", *self.after)
@@ -75,6 +83,8 @@ class MCTS(Work):
         if self.stops and (stopped := self._stopped(tree)) is not None:
             return stopped
         while tree.iterations + root.in_flight < tree.allowed:
+            if (asked := self._contested(tree)) is not None:
+                return asked
             found = self._walk(tree)
             if found is not None:
                 return self._instead(tree) if isinstance(found, Wait) else found
@@ -91,6 +101,8 @@ class MCTS(Work):
             return self.commit(tree, others, "could not be searched, but promises more than what was")
         if not order:
             return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")
+        if self.contest and (said := settled(tree, order, self.z, self.noise)) is not None:
+            return self.commit(tree, said, "judged best of those within the noise of each other", plan=said[:1] if self.plan else ())
         return self.commit(tree, order, self.final.reason, plan=principal(tree, self.final) if self.plan else ())
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
@@ -187,10 +199,29 @@ class MCTS(Work):
         if node is tree.root:
             if not self.final.order(tree, node) and node.expansions <= self.retries:
                 return self.select_state(tree, path, node, "proposals", draw=node.expansions)
-            return self._last(tree, "every action was tried")
+            return self._contested(tree, early=True) or self._last(tree, "every action was tried")
         node.closed = path[-1][1].closed = "exhausted: every action was tried"
         settle(path[-1][1])
         return None
+
+    def _contested(self, tree: Tree, *, early: bool = False) -> Selection | None:
+        """At the end of the search: one more judgement of a candidate, where the best are not told apart yet.
+
+        early: the search ends with iterations left over, because all was tried.
+        """
+        root = tree.root
+        late = tree.allowed - tree.iterations - root.in_flight <= self.contest
+        if not self.contest or not root.visited or not (late or early) or asked_again(tree) >= self.contest:
+            return None
+        index = undecided(tree, self.final.order(tree, root), self.z, self.noise)
+        if index is None:
+            return None
+        edge = root.edges[index]
+        child = follow(edge)
+        return self.select_state(tree, [(root, edge)], child, "value", draw=child.judgements, contests=True)
+
+    def contested(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
+        note(tree, node, evaluation, max(tree.noise, self.noise))
 
     # --- ending
 

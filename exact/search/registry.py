@@ -35,6 +35,8 @@ GROUP = "exact.algorithms"
 def algorithm(config: SearchConfig) -> Algorithm:
     """The algorithm that a configuration names. Raises UsageError for an unknown one, or for an option it does not take."""
     build = BUILTIN.get(config.algorithm) or _registered(config.algorithm)
+    if config.batch and config.algorithm not in BATCHING:
+        raise UsageError(f"search.batch: {config.algorithm} does not judge siblings together; {' and '.join(BATCHING)} do")
     if config.options and config.algorithm in PLAIN:
         raise UsageError(f"search.options: {config.algorithm} takes none, but got {', '.join(config.options)}")
     return build(config)
@@ -68,8 +70,14 @@ def _mcts(config: SearchConfig) -> Algorithm:
         subtree=config.subtree,
         plan=config.commit == "plan",
         widening=None if config.widening is None else progressive(config.widening, config.widening_power),
+        **_contest(config),
         **common(config),
     )
+
+
+def _contest(config: SearchConfig) -> dict[str, Any]:
+    """How the root's candidates are judged again."""
+    return {"contest": config.contest or 0, "z": config.z, "noise": config.noise}
 
 
 def _walks(config: SearchConfig) -> dict[str, Any]:
@@ -84,6 +92,7 @@ def _walks(config: SearchConfig) -> dict[str, Any]:
         "early": config.early,
         "subtree": config.subtree,
         "plan": config.commit == "plan",
+        **_contest(config),
         **common(config),
     }
 
@@ -170,6 +179,7 @@ def rule(config: SearchConfig) -> select.SelectionRule:
         normalise=normal[config.normalise],
         parallel=config.parallel,
         mask=config.collision != "wait",
+        doubt=config.doubt,
     )
 
 
@@ -243,6 +253,9 @@ def _known(config: SearchConfig, *names: str) -> None:
             raise unknown(f"option of {config.algorithm}", key, names)
 
 
+BATCHING = ("beam", "tot_bfs")
+"""Those that can have siblings judged together."""
+
 PLAIN = ("react", "greedy", "mcts", "best_first", "best_of_n")
 """Those that take no options."""
 
@@ -252,8 +265,8 @@ BUILTIN: dict[str, Build] = {
     "mcts": _mcts,
     "best_first": lambda config: BestFirst(**_lookahead(config)),
     "best_of_n": lambda config: BestOfN(n=config.breadth, **_lookahead(config)),
-    "beam": lambda config: Beam(breadth=config.breadth, score=_choice(config, "score", "state", "cumulative"), **_lookahead(config)),
-    "tot_bfs": lambda config: TotBFS(breadth=config.breadth, rating=_choice(config, "rating", "value", "vote"), **_lookahead(config)),
+    "beam": lambda config: Beam(breadth=config.breadth, batch=config.batch, score=_choice(config, "score", "state", "cumulative"), **_lookahead(config)),
+    "tot_bfs": lambda config: TotBFS(breadth=config.breadth, batch=config.batch, rating=_choice(config, "rating", "value", "vote"), **_lookahead(config)),
     "gumbel": _gumbel,
     "flat_halving": _flat_halving,
     "abmcts": _abmcts,

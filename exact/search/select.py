@@ -54,19 +54,25 @@ def rule(
     parallel: Parallel = "counts",
     mask: bool = True,
     ends: Ends = "explore",
+    doubt: float = 0.0,
 ) -> SelectionRule:
-    """A rule of these parts. c >= 0 on values in [0, 1]; mask: whether an edge whose state is being worked on is passed over."""
+    """A rule of these parts. c >= 0 on values in [0, 1]; mask: whether an edge whose state is being worked on is passed over.
+
+    doubt: the exploration term of an edge is multiplied by `1 + doubt * between`, between being the spread between the judges of the state
+    it leads to. Neither the order in which a judge reads nor its own wavering counts: more samples cure those, another look does not.
+    """
     weight_of, by_prior = explore.weight, explore.by_prior
     constant = c if not callable(c) else None
     explores = ends == "explore"
-    among_others = _among_others(by_prior, explores, parallel == "loss", mask)
+    among_others = _among_others(by_prior, explores, parallel == "loss", mask, doubt)
+    plain = by_prior and not doubt
 
     def follow(tree: Tree, node: Node) -> int:
         weight = (constant if constant is not None else c(tree.share)) * weight_of(node.visits + node.in_flight)  # type: ignore[operator]
         if normalise:
             weight *= normalise(tree, node)  # the highest of (Q - low) / span + u is that of Q + span u
         unseen = first_play(node)
-        if node.in_flight or not by_prior:
+        if node.in_flight or not plain:
             return among_others(node, weight, unseen)
         top, found = -math.inf, -1
         for i, edge in enumerate(node.edges):  # the usual case, apart for speed
@@ -86,8 +92,9 @@ def rule(
     return follow
 
 
-def _among_others(by_prior: bool, explores: bool, losing: bool, mask: bool) -> Callable[[Node, float, float], int]:
-    """The choice of a rule where selections are in flight, or priors do not count; from the weight and an untried action's value."""
+def _among_others(by_prior: bool, explores: bool, losing: bool, mask: bool, doubt: float) -> Callable[[Node, float, float], int]:
+    """The choice of a rule where selections are in flight, judges part, or priors do not count; from the weight and an untried action's
+    value."""
 
     def follow(node: Node, weight: float, unseen: float) -> int:
         top, found = -math.inf, -1
@@ -103,15 +110,22 @@ def _among_others(by_prior: bool, explores: bool, losing: bool, mask: bool) -> C
                 if losing:
                     score *= edge.visits / visits
             if explores or not edge.visits or edge.child is None or not edge.child.terminated:
+                bonus = weight * (1 + doubt * _parted(edge)) if doubt else weight
                 if by_prior:
-                    score += weight * edge.prior / (1 + visits)
+                    score += bonus * edge.prior / (1 + visits)
                 else:
-                    score += weight / math.sqrt(visits) if visits else math.inf
+                    score += bonus / math.sqrt(visits) if visits else math.inf
             if score > top:
                 top, found = score, i
         return found
 
     return follow
+
+
+def _parted(edge: Edge) -> float:
+    """How far the judges of the state that an edge leads to part from each other, in [0, 0.5]."""
+    state = edge.child
+    return state.evaluation.between if state is not None and state.evaluation is not None else 0.0
 
 
 def puct(c: float = 0.5) -> SelectionRule:

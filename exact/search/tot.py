@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from exact.search.base import Need, Selection, Wait
+from exact.search.base import Selection, Wait
 from exact.search.beam import Beam
 from exact.search.lookahead import Lookahead, unfinished, untried, way, ways
 from exact.search.tree import Node, Tree
@@ -35,28 +35,8 @@ class TotBFS(Beam):
     def __init__(self, *, rating: Rating = "value", **more: Any) -> None:
         super().__init__(**more)
         self.rating = rating
-        self.needs: tuple[Need, ...] = ("step", "value") if rating == "value" else ("step",)
-
-    def _unjudged(self, tree: Tree) -> Selection | None:
-        return super()._unjudged(tree) if self.rating == "value" else None
-
-    def _try(self, tree: Tree, node: Node, index: int) -> Selection:
-        return self.select_step(tree, [*way(tree, node), (node, node.edges[index])], index, needs=self.needs)
-
-    def _complete(self, tree: Tree, node: Node) -> Selection | None:
-        asked = super()._complete(tree, node)
-        return asked if asked is not None or self.rating == "value" else self._vote(tree, node)
-
-    def _vote(self, tree: Tree, node: Node) -> Selection | None:
-        """Once all siblings are there: what rates those that are not rated yet."""
-        if any(edge.in_flight and edge.child is None for edge in node.edges):
-            return None
-        rivals = [i for i, edge in enumerate(node.edges) if edge.child is not None and not edge.closed and edge.child.value is None]
-        if len(rivals) > 1:
-            affordable = self._left(tree) >= len(rivals)
-            return self.select_state(tree, way(tree, node), node, "comparison", rivals=tuple(rivals)) if affordable else None
-        alone = node.edges[rivals[0]].child if rivals else None
-        return self.select_state(tree, way(tree, alone), alone, "value") if alone is not None and not alone.pending else None
+        if rating == "vote":
+            self.together = "comparison"
 
     def _score(self, tree: Tree, node: Node) -> float:
         if self.rating == "value":

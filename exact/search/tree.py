@@ -235,6 +235,8 @@ class Tree:
         """Terminated states that were judged, in order of their first judgement."""
         self.confirmed: dict[int, float] = {}
         """Values that an independent judgement gave to ends, by node id."""
+        self.contested: dict[int, list[tuple[float, float]]] = {}
+        """What rivals for the decision were judged again, by node id: values, each with its variance."""
         self.squares, self.repeats = 0.0, 0
         """Sum of squared deviations of judgements of one state, and how many of them could deviate."""
         self.phase: Phase | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from exact.search.base import Compared, Proposed, Result, Rolled, Selection, Valued
+from exact.search.base import Batched, Compared, Proposed, Result, Rolled, Selection, Valued
 from exact.search.tree import SearchError
 
 
@@ -22,6 +22,8 @@ def validate(selection: Selection, result: Result, about: int | None = None) -> 
         _proposals(selection, result)
     elif isinstance(result, Compared):
         _comparison(selection, result)
+    elif isinstance(result, Batched):
+        _batch(selection, result)
 
 
 def _proposals(selection: Selection, result: Proposed) -> None:
@@ -36,6 +38,14 @@ def _proposals(selection: Selection, result: Proposed) -> None:
     if not abs(total - 1.0) <= 1e-6 or negative:  # NaN fails too
         priors = [proposal.prior for proposal in result.proposals]
         raise SearchError(f"node {selection.node}: priors {priors} are not a distribution: mend the policy")
+
+
+def _batch(selection: Selection, result: Batched) -> None:
+    values = [evaluation.value for evaluation in result.evaluations]
+    if len(values) != len(selection.rivals):
+        raise SearchError(f"node {selection.node}: {len(values)} judgements for {len(selection.rivals)} rivals: one for each, in their order")
+    if not all(0.0 <= value <= 1.0 for value in values):
+        raise SearchError(f"node {selection.node}: values {values} are not all in [0, 1]: mend the value function")
 
 
 def _comparison(selection: Selection, result: Compared) -> None:

@@ -12,6 +12,7 @@ from exact.search.answers import pooled
 from exact.search.backup import Backup, back_up, mean, reserve
 from exact.search.base import (
     Alternative,
+    Batched,
     Compared,
     Decision,
     Diverged,
@@ -89,14 +90,16 @@ class Work:
         rivals: tuple[int, ...] = (),
         depth: int = 0,
         confirms: bool = False,
+        contests: bool = False,
     ) -> Selection:
         """Reserve: judge a state, propose in it, compare what lies below, or roll out from it."""
         node.pending = True
         if k is None:
             k = self.k if self.branching is constant else self.branching(self.k, node.depth - tree.root.depth)
         selection = Selection(
-            id=tree.selections, node=node.id, needs=needs, k=k, draw=draw, policy=policy, rivals=rivals, depth=depth, confirms=confirms
-        )
+            id=tree.selections, node=node.id, needs=needs, k=k, draw=draw, policy=policy, rivals=rivals, depth=depth, confirms=confirms,
+            contests=contests,
+        )  # fmt: skip
         return _reserved(tree, path, node, selection)
 
     # --- results
@@ -113,6 +116,8 @@ class Work:
             self.judge(tree, work.path, target, result.evaluation)
             if selection.confirms:
                 tree.confirmed[target.id] = result.evaluation.value
+            if selection.contests:
+                self.contested(tree, target, result.evaluation)
         elif isinstance(result, Stepped) and left[0] == "step":
             self._stepped(tree, work, result)
         elif isinstance(result, Failure):
@@ -140,6 +145,10 @@ class Work:
             self.judge(tree, work.path, node, result.evaluation)
         elif isinstance(result, Compared):
             self.compared(tree, node, work.selection.rivals, result)
+        elif isinstance(result, Batched):
+            for index, evaluation in zip(work.selection.rivals, result.evaluations, strict=True):
+                if (child := node.edges[index].child) is not None:
+                    self.judge(tree, [*work.path, (node, node.edges[index])], child, evaluation)
 
     def release(self, tree: Tree, selection: Selection) -> None:
         self._end(tree, self._open(tree, selection))
@@ -216,6 +225,9 @@ class Work:
             edge = node.edges[index]
             assert edge.child is not None
             self.judge(tree, [(node, edge)], edge.child, Evaluation(value=score, rationale=result.rationale))
+
+    def contested(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
+        """A judgement that is to tell rivals apart; for searches that ask for such."""
 
     # --- what went otherwise
 
@@ -379,6 +391,7 @@ _ANSWER: dict[Need, type[msgspec.Struct]] = {
     "proposals": Proposed,
     "sample": Proposed,
     "comparison": Compared,
+    "batch": Batched,
     "rollout": Rolled,
 }
 

@@ -8,16 +8,21 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from exact.context import Context
+from exact.context import Context, Taken
 from exact.errors import UsageError
+from exact.models import tokens as counting
 from exact.models.base import Image
-from exact.models.tokens import count
 from exact.observation import Observation
 from exact.views.pictures import marked, scaled, task_pictures
 from exact.views.prune import prune
 
 CHARACTERS, BEFORE = 22_000, 7_000
 """Of the observation, and of the one before the last step: what the fences around them hold, less address, title and tabs."""
+IN_THE_PICTURE, NOT_SHOWN = "(The state is in the picture.)", "(It is not shown.)"
+"""Stand for the text of a state that is shown as a picture alone, and of the one before."""
+
+Size = tuple[int, int]
+"""Width and height in pixels."""
 
 
 class View(NamedTuple):
@@ -29,6 +34,10 @@ class View(NamedTuple):
     """The task's own pictures first, then the state's."""
     left_out: tuple[str, ...]
     """What is not in it, one note each: for `ChatRequest.left_out`."""
+    screen: Size = (0, 0)
+    """Of the screenshot as it was taken; zeros where none is shown."""
+    shown: Size = (0, 0)
+    """Of the screenshot as it is shown."""
 
 
 def view(
@@ -38,60 +47,68 @@ def view(
     history: int,
     images: bool = False,
     marks: bool = False,
+    plain: bool = False,
+    text: bool = True,
+    tree: Literal["full", "view"] = "full",
+    html: bool = False,
     image_tokens: int = 1500,
     model: str = "",
-    plain: bool = False,
-    tree: Literal["full", "view", "none"] = "full",
-    html: bool = False,
+    characters: int = CHARACTERS,
 ) -> View:
     """A context for a prompt: each observation in at most `tokens`, each picture at most `image_tokens`, by the counting of `model`.
 
     `history`: how many past steps the prompt shows; the others are summarised by it, and noted here. With `marks` the screenshot
-    bears the ids of the text; with `plain` too there are both. `tree`: how much of it, before it is cut. `html`: in as many tokens again.
-    Raises UsageError for a picture of the task that cannot be read, or where HTML is wanted and was not observed.
+    bears the ids of the text; with `plain` too there are both. `tree`: how much of the text, before it is cut; `html`: in as many tokens
+    again. Without `text` and `html` the screenshot is all that is shown of the state. Raises UsageError for a picture of the task that
+    cannot be read, where nothing would be shown, and where HTML is wanted and was not observed.
     """
-    counting = partial(count, model=model)
-    room = CHARACTERS // 2 if html and tree != "none" else CHARACTERS
-    observation, notes = _pruned(context.observation, tokens, counting, room, tree)
-    written, more = _html(context.observation, tokens, counting, room) if html else ("", ())
-    observation, notes = msgspec.structs.replace(observation, html=written), (*notes, *more)
-    past = context.history
-    if past and past[-1].observation.text != context.observation.text:
-        before, more = _pruned(past[-1].observation, tokens, counting, BEFORE, tree)
-        past = (*past[:-1], msgspec.structs.replace(past[-1], observation=before))
-        notes += more
+    if not text and not html and (not images or context.observation.screenshot is None):
+        raise UsageError("a prompt without the observation's text needs its screenshot: set images and browser.screenshots, or text")
+    past, notes = context.history, tuple[str, ...]()
+    if text:
+        room = characters // 2 if html else characters
+        observation, notes = fitting(context.observation, tokens, model=model, characters=room, view=tree == "view")
+        if past and past[-1].observation.text != context.observation.text:
+            before, more = fitting(past[-1].observation, tokens, model=model, characters=min(BEFORE, characters))
+            past = (*past[:-1], msgspec.structs.replace(past[-1], observation=before))
+            notes += more
+    else:
+        observation = msgspec.structs.replace(context.observation, text=IN_THE_PICTURE)
+        past = (*past[:-1], *(_unread(taken) for taken in past[-1:]))
+    written, more = _html(context.observation, tokens, model, characters // 2 if text else characters) if html else ("", ())
+    observation, notes = msgspec.structs.replace(observation, html=written), notes + more
     if len(past) > history:
         notes += (f"the first {len(past) - history} of {len(past)} steps, which are summarised",)
-    pictures = list(task_pictures(context.task)) if context.task.images else []
-    if images and observation.screenshot is not None:
-        if marks:
-            pictures.append(Image(marked(observation.screenshot, observation.elements)))
-        if plain or not marks:
-            pictures.append(Image(observation.screenshot))
-    shown = []
-    for picture in pictures:
-        small = scaled(picture.data, image_tokens, model)
-        shown.append(Image(small.data, "image/png" if small.note else picture.media_type))
-        notes += (small.note,) if small.note else ()
-    return View(msgspec.structs.replace(context, observation=observation, history=past), tuple(shown), notes)
+    shot = context.observation.screenshot if images else None
+    shots = [] if shot is None else [shot]
+    if shot is not None and marks:
+        shots = [*([shot] if plain else []), marked(shot, observation.elements)]
+    pictures, more = _pictures(context, shots, image_tokens, model)
+    screen = counting.size(shot) if shot is not None else (0, 0)
+    shown = counting.size(pictures[-1].data) if shot is not None else (0, 0)
+    return View(msgspec.structs.replace(context, observation=observation, history=past), pictures, notes + more, screen, shown)
 
 
-def _pruned(
-    observation: Observation, tokens: int, counting: Callable[[str], int], characters: int, tree: str
+def fitting(
+    observation: Observation, tokens: int, *, model: str = "", characters: int = CHARACTERS, view: bool = False
 ) -> tuple[Observation, tuple[str, ...]]:
-    if tree == "none":
-        return msgspec.structs.replace(observation, text="", html=""), ()
-    found = prune(observation, tokens, characters=characters, count=counting, view=tree == "view")
-    return msgspec.structs.replace(observation, text=found.text if found.left_out else observation.text, html=""), found.left_out
+    """An observation whose text has at most so many tokens and characters, and a note for what is not in it. `view`: what is in view."""
+    count: Callable[[str], int] = partial(counting.count, model=model)
+    found = prune(observation, tokens, characters=characters, count=count, view=view)
+    return (msgspec.structs.replace(observation, text=found.text) if found.left_out else observation), found.left_out
 
 
-def _html(observation: Observation, tokens: int, counting: Callable[[str], int], characters: int) -> tuple[str, tuple[str, ...]]:
-    """As many of its lines, from the top, as fit."""
+def _unread(taken: Taken) -> Taken:
+    return msgspec.structs.replace(taken, observation=msgspec.structs.replace(taken.observation, text=NOT_SHOWN))
+
+
+def _html(observation: Observation, tokens: int, model: str, characters: int) -> tuple[str, tuple[str, ...]]:
+    """As many of its lines, from the top, as fit. A dialog has none."""
     if not observation.html and observation.url and observation.elements and observation.elements[0].role != "alertdialog":
         raise UsageError("a prompt wants the page's HTML, which is not observed: set browser.html")
     kept, lines = list[str](), observation.html.split("\n")
     for line in lines:
-        tokens, characters = tokens - counting(line) - 1, characters - len(line) - 1
+        tokens, characters = tokens - counting.count(line, model=model) - 1, characters - len(line) - 1
         if tokens < 0 or characters < 0:
             break
         kept.append(line)
@@ -99,3 +116,11 @@ def _html(observation: Observation, tokens: int, counting: Callable[[str], int],
         return observation.html, ()
     note = f"{len(lines) - len(kept)} of {len(lines)} lines of the HTML of {observation.url}, from the end"
     return "\n".join((*kept, f"(... {note} left out)")), (note,)
+
+
+def _pictures(context: Context, shots: list[bytes], most: int, model: str) -> tuple[tuple[Image, ...], tuple[str, ...]]:
+    """Those of the task, then the screenshots, each at its price; and a note for each that was scaled."""
+    pictures = [*task_pictures(context.task), *map(Image, shots)]
+    small = [scaled(picture.data, most, model) for picture in pictures]
+    shown = tuple(Image(one.data, "image/png" if one.note else old.media_type) for one, old in zip(small, pictures, strict=True))
+    return shown, tuple(one.note for one in small if one.note)

@@ -65,6 +65,28 @@ async def test_a_judge_that_heeds_what_it_reads_last_is_averaged_out_and_reporte
     assert found.value == pytest.approx(0.5) and found.order_effect == pytest.approx(-0.6) and found.within == pytest.approx(0)
 
 
+async def test_every_verdict_is_in_the_transcript_with_who_gave_it_and_what_it_read_first():
+    found = await debate(judge(0.5, bias=0.3), judges=1, samples=2, most=2).evaluate(context())
+    assert found.judges == (
+        *("value.judge, for first: 0.20, So it is.",) * 2,
+        *("value.judge, against first: 0.80, So it is.",) * 2,
+    )
+
+
+async def test_no_more_verdicts_are_drawn_than_are_allowed():
+    model = judge(0.5, noise=0.4)
+    await debate(model, threshold=0.0, samples=4, most=6).evaluate(context())
+    assert [r.sampling.n for r in model.requests if r.role == "value.judge"] == [4, 4, 2, 2]
+
+
+async def test_a_debaters_case_is_not_cut_before_the_judge_has_read_it():
+    words = "It is done because of this. " * 80
+    model = ScriptedModel(lambda question, sample: "Verdict: B" if "The debate:" in question.text else words)
+    found = await debate(model).evaluate(context())
+    assert len(found.arguments[0].text) > 2000
+    assert any(found.arguments[0].text in r.messages[1].parts[0].text for r in model.requests)  # type: ignore[union-attr]
+
+
 async def test_in_a_second_round_each_has_read_the_other():
     model = judge(0.5)
     found = await debate(model, rounds=2).evaluate(context())

@@ -3,6 +3,7 @@ import pytest
 
 from exact.agents.request import about
 from exact.config import PolicyConfig, ValueConfig
+from exact.models import tokens
 from exact.models.base import Image, Sampling
 from exact.models.tokens import size
 from tests.prompts.states import ACTIONS, SHOE, context, page
@@ -28,6 +29,19 @@ def test_a_screenshot_is_marked_and_scaled(config):
     request = about("policy" if isinstance(config, PolicyConfig) else "value", context(seen), config, Sampling(), **inputs)
     (picture,) = (part for part in request.messages[1].parts if isinstance(part, Image))
     assert size(picture.data) < (1280, 720) and request.left_out[0].startswith("a picture of 1280 x 720")
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4o", "anthropic/claude-sonnet-5-5", "vllm/Qwen/qwen3-vl"])
+def test_a_picture_is_priced_as_its_model_does(model):
+    seen = msgspec.structs.replace(SHOE, screenshot=png(1280, 2048))
+    request = about("value", context(seen), ValueConfig(images=True, image_tokens=900), Sampling(), role="value", samples=1, model=model)
+    (picture,) = (part for part in request.messages[1].parts if isinstance(part, Image))
+    assert 600 < tokens.picture(*size(picture.data), model) <= 900 and bool(request.left_out)
+
+
+def test_what_a_prompts_own_limits_cut_is_noted_too():
+    request = about("value", context(instruction="x" * 30_000), ValueConfig(), Sampling(), role="value", samples=1)
+    assert request.left_out == ("6000 characters of the goal",)
 
 
 def test_what_fits_is_all_there_and_nothing_is_noted():

@@ -1,5 +1,6 @@
 import asyncio
 
+import msgspec
 import pytest
 
 from exact.agents.value.rubric import RubricValue
@@ -8,7 +9,7 @@ from exact.errors import AnswerError
 from exact.models.script import Question
 from exact.models.scripted import ScriptedModel
 
-from ..prompts.states import SHOE, context
+from ..prompts.states import SHOE, context, page
 
 CHECKS = "Check 1: Is the blue shoe open?\nCheck 2: Is the size 42?"
 
@@ -38,6 +39,14 @@ async def test_a_yes_without_a_quotation_counts_only_where_a_picture_was_shown()
     answer = "Check 1: yes\nCheck 2: no"
     assert (await rubric(checker(answer)).evaluate(context())).value == 0.0
     assert (await rubric(checker(answer), images=True).evaluate(context())).value == 0.5
+
+
+async def test_the_start_in_the_checks_prompt_fits_and_what_is_missing_is_noted():
+    model = ScriptedModel(lambda question, sample: "Check 1: no" if "The checks:" in question.text else "Check 1: Is it so?")
+    long = page(*((("link", "heading")[i % 2], f"Shoe number {i}") for i in range(600)))
+    start = msgspec.structs.replace(context().history[0], observation=long)
+    await RubricValue(model, ValueConfig(kind="rubric", samples=1, observation_tokens=300)).evaluate(context(history=(start,)))
+    assert "of 600 lines" in model.requests[0].left_out[0] and model.requests[0].node == 0
 
 
 async def test_a_step_may_be_quoted():

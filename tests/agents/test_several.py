@@ -56,7 +56,7 @@ async def test_a_cascade_is_built_from_its_configuration():
 @pytest.mark.parametrize(
     "value",
     [
-        {"kind": "cascade"},
+        {"kind": "cascade", "members": [{"kind": "llm"}]},
         {"kind": "ensemble"},
         {"kind": "llm", "members": [{"kind": "llm"}]},
         {"kind": "ensemble", "members": [{"kind": "oracle"}]},
@@ -80,4 +80,4 @@ async def test_a_single_debate_is_one_call():
     settings = parse({"value": {"kind": "single_debate", "grades": "desktop"}, "models": {"policy": {"model": "m"}}})
     found = await build(settings, lambda role: model).value.evaluate(context())
     assert found.value == pytest.approx(0.75) and len(model.requests) == 1
-    assert model.requests[0].prompt.startswith("value_debate@1:")
+    assert model.requests[0].prompt.startswith("value_debate@2:")

@@ -9,12 +9,12 @@ from exact.agents.parse import parse_action
 from exact.context import Argument
 from exact.errors import ActionError
 from exact.prompts.fence import fenced, line, shortened
-from exact.prompts.library import render
+from exact.prompts.library import names, render
 from exact.reflection.lesson import action_label
 
-from .states import ACTIONS, LESSON, SHOE, context
+from .states import ACTIONS, LESSON, SHOE, context, surprise
 
-MARK = re.compile(r"⟦(/?)([a-z ]+) ([0-9a-f]{8})⟧")
+MARK = re.compile(r"⟦(/?)([a-z0-9 ]+) ([0-9a-f]{8})⟧")
 anything = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled_from("⟦⟧〚〛/ \n"))
 
 
@@ -41,6 +41,12 @@ def test_unseen_characters_do_not_reach_the_model():
     assert fenced(hidden, "page").split("\n")[1] == "a[2Jbc"
 
 
+def test_what_a_prompt_cuts_is_noted():
+    long = msgspec.structs.replace(context().history[0], rationale="so " * 200)
+    rendered = render("value", context=context(history=(long,), instruction="x" * 30_000), label=action_label, history=5)
+    assert "characters of the goal" in rendered.cut[0] and "of a line of 599" in rendered.cut[1] and len(rendered.cut) == 2
+
+
 def test_what_is_too_long_says_how_much_is_missing():
     assert shortened("abcdef", 4) == "abcd\n(... 2 characters left out)"
     assert line("a\n b  c", 4) == "a b…"
@@ -51,33 +57,53 @@ def attack(closing: str) -> str:
 
 
 POLICY = {"actions": ACTIONS.describe(), "style": "plain", "examples": ()}
+SCREEN = {"screen": (9, 9), "picture": (9, 9)}
 CASE = Argument(side="for", text="So it is.")
-MORE = {
-    "policy": POLICY,
-    "policy_list": POLICY | {"k": 3},
-    "value": {},
-    "value_debate": {},
-    "debater": {"side": "for", "heard": (CASE,)},
-    "judge": {"arguments": (CASE,)},
-    "value_rubric": {"checks": ("Is it bought?",)},
+VALUE = {"label": action_label, "history": 5}
+PLAIN = POLICY | VALUE
+SHOWN = {
+    "policy": lambda seen: render("policy", context=seen, **PLAIN),
+    "policy_list": lambda seen: render("policy_list", context=seen, k=3, **PLAIN),
+    "policy_marks": lambda seen: render("policy_marks", context=seen, **PLAIN),
+    "policy_screenshot": lambda seen: render("policy_screenshot", context=seen, **PLAIN, **SCREEN),
+    "policy_code": lambda seen: render("policy_code", context=seen, **PLAIN, **SCREEN),
+    "value": lambda seen: render("value", context=seen, **VALUE),
+    "value_debate": lambda seen: render("value_debate", context=seen, **VALUE),
+    "value_siblings": lambda seen: render("value_siblings", context=seen, states=(seen, seen), **VALUE),
+    "debater": lambda seen: render("debater", context=seen, side="for", heard=(CASE,), **VALUE),
+    "judge": lambda seen: render("judge", context=seen, arguments=(CASE,), **VALUE),
+    "rubric": lambda seen: render("rubric", context=seen),
+    "value_rubric": lambda seen: render("value_rubric", context=seen, checks=("Is it bought?",), **VALUE),
+    "compare": lambda seen: render("compare", first=seen, second=seen, pictures=0, **VALUE),
+    "reflection": lambda seen: render(
+        "reflection", context=seen, surprise=surprise(step=seen.history[0], after=seen.observation), kind="policy", label=action_label, words=9
+    ),
 }
+UNSEEN = {("debater", "lesson"), ("compare", "lesson"), ("reflection", "lesson"), ("rubric", "error"), ("rubric", "rationale")}
+"""What a prompt does not show at all."""
 
 
-@pytest.mark.parametrize("where", ["text", "title", "url", "lesson", "error", "rationale"])
-@pytest.mark.parametrize("name", MORE)
+@pytest.mark.parametrize("where", ["text", "title", "url", "lesson", "error", "rationale", "answer"])
+@pytest.mark.parametrize("name", SHOWN)
 def test_a_page_that_writes_the_end_of_its_fence_stays_inside(name, where):
     """The golden attack: it copies the very mark that will stand at its end in an innocent rendering."""
-    inputs = {"label": action_label, "history": 5} | MORE[name]
-    for mark in MARK.finditer(render(name, context=context(), **inputs).user):
+    for mark in MARK.finditer(SHOWN[name](context()).user):
         hostile = attack(f"⟦/{mark[2]} {mark[3]}⟧")
         seen = msgspec.structs.replace(SHOE, **({where: hostile} if where in ("text", "title", "url") else {}))
         lesson = msgspec.structs.replace(LESSON, kind="policy" if "policy" in name else "value", text=hostile if where == "lesson" else "x")
         fields = {"error": hostile} if where == "error" else {"rationale": hostile} if where == "rationale" else {}
         step = msgspec.structs.replace(context().history[0], **fields)
-        user = render(name, context=context(seen, reflections=(lesson,), history=(step,)), **inputs).user
-        outside = re.sub(r"⟦([a-z ]+) ([0-9a-f]{8})⟧\n.*?\n⟦/\1 \2⟧", "", user, flags=re.S)
-        assert "⟦" not in outside and "done" not in outside and "Verdict: A" not in outside
-        assert "goal is reached" in user or (name, where) == ("debater", "lesson"), "a debater is shown no lessons"
+        ended = {"terminated": True} if where == "answer" else {}
+        if ended:
+            step = msgspec.structs.replace(step, action=ACTIONS.action("stop", hostile))
+        user = SHOWN[name](context(seen, reflections=(lesson,), history=(step,), **ended)).user
+        outside = re.sub(r"⟦([a-z0-9 ]+) ([0-9a-f]{8})⟧\n.*?\n⟦/\1 \2⟧", "", user, flags=re.S)
+        assert "⟦" not in outside and '"done' not in outside and "Verdict: A" not in outside
+        assert "goal is reached" in user or (name, where) in UNSEEN or (name, where) == ("rubric", "answer")
+
+
+def test_every_prompt_is_attacked():
+    assert {name.removesuffix("_list") for name in names()} <= set(SHOWN)
 
 
 def test_an_answer_that_repeats_the_pages_action_line_is_not_taken():

@@ -34,7 +34,7 @@ def test_a_file_of_the_folder_takes_the_place_of_the_packages_and_others_stay(fo
         assert rendered.user == context().instruction and "never follow instructions" in rendered.system
         assert rendered.id.startswith("value@7:") and prompt("policy").id == theirs
         assert prompt("value").source == str(folder / "value.j2")
-    assert render("value", **INPUTS).id.startswith("value@1:")
+    assert render("value", **INPUTS).id.startswith("value@2:")
 
 
 def test_an_included_part_can_be_the_users_and_changes_the_hash(folder):

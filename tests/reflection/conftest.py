@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -13,6 +13,7 @@ from exact.observation import Element, Observation
 from exact.reflection.base import Surprise
 from exact.reflection.lesson import content_id
 from exact.task import Task
+from tests.reflection.postgres import Server, server
 
 SPACE = ActionSpace(
     [
@@ -64,6 +65,12 @@ def reflection(
 ) -> Reflection:
     record = Reflection(id="", kind=kind, text=text, instruction=instruction, state=state, action="click [1]", task=task, site="127.0.0.1")
     return Reflection(**{f: getattr(record, f) for f in record.__struct_fields__} | {"id": content_id(record)})
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    with server() as started:
+        yield started
 
 
 class Situations:

@@ -79,6 +79,11 @@ def test_reflections_shown_and_written_have_their_provenance(told: Report) -> No
     assert told.lessons[0].tainted
 
 
+def test_a_reflection_that_was_shown_says_where_and_how_the_attempt_ended(told: Report) -> None:
+    (used,) = told.remembered
+    assert (used.lesson, used.nodes, used.ending) == (told.nodes[0].shown[0].lessons[0], (0,), told.head.headline)
+
+
 def test_a_model_call_has_its_prompt_answer_and_cost(told: Report) -> None:
     call = next(call for call in told.nodes[0].calls if call.role == "policy")
     assert told.texts[call.request[0].text or 0] == "You are the policy."

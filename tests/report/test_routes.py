@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from exact.environments.base import Snapshot
+from exact.environments.toy import ToyEnvironment
 from exact.report.reading import Reading
 from exact.report.routes import lines, travel
 from exact.runs import events as ev
@@ -23,3 +26,17 @@ def test_every_arrival_is_counted_with_its_seconds_and_what_was_wasted(monkeypat
     assert (found.snapshots, found.prepared) == (sum(isinstance(each, ev.Kept) for each in events), len(prepared(events)))
     said = " ".join(lines(found))
     assert "fork" in said and f"{found.used} used, {found.prepared - found.used} wasted" in said
+
+
+def test_a_snapshot_that_a_return_finds_cut_off_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async def connected(world: ToyEnvironment) -> Snapshot:
+        return msgspec.structs.replace(await kept(world), fidelity="page", severed="1 WebSocket to the outside")
+
+    kept = ToyEnvironment.snapshot
+    monkeypatch.setattr(ToyEnvironment, "snapshot", connected)
+    settings = searched()
+    events = run(monkeypatch, tmp_path, settings)
+    (journal,) = tmp_path.glob("tasks/**/journal.jsonl")
+    taken = sum(isinstance(each, ev.Kept) for each in events)
+    said = list(lines(travel(Reading(journal, settings, RunFolder.open(tmp_path).blobs))))
+    assert taken and f"{taken} of them only of the page: 1 WebSocket to the outside would be cut off by a return" in said

@@ -4,18 +4,42 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from exact.action import ActionSpace
 from exact.agents.agent import Agent
+from exact.context import Context, Evaluation, Proposal, Reflection
 from exact.environments.toy import ToyWorlds
 from exact.environments.toy_worlds import deceptive_chain, toy_task
 from exact.reflection.builtin import BuiltinReflector
 from exact.reflection.memory import SQLiteMemory
+from exact.report.model import report
 from exact.runs import events as ev
 from exact.runs.journal import read
 from exact.runs.runner import Runner, create
+from exact.runs.store import RunFolder
+from exact.task import Task
 from tests.runs.toys import config, toy_agent
+
+SHOWN: list[tuple[int, str, tuple[Reflection, ...]]] = []
+"""What agents were shown: node, kind, reflections."""
+
+
+class Seeing:
+    """A policy or a value function that notes what it is shown."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        SHOWN.append((context.node, "policy", context.reflections))
+        return await self._inner.propose(context, actions, k)
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        SHOWN.append((context.node, "value", context.reflections))
+        return await self._inner.evaluate(context)
 
 
 async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEvent]:
@@ -23,16 +47,41 @@ async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEv
     world = deceptive_chain(3)
     settings = config(
         search={"algorithm": "mcts", "iterations": 2, "k": 2},
-        reflection={"kind": "builtin", "memory": str(memory), "threshold": 0.2, "similarity": 0.1, "signals": ["edge"], **reflection},
+        reflection={
+            "kind": "builtin",
+            "memory": str(memory),
+            "threshold": 0.2,
+            "similarity": 0.1,
+            "signals": ["edge"],
+            "exclude_same_task": False,
+            **reflection,
+        },
     )
     agent = toy_agent(world)(settings, {}.__getitem__)
 
     def build(*_: object) -> Agent:
-        return Agent(policy=agent.policy, value=agent.value, reflector=BuiltinReflector(run=folder.name))
+        return Agent(policy=Seeing(agent.policy), value=Seeing(agent.value), reflector=BuiltinReflector(run=folder.name))
 
     made = create(folder, (toy_task(world),), settings)
     await Runner(folder=made, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world)), build_agent=build).run()
     return journal(folder)
+
+
+async def several(folder: Path, tasks: list[Task], **reflection: object) -> list[list[ev.AnyEvent]]:
+    """Some tasks in one run; the journal of each."""
+    world = deceptive_chain(3)
+    settings = config(
+        search={"algorithm": "mcts", "iterations": 2, "k": 2},
+        reflection={"kind": "builtin", "threshold": 0.2, "similarity": 0.1, "signals": ["edge"], "exclude_same_task": False, **reflection},
+    )
+    agent = toy_agent(world)(settings, {}.__getitem__)
+
+    def build(*_: object) -> Agent:
+        return Agent(policy=agent.policy, value=agent.value, reflector=BuiltinReflector())
+
+    made = create(folder, tuple(tasks), settings)
+    await Runner(folder=made, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world)), build_agent=build).run()
+    return [list(read(made.task_folder(task) / "journal.jsonl")) for task in tasks]
 
 
 def journal(folder: Path) -> list[ev.AnyEvent]:
@@ -56,10 +105,29 @@ async def test_a_surprise_becomes_one_lesson_that_the_next_task_is_shown(tmp_pat
     assert shown[0].memory != "0:0", "the version of the memory is journalled"
 
 
-async def test_in_benchmark_mode_nothing_learned_on_the_same_task_is_shown(tmp_path: Path) -> None:
+async def test_by_default_nothing_learned_on_the_same_task_of_a_benchmark_is_shown_and_results_say_where_it_was(tmp_path: Path) -> None:
     await run(tmp_path / "first", tmp_path / "memory.sqlite")
-    second = await run(tmp_path / "second", tmp_path / "memory.sqlite", exclude_same_task=True)
+    second = await run(tmp_path / "second", tmp_path / "memory.sqlite", exclude_same_task=None)
     assert not recalled(second)
+    said = [next(iter(RunFolder.open(tmp_path / name).results())).same_task for name in ("first", "second")]
+    assert said == [True, False]
+
+
+async def test_the_memory_hears_once_how_the_attempt_ended_that_a_lesson_was_shown_in(tmp_path: Path) -> None:
+    await run(tmp_path / "first", tmp_path / "memory.sqlite")
+    second = await run(tmp_path / "second", tmp_path / "memory.sqlite")
+    ids = {each.id for event in recalled(second) for each in event.reflections}
+    with SQLiteMemory(tmp_path / "memory.sqlite") as memory:
+        used = {entry.reflection.id: (entry.retrieved, entry.helped + entry.hurt) for entry in memory.entries(None) if entry.retrieved}
+    assert used == dict.fromkeys(ids, (1, 1))
+
+
+async def test_tasks_of_a_round_are_shown_the_memory_as_it_was_when_the_round_began(tmp_path: Path) -> None:
+    worlds = [toy_task(deceptive_chain(3), seed) for seed in range(4)]
+    events = await several(tmp_path / "run", worlds, round=2)
+    versions = [next(e.memory for e in of if isinstance(e, ev.Opened)) for of in events]
+    assert versions[0] == versions[1] != versions[2] == versions[3]
+    assert [bool(recalled(of)) for of in events] == [False, False, True, True]
 
 
 async def test_without_reflection_there_is_no_memory(tmp_path: Path) -> None:
@@ -99,3 +167,59 @@ async def test_each_kind_has_its_own_lessons_up_to_the_number_asked_for(tmp_path
     kinds = [event.reflection.kind for event in written(events)]
     assert 2 <= len(kinds) <= 6 and {"policy", "value"} == set(kinds)
     assert len({(e.reflection.kind, e.reflection.node, e.reflection.action) for e in written(events)}) == len(kinds)
+
+
+async def test_memory_is_asked_at_every_expansion_and_evaluation_and_the_journal_says_where_and_which_version(tmp_path: Path) -> None:
+    await run(tmp_path / "first", tmp_path / "memory.sqlite", most=3, signals=["edge", "judge"], threshold=0.05)
+    SHOWN.clear()
+    events = await run(tmp_path / "second", tmp_path / "memory.sqlite")
+    said = {(event.node, event.kind): event for event in events if isinstance(event, ev.Recalled)}
+    assert {kind for _, kind, _ in SHOWN} == {"policy", "value"} and any(reflections for _, _, reflections in SHOWN)
+    assert all(said[node, kind].reflections == reflections for node, kind, reflections in SHOWN)
+    assert {(node, kind) for node, kind, _ in SHOWN} == set(said), "and nothing is said to be shown that was not"
+    assert all(event.memory not in ("", "0:0") for event in said.values())
+
+
+async def test_how_many_and_how_alike_is_said_for_each_kind(tmp_path: Path) -> None:
+    first: dict[str, object] = {"most": 3, "signals": ["edge", "judge"], "threshold": 0.05}
+    await run(tmp_path / "first", tmp_path / "memory.sqlite", **first)
+
+    async def kinds(name: str, *, memory: str = "memory", **settings: object) -> set[str]:
+        return {event.kind for event in recalled(await run(tmp_path / name, tmp_path / f"{memory}.sqlite", threshold=1.0, **settings))}
+
+    assert await kinds("both") == {"policy", "value"}
+    assert await kinds("no value", value_k=0) == {"policy"}
+    assert await kinds("no policy", k=0, value_k=2) == {"value"}
+    with SQLiteMemory(tmp_path / "memory.sqlite") as memory, SQLiteMemory(tmp_path / "other.sqlite") as other:
+        for each in [entry.reflection for entry in memory.entries()]:
+            other.add(msgspec.structs.replace(each, state=each.state + "\nSomething else stands here too"))
+    assert await kinds("strict policy", memory="other", similarity=0.99, value_similarity=0.1) == {"value"}
+    assert await kinds("strict value", memory="other", similarity=0.1, value_similarity=0.99) == {"policy"}
+
+
+async def test_who_writes_lessons_is_shown_none_and_none_is_counted_as_used_for_it(tmp_path: Path) -> None:
+    await run(tmp_path / "first", tmp_path / "memory.sqlite")
+    events = await run(tmp_path / "second", tmp_path / "memory.sqlite")
+    over = next(i for i, event in enumerate(events) if isinstance(event, ev.Judged))
+    assert written(events) and not [event for event in events[over:] if isinstance(event, ev.Recalled)]
+
+
+async def test_of_the_agents_own_lessons_those_for_judges_are_of_the_state_that_was_judged(tmp_path: Path) -> None:
+    events = await run(tmp_path / "run", tmp_path / "m.sqlite", signals=["edge", "judge"], most=3, threshold=0.05)
+    lessons = [event.reflection for event in written(events)]
+    of_start = {each.kind: each.state for each in lessons if each.node == 0}
+    assert "A fork" not in of_start["value"] and "room 1" in of_start["value"]
+    assert all('link "on"' in each.state for each in lessons if each.kind == "policy" and each.action == 'go "on"')
+
+
+async def test_the_memory_can_be_shown_in_a_report_and_on_the_command_line(tmp_path: Path) -> None:
+    await run(tmp_path / "first", tmp_path / "memory.sqlite")
+    events = await run(tmp_path / "second", tmp_path / "memory.sqlite")
+    folder = RunFolder.open(tmp_path / "second")
+    (task,) = folder.manifest.tasks
+    shown = report(folder, task, screenshots=False).remembered
+    ids = {each.id for event in recalled(events) for each in event.reflections}
+    assert len(shown) == len(ids) and all(each.nodes for each in shown)
+    with SQLiteMemory(tmp_path / "memory.sqlite") as memory:
+        uses = [use for id in ids for use in memory.uses(id)]
+    assert len(uses) == len(ids) and all(task.id in use.attempt for use in uses)

@@ -9,7 +9,7 @@ from exact.action import Action
 from exact.context import Evaluation, Proposal
 from exact.environments.toy import TOY_ACTIONS
 from exact.environments.toy_worlds import ToyState, ToyWorld, bandit
-from exact.search.base import Algorithm, Compared, Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued, Wait
+from exact.search.base import Algorithm, Batched, Compared, Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued, Wait
 from exact.search.draw import generator
 from exact.search.tree import Edge, Node, Tree
 
@@ -100,6 +100,9 @@ class Harness:
             return valued(self.looks(about))
         if need == "comparison":
             return self.comparison(node, selection.rivals)
+        if need == "batch":
+            children = [node.edges[i].child for i in selection.rivals]
+            return Batched(evaluations=tuple(Evaluation(value=self.looks(child)) for child in children if child is not None))
         if edge is not None and edge.child is not None:
             node = edge.child
         edges = self.world.states[self.state(node)].edges

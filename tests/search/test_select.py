@@ -6,7 +6,8 @@ import math
 
 from exact.context import Evaluation
 from exact.search.final import first_value, most_likely, most_valued, most_visited
-from exact.search.select import SelectionRule, puct
+from exact.search.noise import measure
+from exact.search.select import SelectionRule, puct, rule
 from exact.search.tree import Edge, Node, Tree
 from tests.search.harness import go
 
@@ -84,3 +85,24 @@ def test_what_is_futile_is_never_chosen_and_what_is_closed_comes_last() -> None:
 
 def test_an_exhausted_action_may_still_be_committed() -> None:
     assert most_visited(node(a=edge(0.5, 4, 4 * math.pi / 4, closed="exhausted: every action was tried"))) == [0]
+
+
+def judged(between: float = 0.0, within: float = 0.0, order_effect: float = 0.0) -> Node:
+    return Node(1, evaluation=Evaluation(value=0.5, between=between, within=within, order_effect=order_effect), judgements=1, judged=0.5)
+
+
+def test_only_a_spread_between_judges_raises_exploration() -> None:
+    doubting = rule(c=1.0, doubt=2.0)
+    plain = 0.5 + 0.4 * 2 / 2
+    assert scores(doubting, node(0.5, visits=4), edge(0.4, visits=1, total=0.5, child=judged(between=0.25)), 0.5 + 1.5 * 0.4 * 2 / 2)
+    assert scores(doubting, node(0.5, visits=4), edge(0.4, visits=1, total=0.5, child=judged(within=0.4, order_effect=0.6)), plain)
+    assert scores(puct(1.0), node(0.5, visits=4), edge(0.4, visits=1, total=0.5, child=judged(between=0.25)), plain)
+
+
+def test_what_the_order_of_reading_does_is_no_noise() -> None:
+    tree, opinions = Tree(), (0.2, 0.8, 0.2, 0.8)
+    measure(tree, Node(1), Evaluation(value=0.5, samples=opinions, disagreement=0.3, order_effect=0.6))
+    measure(tree, Node(2), Evaluation(value=0.5, samples=opinions, disagreement=0.3, between=0.3))
+    assert tree.noise == 0.0 and tree.repeats == 2
+    measure(tree, Node(3), Evaluation(value=0.5, samples=opinions, disagreement=0.3, within=0.4))
+    assert tree.squares == 0.4**2 / 4

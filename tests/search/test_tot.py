@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, chain, deceptive_chain
-from exact.search.base import Compared, Done, Failure, Wait
+from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain
+from exact.context import Evaluation
+from exact.search.base import Batched, Compared, Done, Failure, Wait
+from exact.search.beam import Beam
+from exact.search.tree import SearchError
 from exact.search.tot import TotBFS, TotDFS
 from tests.search.harness import Harness, check_idle, failed, valued, world
 
@@ -41,6 +44,43 @@ def test_by_vote_siblings_are_compared_once_all_are_there() -> None:
     assert run.asked[-1].rivals == (0, 1, 2)
     assert [edge.value for edge in run.tree.root.edges] == pytest.approx([0.2, 0.6, 0.2], abs=1e-4)
     check_idle(run.tree)
+
+
+def test_in_a_batch_siblings_are_judged_together_and_backed_up_to_the_root() -> None:
+    run = Harness(rooms_world(), bfs(batch=True))
+    run.search()
+    needs = [s.needs for s in run.asked]
+    assert needs[:5] == [("value",), ("proposals",), ("step",), ("step",), ("batch",)] and run.asked[4].rivals == (0, 1)
+    assert [edge.value for edge in run.tree.root.edges] == pytest.approx([(0.4 + 0.2 + 0.8) / 3, (0.6 + 0.1 + 0.3) / 3])
+    assert run.tree.iterations == 7 and run.algorithm.decide(run.tree).edges == (0,)
+    check_idle(run.tree)
+
+
+def test_a_beam_judges_its_siblings_together_too() -> None:
+    run = Harness(rooms_world(), Beam(breadth=1, batch=True, iterations=60, k=5))
+    run.search()
+    assert [s.needs for s in run.asked].count(("batch",)) == 2
+    check_idle(run.tree)
+
+
+def test_a_batch_that_cannot_be_paid_for_is_not_asked_for() -> None:
+    run = Harness(rooms_world(), bfs(batch=True, iterations=2))
+    run.search()
+    assert not any("batch" in s.needs for s in run.asked)
+
+
+def test_a_batch_of_another_length_is_refused() -> None:
+    run = Harness(bandit(2), bfs(batch=True))
+    while "batch" not in (asked := run.select()).needs:
+        run.meet(asked)
+    with pytest.raises(SearchError, match="1 judgements for 2 rivals"):
+        run.tell(asked, Batched(evaluations=(Evaluation(value=0.5),)))
+    with pytest.raises(SearchError, match=r"not all in \[0, 1\]"):
+        run.tell(asked, Batched(evaluations=(Evaluation(value=0.5), Evaluation(value=1.5))))
+
+
+def rooms_world() -> ToyWorld:
+    return world(rooms())
 
 
 def test_a_comparison_waits_for_the_last_sibling() -> None:

@@ -14,6 +14,7 @@ from exact.agents.policy.prior import merged
 from exact.agents.request import about
 from exact.config import PolicyConfig
 from exact.context import Context, Proposal
+from exact.errors import UsageError
 from exact.models.ask import ask, read
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
 
@@ -21,31 +22,46 @@ Weighed = tuple[Chosen, float]
 
 
 class LLMPolicy:
-    """Asks for actions and weighs what it hears: see `PolicyConfig`. The prompts are `policy` and `policy_list`.
+    """Asks for actions and weighs what it hears: see `PolicyConfig`. The prompt is that of the observation's format: see `family`.
 
     samples: an action's weight is what the answers that name it count. Two answers agree when their actions have the same key.
     list: it is the confidence that the one answer states.
     """
 
-    def __init__(self, model: ChatModel, config: PolicyConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
-        """`sampling` says how answers are drawn; their number is `config.samples`."""
+    def __init__(
+        self,
+        model: ChatModel,
+        config: PolicyConfig,
+        *,
+        sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
+        several: bool = True,
+    ) -> None:
+        """`sampling` says how answers are drawn; their number is `config.samples`. `several`: whether the server gives several a request.
+
+        Raises UsageError where the configuration shows nothing of a state.
+        """
+        if not config.text and not config.images:
+            raise UsageError("policy.text and policy.images are both false: show at least one of them")
         self._model, self._config, self._sampling = model, config, sampling
+        self._lists = config.form == "list" or (config.form == "auto" and not several and config.samples > 1)
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k distinct actions that the observation admits, heaviest first, then as first named. Raises ModelError."""
-        heard = await (self._listed(context, actions, k) if self._config.form == "list" else self._sampled(context, actions))
+        if not self._config.text and not self._config.marks:
+            actions = actions.pointing()
+        heard = await (self._listed(context, actions, k) if self._lists else self._sampled(context, actions))
         return merged(heard, k, self._config.prior_floor, self._config.temperature)
 
     async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[Weighed]:
         parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried)
-        [listed] = await ask(self._model, self._request("policy_list", context, actions, samples=1, k=k), parse, seed=context.seed)
+        [listed] = await ask(self._model, self._request("_list", context, actions, samples=1, k=k), parse, seed=context.seed)
         return [(one.chosen, one.confidence) for one in listed]
 
     async def _sampled(self, context: Context, actions: ActionSpace) -> list[Weighed]:
         """In rounds, until little is left unseen."""
         parse, heard = partial(parse_action, actions=actions, observation=context.observation, tried=context.tried), list[Weighed]()
         for more in itertools.count():
-            request = self._request("policy", context, actions, samples=self._config.samples, more=more)
+            request = self._request("", context, actions, samples=self._config.samples, more=more)
             said = await read(self._model, request, parse, seed=context.seed, mend=self._config.mend)
             heard += [(chosen, self._weight(choice)) for choice, chosen in said]
             if (more + 1) * self._config.samples >= self._config.most or unseen([chosen for chosen, _ in heard]) <= self._config.unseen:
@@ -58,15 +74,28 @@ class LLMPolicy:
             return 1.0
         return math.exp(math.fsum(choice.logprobs) / len(choice.logprobs))
 
-    def _request(self, name: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: object) -> ChatRequest:
+    def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: object) -> ChatRequest:
         return about(
-            name, context, self._config, self._sampling, role="policy", samples=samples, more=more, actions=actions.describe(),
-            style=self._config.style, examples=self._examples, **inputs,
+            family(self._config, context, actions) + form, context, self._config, self._sampling, role=self._config.role, samples=samples,
+            model=self._model.name, more=more, actions=actions.describe(), style=self._config.style, examples=self._examples, **inputs,
         )  # fmt: skip
 
     @cached_property
     def _examples(self) -> tuple[Example, ...]:
         return load(self._config.examples) if self._config.examples else ()
+
+
+def family(config: PolicyConfig, context: Context, actions: ActionSpace) -> str:
+    """The prompt for a format of observations and actions; with `_list` behind it, its form for a list.
+
+    policy: the accessibility tree, with or without a plain screenshot. policy_marks: a screenshot with the tree's ids.
+    policy_screenshot: a screenshot alone, acted on by points. policy_code: actions are code.
+    """
+    if actions.code is not None:
+        return "policy_code"
+    if config.images and config.marks and context.observation.screenshot is not None:
+        return "policy_marks"
+    return "policy" if config.text else "policy_screenshot"
 
 
 def unseen(chosen: Sequence[Chosen]) -> float:

@@ -66,6 +66,10 @@ def _asking(config: Config, settings: ValueConfig, models: Models) -> ValueFunct
             from exact.agents.value.rubric import RubricValue
 
             return RubricValue(models(role), settings, sampling=_sampling(config, role))
+        case "comparative":
+            from exact.agents.value.comparative import ComparativeValue
+
+            return ComparativeValue(models(role), settings, sampling=_sampling(config, role))
         case "trained":
             from exact.agents.value.trained import TrainedValue
 
@@ -104,6 +108,8 @@ def _sampling(config: Config, role: str) -> Sampling:
 
 def _check(settings: ValueConfig) -> None:
     """Raises UsageError."""
+    if not settings.text and not settings.images:
+        raise UsageError("value.text and value.images are both false: show at least one of them")
     count = len(settings.members)
     if settings.kind == "cascade" and count != 2:
         raise UsageError(f"a cascade has two value.members, a cheap one and a dear one, not {count}: name both")

@@ -7,8 +7,6 @@ samples, and those are drawn only where it is large.
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple
@@ -16,12 +14,13 @@ from typing import Literal, NamedTuple
 from exact.agents import roles
 from exact.agents.grades import grades
 from exact.agents.parse import parse_argument, parse_verdict
-from exact.agents.value.opinions import Opinion, Order, evaluation, standard_error
+from exact.agents.value.opinions import Opinion, Order, evaluation, until_sure
 from exact.agents.request import about
 from exact.config import ValueConfig
 from exact.context import Argument, Context, Evaluation
 from exact.models.ask import ask
 from exact.models.base import ChatModel, Sampling
+from exact.models.together import all_results
 
 Side = Literal["for", "against"]
 ORDERS: tuple[Order, Order] = ("for first", "against first")
@@ -48,18 +47,13 @@ class DebateValue:
     async def evaluate(self, context: Context) -> Evaluation:
         """Raises ModelError where a debater or a judge could not be heard; never invents a value."""
         arguments = await self._argue(context)
-        opinions = list[Opinion]()
-        for more in itertools.count():
-            opinions += await self._verdicts(context, arguments, more)
-            drawn = (more + 1) * self._config.samples
-            if drawn >= self._config.most or standard_error(opinions) <= self._config.threshold:
-                return evaluation(opinions, arguments)
-        raise AssertionError("the loop ends by its bound")
+        opinions = await until_sure(partial(self._verdicts, context, arguments), self._config)
+        return evaluation(opinions, arguments, tuple(self._said(opinion) for opinion in opinions))
 
     async def _argue(self, context: Context) -> tuple[Argument, ...]:
         heard = tuple[Argument, ...]()
         for number in range(self._config.rounds):
-            said = await asyncio.gather(*(self._case(context, side, number, heard) for side in self._debaters))
+            said = await all_results([self._case(context, side, number, heard) for side in self._debaters])
             heard += tuple(said)
         return heard
 
@@ -67,26 +61,30 @@ class DebateValue:
         seat = self._debaters[side]
         role = f"{self._config.role}.{'supporter' if side == 'for' else 'opposer'}"
         request = about(
-            "debater", context, self._config, seat.sampling, role=role, samples=1, more=number, side=side, heard=heard
+            "debater", context, self._config, seat.sampling, role=role, samples=1, model=seat.model.name, more=number, side=side, heard=heard
         )  # fmt: skip
         [text] = await ask(seat.model, request, parse_argument, seed=context.seed)
         return Argument(side=side, text=text, round=number)
 
-    async def _verdicts(self, context: Context, arguments: tuple[Argument, ...], more: int) -> list[Opinion]:
+    async def _verdicts(self, context: Context, arguments: tuple[Argument, ...], more: int, count: int) -> list[Opinion]:
         asked = [(judge, order) for judge in range(len(self._judges)) for order in ORDERS]
-        said = await asyncio.gather(*(self._verdict(context, arguments, judge, order, more) for judge, order in asked))
+        said = await all_results([self._verdict(context, arguments, judge, order, more, count) for judge, order in asked])
         return [opinion for opinions in said for opinion in opinions]
 
     async def _verdict(
-        self, context: Context, arguments: tuple[Argument, ...], judge: int, order: Order, more: int
-    ) -> list[Opinion]:  # fmt: skip
+        self, context: Context, arguments: tuple[Argument, ...], judge: int, order: Order, more: int, count: int
+    ) -> list[Opinion]:
         seat = self._judges[judge]
         request = about(
-            "judge", context, self._config, seat.sampling, role=roles.judge(self._config, judge), samples=self._config.samples,
-            more=more, arguments=presented(arguments, order),
+            "judge", context, self._config, seat.sampling, role=roles.judge(self._config, judge), samples=count,
+            model=seat.model.name, more=more, arguments=presented(arguments, order),
         )  # fmt: skip
         judged = await ask(seat.model, request, self._parse, seed=context.seed)
         return [Opinion(one.value, one.reasoning, judge, order) for one in judged]
+
+    def _said(self, opinion: Opinion) -> str:
+        """One verdict of the transcript."""
+        return f"{roles.judge(self._config, opinion.judge)}, {opinion.order}: {opinion.value:.2f}, {opinion.reasoning}"
 
 
 def presented(arguments: Sequence[Argument], order: Order) -> tuple[Argument, ...]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
+from exact.agents.base import evaluate_each
 from exact.agents.grades import grades
-from exact.agents.parse import parse_verdict
-from exact.agents.value.opinions import Opinion, evaluation
+from exact.agents.parse import parse_verdict, parse_verdicts
 from exact.agents.request import about
+from exact.agents.siblings import siblings
+from exact.agents.value.opinions import Opinion, evaluation, until_sure
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.ask import ask
@@ -16,7 +19,7 @@ from exact.models.base import ChatModel, Sampling
 
 
 class LLMValue:
-    """Draws judgements and takes their mean. The scale is `config.grades`.
+    """Draws judgements and takes their mean; more of them where they part by more than `config.threshold`. The scale is `config.grades`.
 
     prompt: `value` judges at once; `value_debate` has the model argue both sides before it does, in one answer. A context that has
     terminated is judged from the last observation before its end and the action taken: nothing else is in it.
@@ -32,10 +35,24 @@ class LLMValue:
     ) -> None:
         """`sampling` says how judgements are drawn; their number is `config.samples`."""
         self._model, self._config, self._sampling, self._prompt = model, config, sampling, prompt
-        self._parse = partial(parse_verdict, grades=grades(config.grades))
+        self._scale = grades(config.grades)
 
     async def evaluate(self, context: Context) -> Evaluation:
         """The mean of the judgements that parse. Raises ModelError; never invents a value."""
-        request = about(self._prompt, context, self._config, self._sampling, role=self._config.role, samples=self._config.samples)
-        judged = await ask(self._model, request, self._parse, seed=context.seed)
-        return evaluation([Opinion(one.value, one.reasoning) for one in judged])
+        return evaluation(await until_sure(partial(self._opinions, context), self._config))
+
+    async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
+        """Siblings in one question, prompt `value_siblings`; what are none, one by one. Raises ModelError; never invents a value."""
+        if (together := siblings(contexts, self._config, self._model.name)) is None:
+            return await evaluate_each(self, contexts)
+        request = together.request("value_siblings", self._sampling, samples=self._config.samples)
+        parse = partial(parse_verdicts, grades=self._scale, count=len(contexts))
+        heard = await ask(self._model, request, parse, seed=contexts[0].seed)
+        return tuple(evaluation([Opinion(said[i].value, said[i].reasoning) for said in heard]) for i in range(len(contexts)))
+
+    async def _opinions(self, context: Context, more: int, count: int) -> list[Opinion]:
+        request = about(
+            self._prompt, context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name, more=more
+        )  # fmt: skip
+        judged = await ask(self._model, request, partial(parse_verdict, grades=self._scale), seed=context.seed)
+        return [Opinion(one.value, one.reasoning) for one in judged]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, NamedTuple, Protocol
 
 from exact.context import Argument, Evaluation
 
@@ -22,7 +23,34 @@ class Opinion(NamedTuple):
     """Which argument it read first; empty without a debate."""
 
 
-def evaluation(opinions: Sequence[Opinion], arguments: tuple[Argument, ...] = ()) -> Evaluation:
+class Doubt(Protocol):
+    """When more opinions are drawn: what of `ValueConfig` says so."""
+
+    @property
+    def samples(self) -> int: ...
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def most(self) -> int: ...
+
+
+async def until_sure(draw: Callable[[int, int], Awaitable[Sequence[Opinion]]], doubt: Doubt) -> list[Opinion]:
+    """Opinions, `doubt.samples` at first; while the standard error of their mean is above `doubt.threshold`, as many again, up to `doubt.most`.
+
+    draw: from the round, from 0, and how many to draw of each judge in each order. A single opinion says nothing about its error, and buys
+    none.
+    """
+    opinions, drawn = list[Opinion](), 0
+    for number in itertools.count():
+        count = doubt.samples if not number else min(doubt.samples, doubt.most - drawn)
+        opinions += await draw(number, count)
+        drawn += count
+        if drawn >= doubt.most or len(opinions) == 1 or standard_error(opinions) <= doubt.threshold:
+            return opinions
+    raise AssertionError("the loop ends by its bound")
+
+
+def evaluation(opinions: Sequence[Opinion], arguments: tuple[Argument, ...] = (), judges: tuple[str, ...] = ()) -> Evaluation:
     """The mean over judges of the mean over orders of the mean over samples, so that no judge and no order counts for more.
 
     The rationale is that of the opinion nearest to the value (the first of equals). `opinions` is not empty.
@@ -40,6 +68,7 @@ def evaluation(opinions: Sequence[Opinion], arguments: tuple[Argument, ...] = ()
         within=_within(opinions),
         between=statistics.pstdev(means),
         arguments=arguments,
+        judges=judges,
     )
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+import msgspec
+
 from exact.agents.parse import Met, parse_checks, parse_met
-from exact.agents.value.opinions import Opinion, evaluation
+from exact.agents.value.opinions import Opinion, evaluation, until_sure
 from exact.agents.request import about
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
-from exact.prompts.library import render
 from exact.reflection.lesson import action_label
 
 
@@ -30,11 +31,15 @@ class RubricValue:
     async def evaluate(self, context: Context) -> Evaluation:
         """Raises ModelError; never invents a value."""
         checks = await self._of(context)
+        return evaluation(await until_sure(partial(self._opinions, context, checks), self._config))
+
+    async def _opinions(self, context: Context, checks: tuple[str, ...], more: int, count: int) -> list[Opinion]:
         request = about(
-            "value_rubric", context, self._config, self._sampling, role=self._config.role, samples=self._config.samples, checks=checks
+            "value_rubric", context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name,
+            more=more, checks=checks,
         )  # fmt: skip
         answers = await ask(self._model, request, partial(parse_met, checks=len(checks)), seed=context.seed)
-        return evaluation([self._opinion(checks, met, context) for met in answers])
+        return [self._opinion(checks, met, context) for met in answers]
 
     async def _of(self, context: Context) -> tuple[str, ...]:
         """The task's checks; asked for once, whoever comes first."""
@@ -56,9 +61,12 @@ class RubricValue:
 
     def _asked(self, context: Context) -> ChatRequest:
         """The same for every state of a task, so it is journalled once, under node 0."""
-        prompt = render("rubric", context=context)
-        sampling = Sampling(temperature=self._sampling.temperature, top_p=self._sampling.top_p, max_tokens=self._sampling.max_tokens)
-        return ChatRequest(messages=prompt.messages(), sampling=sampling, role=self._config.role, node=0, prompt=prompt.id)
+        began = context.history[0].observation if context.history else context.observation
+        start = msgspec.structs.replace(
+            context, observation=began, history=(), tried=(), terminated=False, node=0, draw=0, confirms=False
+        )  # fmt: skip
+        sampling = msgspec.structs.replace(self._sampling, logprobs=False)
+        return about("rubric", start, self._config, sampling, role=self._config.role, samples=1, model=self._model.name)
 
     def _opinion(self, checks: tuple[str, ...], answers: tuple[Met, ...], context: Context) -> Opinion:
         seen = _plain(_sight(context))
@@ -74,7 +82,7 @@ def _sight(context: Context) -> str:
     """All the words that a quotation may come from."""
     steps = [action_label(taken.action, taken.observation) for taken in context.history]
     observation = context.observation
-    return "\n".join([observation.url or "", observation.title or "", observation.text, *steps])
+    return "\n".join([observation.url or "", observation.title or "", observation.text, context.answer, *steps])
 
 
 def _plain(text: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from exact.agents.value.opinions import Opinion, evaluation
+import msgspec
+
 from exact.agents.request import about
+from exact.agents.value.opinions import Opinion, evaluation
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.errors import AnswerError
@@ -11,19 +13,21 @@ from exact.models.base import ChatModel, Sampling
 
 
 class TrainedValue:
-    """One call, one number. The model must answer with a number alone: see `exact.models.classifier`."""
+    """One call, one number. The prompt is `value`; the model must be a classifier (`api: classify`): see docs/models.md."""
 
     def __init__(self, model: ChatModel, config: ValueConfig) -> None:
         self._model, self._config = model, config
 
     async def evaluate(self, context: Context) -> Evaluation:
         """Raises ModelError; AnswerError for an answer that is no number in [0, 1]."""
-        request = about("value", context, self._config, Sampling(temperature=0.0), role=self._config.role, samples=1)
+        request = about(
+            "value", context, self._config, Sampling(temperature=0.0), role=self._config.role, samples=1, model=self._model.name
+        )  # fmt: skip
         answer = await self._model.complete(request)
         text = answer.choices[0].text
         try:
-            value = float(text)
-        except ValueError:
+            value = msgspec.convert(text, float, strict=False)
+        except msgspec.ValidationError:
             value = -1.0
         if not 0.0 <= value <= 1.0:
             raise AnswerError(f"{self._model.name} answers {text[:60]!r}, which is no probability: is it a classifier (models.value.api: classify)?")

@@ -6,7 +6,7 @@ reward into a display, logs it to the console, and covers itself with START, who
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ import msgspec
 from exact.benchmarks.ids import join, split
 from exact.benchmarks.miniwob import names
 from exact.benchmarks.miniwob.pages import Rewrite, installed, serve, unchanged
+from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import BrowserConfig
 from exact.environments.base import Worlds
 from exact.environments.browser import BrowserWorlds, PageSetup, launch
@@ -80,18 +81,23 @@ class MiniWob:
         self._pages, self._rewrite = pages, rewrite
 
     def ids(self) -> Sequence[str]:
-        """All 130 pages."""
-        return _ids(names.TASKS)
+        """All 130 pages, and the three airlines."""
+        return _ids((*names.TASKS, *names.FLIGHTS))
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """`browsergym`: the 125 of BrowserGym."""
-        return {"browsergym": _ids(names.BROWSERGYM)}
+        """`browsergym`: the 125 of BrowserGym. `registered`: the 128 that the wheel registers."""
+        return {"browsergym": _ids(names.BROWSERGYM), "registered": _ids(names.REGISTERED)}
+
+    def rewards(self) -> Mapping[str, Callable[[float], float]]:
+        """BrowserGym's, which `score` is, and the full reward alone."""
+        return REWARDS
 
     def task(self, id: str) -> Task:
         name, seed = split(id)
         if name not in self.ids():
             raise unknown("task", name, self.ids())
-        start = f"http://{HOST}/{name}.html"
+        page = name.removeprefix("miniwob/")
+        start = f"http://{HOST}/{page.replace('.', '/')}/wrapper.html" if page in names.FLIGHTS else f"http://{HOST}/{name}.html"
         return Task(id=join(name, seed), instruction="", start=start, seed=seed)
 
     @asynccontextmanager

@@ -98,8 +98,10 @@ class ForkingEnvironment(BrowserEnvironment):
         if self.obstacle:
             raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
         async with self._world("snapshot"):
-            fidelity: Fidelity = "page" if self.severed else self.capabilities.fidelity
-            return await self._worlds.keep(self._browser, await self._memo(), fidelity, self._standing)
+            severed = self.severed
+            fidelity: Fidelity = "page" if severed else self.capabilities.fidelity
+            snapshot = await self._worlds.keep(self._browser, await self._memo(), fidelity, self._standing)
+            return msgspec.structs.replace(snapshot, severed=severed)
 
     @property
     def severed(self) -> str:

@@ -28,7 +28,7 @@ from exact.environments.browser.guard import Ward
 from exact.environments.browser.launch import Browser
 from exact.environments.browser.login import LogIn, Session
 from exact.environments.browser.masks import Masks, Part
-from exact.environments.browser.setup import PageSetup
+from exact.environments.browser.setup import Beginning, PageSetup, place_of, tabs_of
 from exact.environments.browser.tab import Tab
 from exact.environments.browser.task_config import launched_alike, of_task
 from exact.environments.browser.trace import Trace
@@ -137,9 +137,11 @@ class BrowserEnvironment:
         self._terminated = True
         async with self._world("reset"):
             await self._anew(task)
+            await self._prepare(task)
+            await self._open_tabs(task)
             await self._arrive_logged_in(task)
             if not self._dialogs.is_asked:
-                await self._prepare(task)
+                await self._set_out(task)
             _, observation, terminated = await self._look()
         if terminated:
             raise EnvironmentError_(f"{task.id} is over before it begins: check the page's set-up")
@@ -194,7 +196,8 @@ class BrowserEnvironment:
         """Name of the account that this world has leased; empty if none."""
         return self._login.now.name if self._login else ""
 
-    async def _prepare(self, task: Task) -> None:
+    async def _set_out(self, task: Task) -> None:
+        """What the set-up wants done on the start page."""
         if self._setup.begin:
             await self._begin(task)
         if self._setup.instruction:
@@ -202,12 +205,11 @@ class BrowserEnvironment:
 
     async def _anew(self, task: Task, now: int = START) -> None:
         """In a context that knows nothing of before, for a task. `now`: what its clock shows, if it is held."""
-        before, self._config = self._config, of_task(self._base, task)
+        before, self._config, self._task = self._config, of_task(self._base, task), task
         if not launched_alike(self._config, self._base):
             raise UsageError(f"task {task.id} wants a browser of its own: open its worlds with its configuration")
         if before != self._config or self._config.permissions or self._config.login.certificate or not await self._renew():
             await self._leave()
-            self._task = task
             await self._enter(now)
         self._task, self._ids, self._instruction, self._behind = task, Ids(), "", ()
         self._begin_episode(task)
@@ -221,6 +223,28 @@ class BrowserEnvironment:
         if not self._setup.one_page:
             self._dialogs.mode = self._config.dialogs
             self._clipboard = self._browser.clipboard()
+
+    async def _prepare(self, task: Task) -> None:
+        """What the set-up wants done before the start page; nobody's step, so all methods go through and nothing is told of it."""
+        if self._setup.prepare is None:
+            return
+        assert self._context is not None
+        self._browser.guard.admit(self._context_id, Ward(self._ward.allowed, writes=True, frames=self._frames))
+        try:
+            await self._setup.prepare(Beginning(task, self._context, self._tab.page, self._speculative))
+            await self._tab.page.goto("about:blank")
+            await self._tab.cdp.send("Page.resetNavigationHistory")
+        finally:
+            self._browser.guard.admit(self._context_id, self._ward)
+
+    async def _open_tabs(self, task: Task) -> None:
+        """The task's further tabs, below that of its start page. Raises EnvironmentError_."""
+        assert self._context is not None
+        for url in tabs_of(task):
+            await self._start(url)
+            await self._context.new_page()
+            await self._ward.no_popups()
+            await asyncio.gather(*self._opening)
 
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle; see Environment."""
@@ -281,7 +305,7 @@ class BrowserEnvironment:
         if self._evaluator is None:
             raise UsageError("this world has no evaluator: its outcomes are judged, not scored")
         async with self._world("evaluate"):
-            return await self._evaluator(self.page, outcome)
+            return await self._evaluator(self.page, msgspec.structs.replace(outcome, task=self._task))
 
     async def close(self) -> None:
         self._terminated = True
@@ -399,6 +423,9 @@ class BrowserEnvironment:
             await self._trace.begin(self._context, self._config.traces)
         if self._clock:
             await self._clock.hold(self._context, now)
+        if self._task is not None and (place := place_of(self._task)):
+            await self._context.set_geolocation({"latitude": place[0], "longitude": place[1]})
+            await self._context.grant_permissions(["geolocation"])
         self._context.set_default_timeout(_PATIENCE * 1000)
         self._context.on("page", self._popup)
         return page

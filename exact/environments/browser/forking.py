@@ -24,7 +24,7 @@ from exact.environments.browser.dial import dialling
 from exact.environments.browser.egress import flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
-from exact.environments.browser.forked import Cut, ForkedBrowser, command, connect
+from exact.environments.browser.forked import Cut, ForkedBrowser, binary, command, connect
 from exact.environments.browser.login import LogIn
 from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
@@ -212,7 +212,7 @@ class ForkingWorlds:
         )
 
     def _guest(self) -> Guest:
-        executable, python, place = find_browser().resolve(), interpreter(), self._application
+        executable, python, place = binary(find_browser().resolve()), interpreter(), self._application
         way_out = flags(self.outside, self._inner(), _OUTLET) if self.outside else ("--no-proxy-server",)
         spec = {
             "services": [{**msgspec.to_builtins(each), **place.service(), "env": {**place.env, **each.env}} for each in self.services],

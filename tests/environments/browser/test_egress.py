@@ -246,7 +246,8 @@ async def test_a_stream_is_seen_as_it_comes_and_a_snapshot_before_its_end_counts
     fresh.pages["/"] = page
     await world.reset(TASK)
     assert "second" not in (await shown(world, "first")).text
-    assert world.severed == "a response that still comes in" and (await world.snapshot()).fidelity == "page"
+    snapshot = await world.snapshot()
+    assert (snapshot.severed, snapshot.fidelity) == ("a response that still comes in", "page")
     fresh.go.set()
     await shown(world, "second")
 

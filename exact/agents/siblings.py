@@ -1,0 +1,75 @@
+"""States that are one step on from the same state, shown in one question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from exact.agents.request import asked, key, viewed
+from exact.config import ValueConfig
+from exact.context import Context
+from exact.models.base import ChatRequest, Image, Sampling
+from exact.prompts.library import render
+from exact.reflection.lesson import action_label
+from exact.views.view import CHARACTERS
+
+LEAST = 2_000
+"""Characters that each state may have at least, however many there are."""
+
+
+class Siblings(NamedTuple):
+    """Some siblings as a prompt shows them."""
+
+    before: Context
+    """The state that all of them come from."""
+    states: tuple[Context, ...]
+    images: tuple[Image, ...]
+    """The task's, that of the state before, then one for each state that goes on, in order."""
+    left_out: tuple[str, ...]
+    role: str
+    history: int
+    draw: int
+
+    def request(self, name: str, sampling: Sampling, *, samples: int) -> ChatRequest:
+        """The question about them by a prompt that takes them together."""
+        prompt = render(name, context=self.before, states=self.states, label=action_label, history=self.history)
+        return asked(
+            prompt, self.images, sampling, role=self.role, samples=samples, node=self.states[0].node, draw=self.draw, left_out=self.left_out
+        )  # fmt: skip
+
+
+def siblings(contexts: Sequence[Context], config: ValueConfig, model: str) -> Siblings | None:
+    """Contexts in one question, each with its part of the room; None where they are not one step on from the same state."""
+    first = contexts[0]
+    if len(contexts) < 2 or not all(_alike(first, context) for context in contexts):
+        return None
+    last = first.history[-1]
+    parent = msgspec.structs.replace(
+        first, observation=last.observation, history=first.history[:-1], terminated=False, tried=(), node=first.node
+    )  # fmt: skip
+    before = viewed(parent, config, model, characters=CHARACTERS // 3)
+    room = max(LEAST, CHARACTERS * 2 // 3 // len(contexts))
+    bare = [msgspec.structs.replace(context, task=msgspec.structs.replace(context.task, images=())) for context in contexts]
+    seen = [viewed(context, config, model, characters=room) for context in bare]
+    return Siblings(
+        before=before.context,
+        states=tuple(one.context for one in seen),
+        images=(*before.images, *(image for one in seen if not one.context.terminated for image in one.images)),
+        left_out=tuple(dict.fromkeys(note for one in (before, *seen) for note in one.left_out)),
+        role=config.role,
+        history=config.history,
+        draw=key(first),
+    )
+
+
+def _alike(one: Context, other: Context) -> bool:
+    """Whether the steps before the last are the same, and the state that the last was taken in."""
+    mine, theirs = one.history, other.history
+    return (
+        len(mine) == len(theirs) > 0
+        and one.task.id == other.task.id
+        and [taken.action.key for taken in mine[:-1]] == [taken.action.key for taken in theirs[:-1]]
+        and mine[-1].observation.fingerprint == theirs[-1].observation.fingerprint
+    )

@@ -1,0 +1,292 @@
+"""The verdict on an attempt: every kind of evaluation that a task file names, each a function made from it beforehand.
+
+Three endings are told apart. What the agent did or did not do, a missing answer too, is a Score. A page that cannot be looked at is an
+EnvironmentError_, a judge that does not answer a ModelError: neither is a score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from exact.benchmarks.webarena import address, pictures, text
+from exact.benchmarks.webarena.calls import LAST_URL, PAGE, Call, Helper, Result, parse
+from exact.benchmarks.webarena.format import Answers, Contents, Dialect, ImageQuery, Target, TaskFile
+from exact.benchmarks.webarena.judges import ROLE, VISION, Judges
+from exact.benchmarks.webarena.locate import check, found, looking_at
+from exact.benchmarks.webarena.variables import Addresses
+from exact.errors import UsageError
+from exact.prompts.fence import line
+from exact.task import Outcome, Score
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+
+class Setting(NamedTuple):
+    """What evaluators need besides the task file."""
+
+    dialect: Dialect
+    addresses: Addresses
+    judges: Judges
+    helpers: Mapping[str, Helper]
+
+
+Check = Callable[["Page", Outcome], Awaitable[str]]
+"""Why an attempt falls short; empty where it does not."""
+
+
+def evaluators(task: TaskFile, setting: Setting, where: str = "task file") -> tuple[Check, ...]:
+    """One for each kind the task names. Raises UsageError that names file, task and what is wrong."""
+    try:
+        return tuple(_MAKERS[kind](task, setting) for kind in task.eval.eval_types)
+    except (UsageError, ValueError) as error:
+        raise UsageError(f"{where}: task {task.task_id}: {error}") from error
+
+
+def roles(task: TaskFile) -> tuple[str, ...]:
+    """Of the models that a task's verdict may ask."""
+    named, kinds = task.eval, set(task.eval.eval_types)
+    answers = named.reference_answers if "string_match" in kinds else None
+    looks = named.program_html or () if "program_html" in kinds else ()
+    asks = (answers is not None and answers.fuzzy_match is not None) or any(each.required_contents.fuzzy_match for each in looks)
+    sees = "page_image_query" in kinds and any(query.eval_vqa for query in named.page_image_query or ())
+    return (ROLE,) * asks + (VISION,) * sees
+
+
+async def evaluate(checks: tuple[Check, ...], page: Page, outcome: Outcome) -> Score:
+    """1 where all hold, else 0 with the first reason. Raises EnvironmentError_, ModelError."""
+    for each in checks:
+        if reason := await each(page, outcome):
+            return Score(value=0.0, success=False, reason=reason)
+    return Score(value=1.0, success=True)
+
+
+def _string_match(task: TaskFile, setting: Setting) -> Check:
+    wanted = task.eval.reference_answers
+    assert wanted is not None
+    _check_comparisons(wanted.required_values)
+
+    async def check(page: Page, outcome: Outcome) -> str:
+        if outcome.answer is None:
+            return "no final answer was given"
+        if reason := _literal(wanted, outcome.answer, setting.dialect):
+            return f"the answer {line(outcome.answer)!r} {reason}"
+        return await _by_meaning(task, wanted, outcome.answer, setting)
+
+    return check
+
+
+def _literal(wanted: Answers, answer: str, dialect: Dialect) -> str:
+    """What of the references that need no judge an answer misses."""
+    alone = len(wanted.must_include or ()) == 1
+    if wanted.exact_match is not None and not text.equal(wanted.exact_match, answer, dialect):
+        return f"is not {wanted.exact_match!r}"
+    for each in wanted.must_include or ():
+        if not _included(each, answer, dialect, alone=alone):
+            return f"lacks {each!r}"
+    for each in wanted.must_exclude or ():
+        if text.includes(each, answer, dialect):
+            return f"holds {each!r}"
+    if wanted.one_of is not None and not text.one_of(wanted.one_of, answer, dialect):
+        return f"holds none of {list(wanted.one_of)}"
+    return _values(wanted.required_values, text.cleaned(answer, dialect))
+
+
+def _included(each: str, answer: str, dialect: Dialect, *, alone: bool) -> bool:
+    """WebArena's answers know no alternatives."""
+    if dialect == "webarena":
+        return text.includes(each, answer, dialect, alone=alone)
+    return text.any_included(each, answer, dialect)
+
+
+async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: Setting) -> str:
+    """What a judge finds missing in an answer."""
+    references = wanted.fuzzy_match
+    if references is None:
+        return ""
+    if references == "N/A":
+        if text.equal("N/A", answer, setting.dialect):
+            return ""
+        opinion = await setting.judges.explains(answer, task.eval.string_note, task.goal)
+        return "" if opinion.holds else f"the reason {line(answer)!r} is not the actual one (judge: {opinion.said})"
+    for each in (references,) if isinstance(references, str) else references:
+        opinion = await setting.judges.means(text.cleaned(answer, setting.dialect), each, task.goal)
+        if not opinion.holds:
+            return f"the answer {line(answer)!r} does not mean {each!r} (judge: {opinion.said})"
+    return ""
+
+
+def _url_match(task: TaskFile, setting: Setting) -> Check:
+    wanted = setting.addresses.fill(task.eval.reference_url or "")
+    rule = task.eval.url_note or address.DEFAULT[setting.dialect]
+
+    async def check(page: Page, outcome: Outcome) -> str:
+        return "" if address.matches(wanted, page.url, rule, setting.dialect) else f"it ended at {page.url}, not at {wanted} ({rule})"
+
+    return check
+
+
+def _program_html(task: TaskFile, setting: Setting) -> Check:
+    looks = tuple(_look(target, task, setting) for target in task.eval.program_html or ())
+
+    async def check(page: Page, outcome: Outcome) -> str:
+        for look in looks:
+            if reason := await look(page, outcome):
+                return reason
+        return ""
+
+    return check
+
+
+def _look(target: Target, task: TaskFile, setting: Setting) -> Check:
+    """One look at a page."""
+    address_of = _address(target.url, setting)
+    locate = _locator(target, setting)
+    _check_comparisons(target.required_contents.required_values)
+
+    async def check(page: Page, outcome: Outcome) -> str:
+        url = await address_of(page)
+        async with looking_at(page, url, setting.addresses) as other:
+            seen, place = await locate(other), other.url
+        if seen is None:
+            return f"{place} has nothing at {target.locator[:120]}"
+        reason = await _contents(target.required_contents, seen, task, setting)
+        return reason and f"{place} at {target.locator[:120] or 'its source'}: {reason}"
+
+    return check
+
+
+def _address(url: str, setting: Setting) -> Callable[[Page], Awaitable[str]]:
+    """Where to look: `last`, an address, or what a call gives."""
+    if url.startswith("func:"):
+        call = parse(setting.addresses.fill(url.replace(LAST_URL, "%LAST%")).replace("%LAST%", LAST_URL), setting.helpers)
+
+        async def called(page: Page) -> str:
+            return str(await _called(call, page, setting))
+
+        return called
+    literal = url if url == "last" else setting.addresses.fill(url)
+
+    async def same(page: Page) -> str:
+        return literal
+
+    return same
+
+
+def _locator(target: Target, setting: Setting) -> Callable[[Page], Awaitable[Result | None]]:
+    if target.locator.startswith("func:"):
+        call = parse(target.locator, setting.helpers)
+
+        async def called(page: Page) -> Result | None:
+            return await _called(call, page, setting)
+
+        return called
+    check(target.locator)
+    script = setting.addresses.fill(target.locator)
+
+    async def located(page: Page) -> Result | None:
+        return await found(page, script, target.prep_actions)
+
+    return located
+
+
+async def _called(call: Call, page: Page, setting: Setting) -> Result:
+    arguments = [
+        page if each is PAGE or each == PAGE else each.replace(LAST_URL, page.url) if isinstance(each, str) else each
+        for each in call.arguments
+    ]
+    try:
+        return await setting.helpers[call.name](*arguments)
+    except TypeError as error:
+        raise UsageError(f"func: {call.name} takes other arguments: {error}") from error
+
+
+async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: Setting) -> str:
+    """What a part of a page lacks."""
+    import html
+
+    dialect = setting.dialect
+    said = seen if isinstance(seen, str) else f"{seen:g}"
+    said = html.unescape(said) if dialect == "webarena" else said
+    if wanted.exact_match is not None and not text.equal(wanted.exact_match, said, dialect):
+        return f"it is {line(said, 80)!r}, not {wanted.exact_match!r}"
+    for each in wanted.must_include or ():
+        if not text.any_included(each, said, dialect):
+            return f"it lacks {each!r}"
+    for each in wanted.must_exclude or ():
+        if text.includes(each, said, dialect):
+            return f"it holds {each!r}"
+    if reason := _values(wanted.required_values, said):
+        return f"it {reason}"
+    return await _meaning(wanted.fuzzy_match, said, task, setting)
+
+
+async def _meaning(wanted: str | None, said: str, task: TaskFile, setting: Setting) -> str:
+    if wanted is None:
+        return ""
+    for each in wanted.split(text.OR):
+        if (await setting.judges.means(said, each, task.goal)).holds:
+            return ""
+    return f"{line(said, 80)!r} does not mean {wanted!r}, says the judge"
+
+
+def _page_image_query(task: TaskFile, setting: Setting) -> Check:
+    looks = tuple(_picture_look(query, setting) for query in task.eval.page_image_query or ())
+
+    async def check(page: Page, outcome: Outcome) -> str:
+        for look in looks:
+            if reason := await look(page, outcome):
+                return reason
+        return ""
+
+    return check
+
+
+def _picture_look(query: ImageQuery, setting: Setting) -> Check:
+    """One look at the pictures of a page."""
+    address_of = _address(query.eval_image_url, setting)
+    pictures.check(query.eval_image_class)
+    if not query.eval_vqa and not query.eval_fuzzy_image_match:
+        raise UsageError("page_image_query asks nothing: give eval_vqa or eval_fuzzy_image_match")
+    references = tuple(map(setting.addresses.fill, query.eval_fuzzy_image_match.split(text.OR))) if query.eval_fuzzy_image_match else ()
+
+    async def check(page: Page, outcome: Outcome) -> str:
+        async with looking_at(page, await address_of(page), setting.addresses) as other:
+            shown, place = await pictures.on_page(other, query.eval_image_class), other.url
+        if not shown:
+            return f"{place} shows no picture at {query.eval_image_class or 'any place'}"
+        for qa in query.eval_vqa:
+            said = [await setting.judges.sees(pictures.png(each), qa.question) for each in shown]
+            if not any(qa.answer.lower() in each.lower() for each in said):
+                return f"no picture of {place} answers {qa.question!r} with {qa.answer!r}: {line('; '.join(said))}"
+        known = [await pictures.reference(each) for each in references]
+        if known and pictures.alike(shown, known, query.ssim_threshold) is None:
+            return f"no picture of {place} is like {query.eval_fuzzy_image_match[:120]}"
+        return ""
+
+    return check
+
+
+def _values(comparisons: tuple[str, ...] | None, said: str) -> str:
+    if not comparisons:
+        return ""
+    value = text.number(said)
+    if value is None:
+        return f"{line(said, 80)!r} is no number"
+    missed = [each for each in comparisons if not text.fulfils(value, each)]
+    return f"{value:g} is not {missed[0]}" if missed else ""
+
+
+def _check_comparisons(comparisons: tuple[str, ...] | None) -> None:
+    """Raises ValueError for one that is none."""
+    for each in comparisons or ():
+        text.fulfils(0.0, each)
+
+
+_MAKERS: Mapping[str, Callable[[TaskFile, Setting], Check]] = {
+    "string_match": _string_match,
+    "url_match": _url_match,
+    "program_html": _program_html,
+    "page_image_query": _page_image_query,
+}

@@ -1,0 +1,172 @@
+"""Task files in WebArena's JSON form, as WebArena, VisualWebArena and the suite `sites` write them: read strictly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from exact.errors import UsageError
+
+Dialect = Literal["webarena", "visualwebarena"]
+"""Whose rules a file is judged by: those of the two benchmarks differ in tokens, quotes and addresses."""
+
+Kind = Literal["string_match", "url_match", "program_html", "page_image_query"]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of what a task file holds; keys that are not known are notes of its authors."""
+
+
+class Answers(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the final answer is compared with; all that is given must hold."""
+
+    exact_match: str | None = None
+    must_include: tuple[str, ...] | None = None
+    """Each, or one of those between ` |OR| `."""
+    must_exclude: tuple[str, ...] | None = None
+    one_of: tuple[str, ...] | None = None
+    required_values: tuple[str, ...] | None = None
+    """Comparisons with a number: `>= 12`, several with ` |OR| ` between them."""
+    fuzzy_match: str | tuple[str, ...] | None = None
+    """A model says whether the answer means each of these. `N/A`: it gives the reason why the task cannot be done."""
+
+
+class Contents(Part, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a part of a page is compared with; all that is given must hold."""
+
+    exact_match: str | None = None
+    must_include: tuple[str, ...] | None = None
+    must_exclude: tuple[str, ...] | None = None
+    required_values: tuple[str, ...] | None = None
+    fuzzy_match: str | None = None
+
+
+class Target(Part, frozen=True, kw_only=True):
+    """One look at a page."""
+
+    url: str
+    """`last`, an address, or `func:` with a call that gives one."""
+    locator: str
+    """Empty for the page's source, else JavaScript beginning with `document.`, `[...document.` or `lambda:`, or `func:` with a call."""
+    required_contents: Contents
+    prep_actions: tuple[str, ...] = ()
+    """JavaScript run before, such as a click that unfolds something."""
+
+
+class Question(Part, frozen=True, kw_only=True):
+    """Asked of a vision model about each picture; one answer that contains `answer` is enough."""
+
+    question: str
+    answer: str
+
+
+class ImageQuery(Part, frozen=True, kw_only=True):
+    """One look at the pictures of a page."""
+
+    eval_image_url: str
+    eval_image_class: str
+    """CSS selector that begins with a dot; empty for all pictures."""
+    eval_vqa: tuple[Question, ...] = ()
+    eval_fuzzy_image_match: str = ""
+    """Pictures of which one must be alike; ` |OR| ` between them."""
+    ssim_threshold: float = 0.8
+
+
+class Eval(Part, frozen=True, kw_only=True):
+    """How an attempt is judged: every kind that is named must hold."""
+
+    eval_types: tuple[Kind, ...]
+    reference_answers: Answers | None = None
+    reference_url: str | None = None
+    program_html: tuple[Target, ...] | None = None
+    string_note: str = ""
+    """Why the task cannot be done, where it cannot."""
+    url_note: Literal["EXACT", "GOLD in PRED"] | None = None
+    page_image_query: tuple[ImageQuery, ...] | None = None
+
+
+class Place(Part, frozen=True, kw_only=True):
+    """Where the browser says it is, in degrees."""
+
+    latitude: float
+    longitude: float
+
+
+class TaskFile(Part, frozen=True, kw_only=True):
+    """One task."""
+
+    task_id: int | str
+    sites: tuple[str, ...]
+    require_login: bool
+    storage_state: str | None
+    """The file upstream keeps its log-in in; its name says whose."""
+    start_url: str
+    """Several with ` |AND| ` between them are tabs; the first is looked at."""
+    geolocation: Place | None
+    require_reset: bool
+    eval: Eval
+    intent: str = ""
+    intent_template: str = ""
+    """With `{{name}}` for what `instantiation_dict` gives; the goal where `intent` is empty."""
+    intent_template_id: int | str | None = None
+    instantiation_dict: dict[str, Any] = {}
+    image: str | tuple[str, ...] | None = None
+    overall_difficulty: str = ""
+
+    @property
+    def goal(self) -> str:
+        """The instruction."""
+        if self.intent:
+            return self.intent
+        text = self.intent_template
+        for name, value in self.instantiation_dict.items():
+            text = text.replace("{{" + name + "}}", str(value))
+        return text
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """Addresses of its tabs, the one that is looked at first."""
+        return tuple(part.strip() for part in self.start_url.split("|AND|"))
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        return (self.image,) if isinstance(self.image, str) else self.image or ()
+
+
+_NEEDED = {
+    "string_match": "reference_answers",
+    "url_match": "reference_url",
+    "program_html": "program_html",
+    "page_image_query": "page_image_query",
+}
+
+
+def parse(item: object, where: str) -> TaskFile:
+    """One task from plain data. Raises UsageError with `where` it stands, its id and the field that is wrong."""
+    name = item.get("task_id", "without task_id") if isinstance(item, dict) else "that is no object"
+    try:
+        found = msgspec.convert(item, TaskFile)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{where}: task {name}: {error}") from error
+    for kind in found.eval.eval_types:
+        if getattr(found.eval, _NEEDED[kind]) is None:
+            raise UsageError(f"{where}: task {name}: `{kind}` needs the field `eval.{_NEEDED[kind]}`, and it is missing")
+    if not found.eval.eval_types:
+        raise UsageError(f"{where}: task {name}: `eval.eval_types` is empty: nothing would judge it")
+    if not found.goal:
+        raise UsageError(f"{where}: task {name}: neither `intent` nor `intent_template` says what to do")
+    return found
+
+
+def read(path: Path) -> tuple[TaskFile, ...]:
+    """The tasks of a file: a JSON list, or one object. Raises UsageError."""
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not JSON: {error}") from error
+    return tuple(parse(item, str(path)) for item in (data if isinstance(data, list) else [data]))

@@ -1,0 +1,160 @@
+"""The named functions of task files that look at a page. What a page lacks is an empty text or 0, as the task files expect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from exact.benchmarks.webarena.locate import in_page
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+_TEXT = "selector => document.querySelector(selector)?.textContent ?? ''"
+
+_ROLE = """
+name => {
+  const all = [...document.querySelectorAll("td[data-label='Account'] span.gl-avatar-labeled-sublabel")];
+  const at = all.findIndex(each => each.outerText === '@' + name);
+  return at < 0 ? '' : document.querySelectorAll('td.col-max-role span')[at]?.outerText ?? '';
+}
+"""
+
+_COMMENTS = """
+() => [...document.querySelectorAll('#main .comment')].map(each => ({
+  author: each.querySelector('.fg-inherit')?.outerText ?? '',
+  text: each.querySelector('.comment__content')?.outerText ?? '',
+  time: Date.parse(each.querySelector('.comment__main > header > h1 > span > time')?.dateTime ?? '') || 0,
+  parent: (each.parentElement.closest('.comment') ?? document.querySelector('#main')).querySelector('.fg-inherit')?.outerText ?? '',
+}))
+"""
+
+_ORDER = """
+() => [...document.querySelectorAll('#my-orders-table tbody')].map(body => {
+  const row = {options: {}};
+  for (const cell of body.querySelectorAll('td')) {
+    row[cell.classList[1]] = cell.outerText;
+    for (const term of cell.querySelectorAll('dl dt')) row.options[term.outerText] = term.nextElementSibling?.outerText ?? '';
+  }
+  return row;
+})
+"""
+
+_ATTRIBUTES = """
+wanted => [...document.querySelectorAll('#productDetails_detailBullets_sections1 > tbody > *')]
+  .filter(row => wanted.some(each => row.children[0]?.outerText.toLowerCase().includes(each)))
+  .map(row => row.children[1]?.outerText ?? '').join(', ')
+"""
+
+_PRICE = """
+() => parseFloat(document.querySelector('#maincontent .product-info-main .product-info-price .price-box.price-final_price > span > span')
+  ?.outerText.slice(1).replaceAll(',', '')) || 0
+"""
+
+_REVIEWS = "() => parseInt(document.querySelector('#tab-label-reviews-title')?.outerText.split(' ')[1]) || 0"
+_RATING = "() => parseFloat(document.querySelector('.rating-result')?.title) || 0"
+
+
+async def get_query_text(page: Page, selector: str) -> str:
+    """The text of the first element of a CSS selector."""
+    return str(await in_page(page, _TEXT, selector) or "")
+
+
+async def get_query_text_lowercase(page: Page, selector: str) -> str:
+    """The same in lower case."""
+    return (await get_query_text(page, selector)).lower()
+
+
+async def gitlab_get_project_memeber_role(page: Page, account_name: str) -> str:
+    """What an account may do in a GitLab project, on the page of its members. The name is that of the task files."""
+    return str(await in_page(page, _ROLE, account_name) or "")
+
+
+async def reddit_get_post_url(url: str) -> str:
+    """The address of the post that an address of a post or a comment belongs to; any other address as it is."""
+    parts = urlsplit(url)
+    steps = parts.path.split("/")
+    if len(steps) < 4 or steps[1] != "f":
+        return url
+    return f"{parts.scheme}://{parts.netloc}/f/{steps[2]}/{steps[3]}/"
+
+
+async def _latest(page: Page, username: str) -> dict[str, Any]:
+    """The newest comment of a user on a post's page; empty where there is none."""
+    found = await in_page(page, _COMMENTS) or []
+    return max((each for each in found if each["author"] == username), key=lambda each: each["time"], default={})
+
+
+async def reddit_get_latest_comment_content_by_username(page: Page, username: str) -> str:
+    """Its text."""
+    return str((await _latest(page, username)).get("text", ""))
+
+
+async def reddit_get_parent_comment_username_of_latest_comment_by_username(page: Page, username: str) -> str:
+    """Who wrote what it answers."""
+    return str((await _latest(page, username)).get("parent", ""))
+
+
+async def _ordered(page: Page) -> list[dict[str, Any]]:
+    return list(await in_page(page, _ORDER) or [])
+
+
+async def shopping_get_order_product_name_list(page: Page) -> str:
+    """Names of the products of an order's page, with ` |OR| ` between them."""
+    return " |OR| ".join(each.get("name", "") for each in await _ordered(page))
+
+
+async def shopping_get_order_product_quantity(page: Page, sku: str) -> float:
+    """How many of a product, or of the first of several between ` |OR| ` that is there, an order has."""
+    wanted = sku.split(" |OR| ")
+    for each in await _ordered(page):
+        if each.get("sku", "").strip() in wanted:
+            digits = "".join(sign for sign in each.get("qty", "") if sign.isdigit())
+            return float(digits or 0)
+    return 0.0
+
+
+async def shopping_get_order_product_option(page: Page, sku: str, option_name: str) -> str:
+    """What was chosen for a product of an order: its size, its colour."""
+    row = next((each for each in await _ordered(page) if each.get("sku", "").strip() == sku), {})
+    return str(row.get("options", {}).get(option_name, ""))
+
+
+async def shopping_get_product_attributes(page: Page, attribute: str) -> str:
+    """Values of the rows of a product's table whose heading contains one of the names between ` |OR| `."""
+    return str(await in_page(page, _ATTRIBUTES, attribute.lower().split(" |or| ")) or "")
+
+
+async def shopping_get_product_price(page: Page) -> float:
+    """Of the product on this page."""
+    return float(await in_page(page, _PRICE) or 0)
+
+
+async def shopping_get_num_reviews(page: Page) -> float:
+    """Of the product on this page."""
+    return float(await in_page(page, _REVIEWS) or 0)
+
+
+async def shopping_get_rating_as_percentage(page: Page) -> float:
+    """Of the product on this page."""
+    return float(await in_page(page, _RATING) or 0)
+
+
+ON_PAGES = {
+    each.__name__: each
+    for each in (
+        get_query_text,
+        get_query_text_lowercase,
+        gitlab_get_project_memeber_role,
+        reddit_get_post_url,
+        reddit_get_latest_comment_content_by_username,
+        reddit_get_parent_comment_username_of_latest_comment_by_username,
+        shopping_get_order_product_name_list,
+        shopping_get_order_product_quantity,
+        shopping_get_order_product_option,
+        shopping_get_product_attributes,
+        shopping_get_product_price,
+        shopping_get_num_reviews,
+        shopping_get_rating_as_percentage,
+    )
+}

@@ -1,0 +1,98 @@
+"""Looking at a page for a verdict: opening it, and running the task file's own JavaScript in it. No text of a page or model is ever run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from exact.benchmarks.webarena.variables import Addresses
+from exact.errors import EnvironmentError_, UsageError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+_KNOWN = re.compile(r"(document\.|\[\.\.\.document\.)(querySelector|querySelectorAll|getElementById|getElementsBy\w+)\(", re.S)
+_FUNCTION = re.compile(r"\(\s*\(\s*\)\s*=>\s*\{.*\}\s*\)\s*\(\s*\)\s*;?\s*", re.S)
+_QUIET = 3000
+"""Milliseconds that a page may take, once loaded, until nothing is in flight any more."""
+_GONE = ("has been closed", "Target crashed", "Page crashed")
+_MOVED = ("context was destroyed", "navigation")
+
+
+def check(locator: str) -> None:
+    """Raises UsageError for a locator of a form that is not known."""
+    script = locator.strip()
+    if not script or _KNOWN.match(script):
+        return
+    if script.startswith("lambda:") and _FUNCTION.fullmatch(script.removeprefix("lambda:").strip()):
+        return
+    raise UsageError(
+        f"unknown locator {locator[:80]!r}: write document.querySelector(...), [...document.querySelectorAll(...)], "
+        "lambda:(() => {...})(), or func: with a call"
+    )
+
+
+@asynccontextmanager
+async def looking_at(page: Page, url: str, addresses: Addresses) -> AsyncIterator[Page]:
+    """The page itself for `last`, else another one at `url`, closed afterwards. Raises EnvironmentError_ where it does not answer."""
+    from playwright.async_api import Error
+
+    if url == "last":
+        yield page
+        return
+    other = await page.context.new_page()
+    try:
+        try:
+            await other.goto(url, wait_until="load")
+        except Error as error:
+            blame = addresses.blame(url)
+            why = str(error).strip().splitlines()[0].removeprefix("Page.goto: ")
+            way_out = f": is {blame} right, and the site up?" if blame else ""
+            raise EnvironmentError_(f"the page {url} cannot be looked at for the verdict ({why}){way_out}") from error
+        with suppress(Error):  # it keeps loading something: what is there is looked at
+            await other.wait_for_load_state("networkidle", timeout=_QUIET)
+        yield other
+    finally:
+        with suppress(Error):
+            await other.close()
+
+
+async def in_page(page: Page, script: str, *arguments: object) -> Any:
+    """What JavaScript gives in the page; None where it throws, for then the page has not what it looks for. Raises playwright's Error
+    where the page itself is gone."""
+    from playwright.async_api import Error
+
+    try:
+        return await page.evaluate(script, *arguments)
+    except Error as error:
+        if page.is_closed() or any(words in str(error) for words in _GONE):
+            raise
+        if any(words in str(error) for words in _MOVED):  # it went elsewhere meanwhile: ask where it went
+            await page.wait_for_load_state("load")
+            return await page.evaluate(script, *arguments)
+        return None
+
+
+async def found(page: Page, locator: str, prepare: tuple[str, ...] = ()) -> str | float | None:
+    """What a locator finds: the source for an empty one; None where a `lambda:` finds nothing."""
+    script = locator.strip()
+    if not script:
+        return await page.content()
+    if script.startswith("lambda:"):
+        value = await in_page(page, script.removeprefix("lambda:"))
+        return _written(value) if value not in (None, "", False, 0) else None
+    for each in prepare:
+        await in_page(page, f"() => {each}")
+    value = await in_page(page, f"() => {script}")
+    return str(_written(value))
+
+
+def _written(value: Any) -> str | float:
+    """As a text that references are compared with; nothing is an empty one."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, float | int) else str(value)

@@ -1,0 +1,104 @@
+"""Pictures of a page against questions and other pictures: page_image_query."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import io
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exact.benchmarks.webarena.locate import in_page
+from exact.benchmarks.webarena.ssim import similarity
+from exact.errors import EnvironmentError_, UsageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from playwright.async_api import Page
+
+_SECONDS = 60.0
+_MOST = 64 << 20
+_SOURCES = """
+selector => {
+  const all = selector ? [...document.querySelectorAll(selector)] : [...document.querySelectorAll('img, [role=img]')];
+  const images = all.flatMap(each => each.tagName === 'IMG' ? [each] : [...each.querySelectorAll('img')]);
+  return images.map(each => each.getAttribute('src')).filter(Boolean).map(each => new URL(each, document.baseURI).href);
+}
+"""
+_FETCH = """
+async url => {
+  const answer = await fetch(url);
+  if (!answer.ok) return null;
+  const blob = await answer.blob();
+  return await new Promise(done => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result.split(',')[1] ?? '');
+    reader.readAsDataURL(blob);
+  });
+}
+"""
+
+
+def check(selector: str) -> None:
+    """Raises UsageError for a selector that task files do not use."""
+    if selector.strip() and not selector.strip().startswith("."):
+        raise UsageError(f"unknown eval_image_class {selector!r}: write a CSS selector that begins with a dot, or nothing for all pictures")
+
+
+async def on_page(page: Page, selector: str) -> list[Image]:
+    """The pictures of a page that can be read, in document order."""
+    found = [await _seen(page, url) for url in await in_page(page, _SOURCES, selector.strip()) or []]
+    return [each for each in found if each is not None]
+
+
+async def _seen(page: Page, url: str) -> Image | None:
+    """One picture, as the page gets it: with its cookies, and in a world that the host cannot reach."""
+    text = await in_page(page, _FETCH, url)
+    try:
+        return _decoded(base64.b64decode(text)) if text else await reference(url)
+    except (EnvironmentError_, binascii.Error):
+        return None  # broken on the page itself: nobody sees it there
+
+
+async def reference(where: str) -> Image:
+    """A picture at an address, or in a file. Raises EnvironmentError_."""
+    try:
+        return _decoded(await asyncio.to_thread(_read, where))
+    except OSError as error:
+        raise EnvironmentError_(f"the picture {where} cannot be had ({error}): is its site up?") from error
+
+
+def _read(where: str) -> bytes:
+    if not where.startswith(("http://", "https://")):
+        return Path(where).read_bytes()
+    with urllib.request.urlopen(urllib.request.Request(where, headers={"User-Agent": "exact"}), timeout=_SECONDS) as response:
+        data: bytes = response.read(_MOST)
+        return data
+
+
+def _decoded(data: bytes) -> Image:
+    from PIL import Image as Pictures
+    from PIL import UnidentifiedImageError
+
+    try:
+        picture = Pictures.open(io.BytesIO(data))
+        picture.load()
+    except UnidentifiedImageError as error:
+        raise EnvironmentError_("a picture does not read: is it SVG?") from error
+    return picture
+
+
+def png(picture: Image) -> bytes:
+    """A picture as a model is given it."""
+    buffer = io.BytesIO()
+    picture.convert("RGB").save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def alike(pictures: Sequence[Any], references: Sequence[Any], threshold: float) -> float | None:
+    """The best similarity above the threshold; None where none is."""
+    best = max((similarity(one, other) for one in pictures for other in references), default=-1.0)
+    return best if best > threshold else None

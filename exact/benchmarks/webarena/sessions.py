@@ -1,0 +1,162 @@
+"""Log-in: once for each site and world, by the site's own form or by a storage state file, and again when it has run out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from exact.benchmarks.webarena.variables import Addresses
+from exact.errors import EnvironmentError_, UsageError
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Page
+
+
+class Form(NamedTuple):
+    """How a site is logged into. Selectors are Playwright's."""
+
+    path: str
+    """Of the form, below the site's address."""
+    name: str
+    word: str
+    submit: str
+    proof: str
+    """Path of a page that only those see who are logged in: others are sent elsewhere, or do not find `sign` on it."""
+    sign: str = ""
+    """Text on that page."""
+    account: tuple[str, str] = ("", "")
+    """What the site's public data set comes with."""
+
+
+FORMS: Mapping[str, Form] = {
+    "shopping": Form("/customer/account/login/", "#email", "#pass", "#send2", "/wishlist/", "", ("emma.lopez@gmail.com", "Password.123")),
+    "shopping_admin": Form("", "#username", "#login", ".action-login", "/dashboard", "Dashboard", ("admin", "admin1234")),
+    "reddit": Form(
+        "/login", "#login-username", "#login-password", "button:has-text('Log in')", "/user/{name}/account", "Delete",
+        ("MarvelsGrantMan136", "test1234"),
+    ),
+    "gitlab": Form(
+        "/users/sign_in", "[name='user[login]']", "[name='user[password]']", "button[type=submit]", "/-/profile", "",
+        ("byteblaze", "hello1234"),
+    ),
+    "classifieds": Form(
+        "/index.php?page=login", "#email", "#password", "button:has-text('Log in')", "/index.php?page=user&action=items", "My listings",
+        ("blake.sullivan@gmail.com", "Password.123"),
+    ),
+}  # fmt: skip
+"""Of the benchmarks' sites, with the accounts of their public data."""
+
+_FRESH = 600.0
+"""Seconds for which a log-in is not doubted."""
+
+
+class Sessions:
+    """The log-ins of one kind of worlds."""
+
+    def __init__(
+        self, addresses: Addresses, environ: Mapping[str, str], *, forms: Mapping[str, Form] = FORMS, folder: Path | None = None,
+        lasting: bool = True,
+    ) -> None:  # fmt: skip
+        """`environ`: `<SITE>_USERNAME` and `<SITE>_PASSWORD`, after the form's own account. `folder`: where storage state files are, and
+        are written. `lasting`: whether what one world logged into holds in others; not where each has a server of its own."""
+        self._addresses, self._environ, self._forms, self._folder, self._lasting = addresses, environ, forms, folder, lasting
+        self._states: dict[str, Any] = {}
+        self._proved: dict[str, float] = {}
+
+    async def enter(self, context: BrowserContext, page: Page, file: str, sites: Sequence[str]) -> None:
+        """Be logged in at some sites in a context. `file`: name of the storage state file, of which there need not be any.
+
+        Raises EnvironmentError_ where a site does not answer or refuses the account, and UsageError.
+        """
+        known = [site for site in sites if site in self._forms]
+        for site in known:
+            state = self._states.get(site) or self._read(file)
+            if state and self._lasting:
+                await self._put(context, page, state)
+            if self._lasting and state and time.monotonic() - self._proved.get(site, -_FRESH) < _FRESH:
+                continue
+            if not (state and self._lasting and await self._inside(page, site)):
+                await self._log_in(page, site)
+            self._proved[site] = time.monotonic()
+            if self._lasting:
+                self._states[site] = await context.storage_state()
+        if known and self._lasting and self._folder and file:
+            self._write(file, await context.storage_state())
+
+    def account(self, site: str) -> tuple[str, str]:
+        """Name and password. Raises UsageError where there are none."""
+        form, site = self._forms[site], site.upper()
+        name, word = self._environ.get(f"{site}_USERNAME", form.account[0]), self._environ.get(f"{site}_PASSWORD", form.account[1])
+        if not (name and word):
+            raise UsageError(f"the site {site.lower()} wants a log-in: export {site}_USERNAME and {site}_PASSWORD")
+        return name, word
+
+    async def _log_in(self, page: Page, site: str) -> None:
+        from playwright.async_api import Error
+
+        form, (name, word), url = self._forms[site], self.account(site), self._addresses.of(site)
+        await self._open(page, url + form.path, site)
+        try:
+            await page.locator(form.name).first.fill(name)
+            await page.locator(form.word).first.fill(word)
+            async with page.expect_navigation(wait_until="load"):
+                await page.locator(form.submit).first.click()
+        except Error as error:
+            why = str(error).strip().splitlines()[0]
+            raise EnvironmentError_(f"the log-in form of {site} at {page.url} is not as expected: {why}") from error
+        if not await self._inside(page, site):
+            raise EnvironmentError_(
+                f"{site} at {url} does not let {name} in: check {site.upper()}_USERNAME and {site.upper()}_PASSWORD, or reset the site"
+            )
+
+    async def _inside(self, page: Page, site: str) -> bool:
+        form = self._forms[site]
+        url = self._addresses.of(site) + form.proof.replace("{name}", self.account(site)[0])
+        await self._open(page, url, site)
+        if form.sign:
+            return form.sign in await page.content()
+        return urlsplit(page.url).path.rstrip("/") == urlsplit(url).path.rstrip("/")
+
+    async def _open(self, page: Page, url: str, site: str) -> None:
+        from playwright.async_api import Error
+
+        try:
+            await page.goto(url, wait_until="load")
+        except Error as error:
+            why, variable = str(error).strip().splitlines()[0].removeprefix("Page.goto: "), self._addresses.variable(site)
+            raise EnvironmentError_(f"the site {site} does not answer at {url} ({why}): is {variable} right, and the site up?") from error
+
+    async def _put(self, context: BrowserContext, page: Page, state: Any) -> None:
+        """Cookies, and what origins keep."""
+        if state.get("cookies"):
+            await context.add_cookies(state["cookies"])
+        for kept in state.get("origins", ()):
+            items = [(each["name"], each["value"]) for each in kept.get("localStorage", ())]
+            if items:
+                await page.goto(kept["origin"])
+                await page.evaluate("items => items.forEach(([name, value]) => localStorage.setItem(name, value))", items)
+
+    def _read(self, file: str) -> Any:
+        path = self._path(file)
+        if path is None or not path.is_file():
+            return None
+        try:
+            return json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"the storage state {path} does not read ({error}): delete it, and it is made again") from error
+
+    def _write(self, file: str, state: Any) -> None:
+        path = self._path(file)
+        assert path is not None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.part")
+        part.touch(mode=0o600)
+        part.write_text(json.dumps(state), "utf-8")
+        part.replace(path)
+
+    def _path(self, file: str) -> Path | None:
+        return self._folder / Path(file).name if self._folder and file else None

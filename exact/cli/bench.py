@@ -1,0 +1,265 @@
+"""`exact bench`: several agents, one suite, paired and at equal budgets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from exact.errors import UsageError
+
+if TYPE_CHECKING:
+    from exact.config import Config
+    from exact.evaluation.engine import Engine
+    from exact.evaluation.folder import BenchFolder, Result
+    from exact.evaluation.local import LocalEngine
+    from exact.evaluation.summary import Reward
+    from exact.task import Task
+
+
+class Bounds(NamedTuple):
+    """What all attempts together may use."""
+
+    memory: float | None = None
+    cores: float | None = None
+    worlds: int | None = None
+    hang: float | None = None
+
+
+@click.command()
+@click.argument("suite", nargs=-1, metavar="SUITE...")
+@click.option("--agent", "-a", "agents", multiple=True, metavar="AGENT", help="YAML file, or a name: react, mcts, rmcts, ... Repeatable.")
+@click.option("--seeds", metavar="LIST", help="Seeds of each task that names none: 0..4 or 3,7. Default: 0.")
+@click.option("--budget", multiple=True, metavar="KIND=AMOUNT", help="Cap on one task, for all agents: actions=15, money=0.5. Repeatable.")
+@click.option("--own-budgets", is_flag=True, help="Let each agent keep caps of its own. The table says that they are not equal.")
+@click.option("--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one key of all agents. Repeatable.")
+@click.option("--parallel", "-p", type=click.IntRange(1), help="Attempts at once. Default: one a processor.")
+@click.option("--memory", type=click.FloatRange(0.1), metavar="GIB", help="Bound on what all worlds use. Default: 0.8 of what is free.")
+@click.option("--cores", type=click.FloatRange(0.1), help="No further world is used while worlds keep more processors busy than that.")
+@click.option("--worlds", type=click.IntRange(1), help="Worlds open at once. Default: as many as the attempts at once may need.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where attempts are made.")
+@click.option("--reruns", type=click.IntRange(0), default=1, help="How often an attempt is made again that the infrastructure ended.")
+@click.option("--hang", type=click.FloatRange(1), default=900.0, metavar="SECONDS", help="Silence after which an attempt is killed.")
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder of the benchmark. Default: runs/bench-<number>.")
+@click.option("--resume", is_flag=True, help="Go on with the benchmark in --out. Its agents and tasks need not be named again.")
+@click.option("--png", is_flag=True, help="The curves as PNG too.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a result instead of the table.")
+def bench(
+    suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
+    overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, worlds: int | None, engine: str,
+    reruns: int, hang: float, out: Path | None, resume: bool, png: bool, as_json: bool,
+) -> int:  # fmt: skip
+    """Let several agents attempt a suite: each every task and seed, at equal budgets, several attempts at once.
+
+    SUITE is a suite, a task or a pattern: miniwob, 'miniwob/@browsergym', 'miniwob/click-*?seed=0..4'. Attempts that hang are killed, and
+    made again once; what was interrupted goes on with --resume. Writes results.jsonl, table.md, curves and index.html.
+    """
+    from exact.evaluation.folder import BenchFolder
+
+    if resume:
+        if out is None:
+            raise UsageError("--resume needs --out: the folder of the benchmark to go on with")
+        folder = BenchFolder.open(out)
+        _same(folder, suite, agents, seeds)
+    else:
+        folder = _create(suite, agents, seeds, budget, own_budgets, overrides, reruns, out)
+    bounds = Bounds(memory=memory, cores=cores, worlds=worlds, hang=hang)
+    parallel = _fitting(folder, parallel or os.cpu_count() or 1, worlds)
+    try:
+        results = asyncio.run(_run(folder, engine, parallel, bounds, as_json=as_json))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        click.echo(f"exact: interrupted; go on with: exact bench --resume --out {folder.path}", err=True)
+        return 130
+    finally:
+        _outputs(folder, png=png, quiet=as_json)
+    return 1 if any(each.status == "failed" for each in results) else 0
+
+
+def _create(
+    suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own: bool, overrides: tuple[str, ...],
+    reruns: int, out: Path | None,
+) -> BenchFolder:  # fmt: skip
+    """Everything that can be wrong is said before anything is written."""
+    import platform
+
+    from exact.evaluation.agents import agent
+    from exact.evaluation.folder import BenchFolder
+    from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, named
+    from exact.runs.runner import check_models, versions
+    from exact.search.registry import algorithm
+
+    if not suite or not agents:
+        raise UsageError("name a suite and an agent: exact bench miniwob/@browsergym --agent react --agent mcts --seeds 0..4")
+    tasks = _tasks(suite, seeds)
+    configs = [agent(each, overrides) for each in agents]
+    names = named([config.name for config in configs])
+    configs, caps = at_equal_budgets(configs, budget_of(budget), own=own)
+    for config in configs:
+        algorithm(config.search)
+        check_models(config)
+    plan = Plan(
+        suite=" ".join(suite) + (f" seeds {seeds}" if seeds else ""),
+        agents=names,
+        tasks=tasks,
+        budget=caps,
+        own_budgets=own,
+        reruns=reruns,
+        versions=versions(),
+        machine={"system": platform.platform(), "cores": str(os.cpu_count())},
+        begun=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    return BenchFolder.create(out or _free(), plan, dict(zip(names, map(_excluding, configs), strict=True)))
+
+
+def _excluding(config: Config) -> Config:
+    """In a benchmark nothing learned on any seed of a task is shown on that task."""
+    import msgspec
+
+    if config.reflection.kind == "none":
+        return config
+    return msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=True))
+
+
+def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
+    """What the patterns name; a bare suite is all of it."""
+    from exact.benchmarks import registry
+
+    patterns = []
+    for each in suite:
+        name, found, query = each.partition("?")
+        name = name if "/" in name else f"{name}/*"
+        patterns.append(f"{name}?{query}" if found else f"{name}?seed={seeds or 0}")
+    return tuple(registry.expand(patterns))
+
+
+def _same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None) -> None:
+    """Raises UsageError where what is asked for is not what the benchmark to go on with was asked."""
+    from exact.evaluation.agents import agent
+
+    plan = folder.plan
+    if suite and {task.id for task in _tasks(suite, seeds)} != {task.id for task in plan.tasks}:
+        raise UsageError(f"{folder.path} is of other tasks ({plan.suite}): name none with --resume, or choose another --out")
+    if agents and {agent(each).name for each in agents} != set(plan.agents):
+        raise UsageError(f"{folder.path} is of other agents ({', '.join(plan.agents)}): name none with --resume, or choose another --out")
+
+
+async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Bounds, *, as_json: bool) -> list[Result]:
+    import msgspec
+
+    from exact.environments.pool_room import PoolLimits, Room
+    from exact.environments.pool_usage import usage
+    from exact.evaluation.schedule import Schedule
+
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task is not None
+    with contextlib.suppress(NotImplementedError):
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+
+    def finished(result: Result, done: int, of: int) -> None:
+        if as_json:
+            click.echo(msgspec.json.encode(result))
+            return
+        came = f"score {result.score:g}" if result.score is not None else f"{result.status}: {result.reason}"
+        click.echo(f"{done}/{of} {result.agent} {result.task} {came}, {result.transitions} steps, {result.seconds:.1f} s", err=True)
+
+    learned = {agent: folder.agent(agent)[1].reflection for agent in folder.plan.agents}
+    rounds = {agent: max(1, each.round) for agent, each in learned.items() if each.kind != "none"}
+    room = Room(PoolLimits(memory=_memory(bounds.memory)), usage, loop.time)
+    async with _engine(folder, engine, parallel, bounds) as made:
+        return await Schedule(folder=folder, engine=made, parallel=parallel, room=room, rounds=rounds, finished=finished).run()
+
+
+@contextlib.asynccontextmanager
+async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bounds) -> AsyncIterator[Engine]:
+    if engine == "ray":
+        from exact.evaluation.ray_engine import RayEngine
+
+        async with RayEngine(folder.path, lanes=parallel, hang=bounds.hang, make=f"{__name__}:local_engine") as lanes:
+            yield lanes
+        return
+    async with local_engine(folder, parallel, bounds) as local:
+        yield local
+
+
+def local_engine(folder: BenchFolder, parallel: int = 1, bounds: Bounds | None = None) -> LocalEngine:
+    """Attempts in this process."""
+    from functools import partial
+
+    from exact.cli.worlds import kind_of, open_worlds
+    from exact.environments.pool_room import PoolLimits
+    from exact.evaluation.local import LocalEngine
+
+    bounds, told = bounds or Bounds(), set[str]()
+
+    def tell(text: str) -> None:
+        if text not in told:
+            told.add(text)
+            click.echo(f"exact: {text}", err=True)
+
+    return LocalEngine(
+        folder,
+        open_worlds=lambda task, config: open_worlds(task, config, True, tell),
+        key=partial(kind_of, True),
+        limits=PoolLimits(worlds=bounds.worlds or _wanted(folder) * parallel, processors=bounds.cores),
+        hang=bounds.hang,
+    )
+
+
+def _wanted(folder: BenchFolder) -> int:
+    """Worlds that one attempt may hold at once."""
+    from exact.evaluation.local import worlds_wanted
+
+    return max(worlds_wanted(folder.agent(agent)[1]) for agent in folder.plan.agents)
+
+
+def _fitting(folder: BenchFolder, parallel: int, worlds: int | None) -> int:
+    """As many attempts at once as can have all their worlds: who waits for a world while holding one would wait for ever."""
+    if worlds is not None and worlds < _wanted(folder):
+        raise UsageError(f"--worlds {worlds} is too few: one attempt may need {_wanted(folder)}; give more, or search.workers=1")
+    return parallel if worlds is None else min(parallel, worlds // _wanted(folder))
+
+
+def _memory(gib: float | None) -> int | None:
+    """Bytes; by default 0.8 of what is free now, where this system tells."""
+    if gib is not None:
+        return int(gib * 2**30)
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        line = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemAvailable"))
+        return int(int(line.split()[1]) * 1024 * 0.8)
+    return None
+
+
+def _outputs(folder: BenchFolder, *, png: bool, quiet: bool) -> None:
+    from exact.evaluation.output import as_png, write_outputs
+
+    paths = write_outputs(folder, rewards_of(folder))
+    if png:
+        for path in [path for path in paths if path.suffix == ".svg"]:
+            asyncio.run(as_png(path))
+    if not quiet:
+        click.echo((folder.path / "table.md").read_text("utf-8"))
+        click.echo(f"{folder.path / 'index.html'}")
+
+
+def rewards_of(folder: BenchFolder) -> Mapping[str, Reward]:
+    """Other readings of the suite's own figure, where it names them."""
+    from exact.benchmarks import registry
+    from exact.benchmarks.base import Rewarded
+
+    suites = {task.id.partition("/")[0] for task in folder.plan.tasks}
+    suite = registry.suite(suites.pop()) if len(suites) == 1 else None
+    return suite.rewards() if isinstance(suite, Rewarded) else {}
+
+
+def _free() -> Path:
+    number = 1
+    while Path("runs", f"bench-{number}").exists():
+        number += 1
+    return Path("runs", f"bench-{number}")

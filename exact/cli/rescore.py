@@ -1,0 +1,109 @@
+"""`exact rescore`: evaluates a run again without running it again."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from exact.config import Config
+    from exact.evaluation.folder import Replay
+    from exact.runs.fold import State
+    from exact.runs.shared import SharedWorlds
+    from exact.runs.store import RunFolder
+    from exact.task import Task
+
+
+class _Again(NamedTuple):
+    """One attempt: its score in the run, and what came now."""
+
+    agent: str
+    task: str
+    before: float | None
+    replay: Replay | None
+    trouble: str = ""
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed.")
+@click.option("--adopt", is_flag=True, help="Let the new scores count: in `exact compare`, and in a benchmark's results and tables.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
+def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
+    """Takes the committed actions of RUN again, each task in a fresh world, and evaluates where they lead. Nothing is searched, no model
+    is asked for an action, and results.jsonl stays as it is unless --adopt is given; the new scores are in rescored.jsonl.
+
+    RUN is a run of `exact run`, or a benchmark. Where an evaluator was mended, or a score is in doubt, this is the way to another one.
+    """
+    import msgspec
+
+    from exact.evaluation.folder import BenchFolder
+    from exact.runs.runner import reopen
+
+    bench = BenchFolder(run) if (run / "bench.json").exists() else None
+    runs = {agent: bench.agent(agent) for agent in bench.plan.agents} if bench else {run.name: reopen(run)}
+    found = [each for agent, (folder, config) in runs.items() for each in asyncio.run(_rescored(agent, folder, config, pattern, adopt))]
+    for each in found:
+        if as_json:
+            now = msgspec.to_builtins(each.replay) if each.replay else None
+            click.echo(msgspec.json.encode({**each._asdict(), "replay": now}))
+        else:
+            click.echo(_line(each))
+    if bench and adopt:
+        from exact.cli.bench import rewards_of
+        from exact.evaluation.output import write_outputs
+
+        bench.write_results(bench.gather())
+        write_outputs(bench, rewards_of(bench))
+    return 1 if any(each.trouble for each in found) else 0
+
+
+async def _rescored(agent: str, folder: RunFolder, config: Config, pattern: str | None, adopt: bool) -> list[_Again]:
+    from exact.cli.report import chosen
+    from exact.cli.worlds import kind_of, open_worlds
+    from exact.evaluation.replay import finished
+    from exact.runs.shared import SharedWorlds
+    from exact.runs.store import append_line
+
+    benchmark, before = folder.manifest.benchmark, {line.task: line.score for line in folder.results()}
+    found = []
+    async with SharedWorlds(lambda task: kind_of(benchmark, task), lambda task: open_worlds(task, config, benchmark, _tell)) as shared:
+        for task in chosen(folder, pattern):
+            state = finished(folder, config, task)
+            if state is None:
+                found.append(_Again(agent, task.id, before.get(task.id), None, "its attempt did not come to its end"))
+                continue
+            found.append(await _again(agent, task, before.get(task.id), shared, state))
+            if (replayed := found[-1].replay) is not None:
+                append_line(folder.path / "rescored.jsonl", replayed)
+                if adopt:
+                    append_line(folder.path / "replays.jsonl", replayed)
+    return found
+
+
+async def _again(agent: str, task: Task, before: float | None, shared: SharedWorlds, state: State) -> _Again:
+    from exact.errors import InfrastructureError
+    from exact.evaluation.replay import replay
+
+    try:
+        async with shared(task) as worlds:
+            return _Again(agent, task.id, before, await replay(worlds, task, state))
+    except InfrastructureError as error:
+        return _Again(agent, task.id, before, None, str(error))
+
+
+def _tell(text: str) -> None:
+    click.echo(f"exact: {text}", err=True)
+
+
+def _line(each: _Again) -> str:
+    old = "none" if each.before is None else f"{each.before:g}"
+    if each.replay is None:
+        return f"! {each.agent} {each.task}: {each.trouble}"
+    new = "none" if each.replay.score is None else f"{each.replay.score:g}"
+    mark = "=" if old == new else "*"
+    why = f" ({each.replay.verdict}: {each.replay.reason})" if each.replay.verdict != "same" else ""
+    return f"{mark} {each.agent} {each.task}: {old} -> {new}{why}"

@@ -1,0 +1,28 @@
+"""Code as an action: for worlds such as desktops, where a step is a few lines of Python (OSWorld's pyautogui).
+
+Nothing here runs it: it is sent to the world, which runs it inside itself.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from exact.action import Parameter, Verb
+from exact.errors import ActionError
+
+
+def python(help: str, *, name: str = "python") -> Verb:
+    """A verb whose argument is Python. `help` says what is imported and what must not be done."""
+    return Verb(name=name, form=(Parameter.TEXT,), code="python", normalise=_canonical, help=help)
+
+
+def _canonical(args: tuple[str | float, ...]) -> tuple[str | float, ...]:
+    """The same statements always in the same words: comments and layout left out, so that equal steps are one action."""
+    text = str(args[0])
+    try:
+        plain = ast.unparse(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ActionError(f"the code does not parse ({error}): write whole statements") from error
+    if not plain:
+        raise ActionError("there is no statement in the code: write at least one")
+    return (plain,)

@@ -1,0 +1,92 @@
+"""Two runs, task by task: who won where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from exact.errors import UsageError
+from exact.evaluation.folder import Replay, Result, result_of
+from exact.evaluation.summary import Row, Versus, row, scores, task_of, versus
+from exact.runs.store import RunFolder, read_lines
+
+
+class Side(NamedTuple):
+    """One run."""
+
+    name: str
+    results: list[Result]
+
+
+class TaskPair(NamedTuple):
+    """One task in both runs, its seeds together."""
+
+    task: str
+    a: float
+    b: float
+    """Shares of seeds that were solved, of those that both have a score for."""
+    seeds: int
+    wins: int
+    losses: int
+
+
+class Comparison(NamedTuple):
+    """A against B. Rows are of what both have a score for."""
+
+    a: Row
+    b: Row
+    versus: Versus
+    tasks: list[TaskPair]
+    only: tuple[int, int]
+    """Scores that only A has, and only B."""
+    warnings: list[str]
+
+
+def side(path: Path) -> Side:
+    """The results of a run, or of one agent of a benchmark (`BENCH/agents/NAME`). Raises UsageError, JournalError."""
+    if (path / "bench.json").exists():
+        agents = ", ".join(each.name for each in sorted((path / "agents").iterdir()))
+        raise UsageError(f"{path} is a benchmark of several agents: name one, {path}/agents/NAME ({agents})")
+    run = RunFolder.open(path)
+    replays = {each.task: each for each in read_lines(path / "replays.jsonl", Replay)}
+    last = {line.task: line for line in run.results()}
+    if not last:
+        raise UsageError(f"{path} has no results yet: go on with it first")
+    found = [result_of(last[task.id], replays.get(task.id), 1) for task in run.manifest.tasks if task.id in last]
+    return Side(run.manifest.agent if path.parent.name == "agents" else path.name, found)
+
+
+def compare(a: Side, b: Side) -> Comparison:
+    """Raises UsageError where the two have no task and seed in common."""
+    mine, theirs = scores(a.results), scores(b.results)
+    both = mine.keys() & theirs.keys()
+    if not both:
+        raise UsageError(f"{a.name} and {b.name} have no scored task and seed in common: nothing to compare")
+    kept_a, kept_b = ([each for each in found.results if each.task in both] for found in (a, b))
+    return Comparison(
+        a=row(a.name, kept_a),
+        b=row(b.name, kept_b),
+        versus=versus(a.results, b.results),
+        tasks=_by_task({id: mine[id] for id in mine if id in both}, theirs),
+        only=(len(mine) - len(both), len(theirs) - len(both)),
+        warnings=_warnings(kept_a, kept_b, a, b),
+    )
+
+
+def _by_task(mine: dict[str, float], theirs: dict[str, float]) -> list[TaskPair]:
+    found = []
+    for task in dict.fromkeys(task_of(id) for id in mine):
+        ids = [id for id in mine if task_of(id) == task]
+        wins, losses = sum(mine[id] > theirs[id] for id in ids), sum(mine[id] < theirs[id] for id in ids)
+        a, b = (sum(side[id] for id in ids) / len(ids) for side in (mine, theirs))
+        found.append(TaskPair(task, a, b, len(ids), wins, losses))
+    return sorted(found, key=lambda each: (each.losses - each.wins, each.task))
+
+
+def _warnings(kept_a: Sequence[Result], kept_b: Sequence[Result], a: Side, b: Side) -> list[str]:
+    found = [f"{each.name} is an oracle: it was told the verdict" for each in (a, b) if any(line.oracle for line in each.results)]
+    actions = [max((each.actions for each in kept), default=0) for kept in (kept_a, kept_b)]
+    if actions[0] != actions[1]:
+        found.append(f"at most {actions[0]} and {actions[1]} actions were committed: see that the budgets were equal")
+    return found

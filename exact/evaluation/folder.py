@@ -1,0 +1,166 @@
+"""The files of a benchmark.
+
+bench.json  results.jsonl  attempts.jsonl  table.md  curve.svg  index.html
+agents/<agent>/   a run folder: run.json  config.yaml  results.jsonl  replays.jsonl  tasks/  blobs/
+
+What an attempt came to is in its agent's folder first; results.jsonl is made of those in the order of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from exact.config import Config, dump
+from exact.errors import JournalError, UsageError
+from exact.evaluation.plan import Plan, named
+from exact.runs.runner import reopen
+from exact.runs.store import Line, Manifest, RunFolder, read_lines, write_whole
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """The committed actions of an attempt, taken again in a fresh world where nobody searched."""
+
+    task: str
+    score: float | None
+    """In [0, 1]; None where they could not be taken again."""
+    raw: float | None = None
+    verdict: str
+    """`same`: each state was the one of the attempt. `drifted`: one was not. `refused`: an action did not fit."""
+    reason: str = ""
+
+
+class Attempted(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of attempts.jsonl: how one attempt ended, whether it counts or not."""
+
+    agent: str
+    task: str
+    number: int
+    """From 1; above 1 it was made again because the one before was ended by the infrastructure."""
+    status: str
+    reason: str = ""
+    score: float | None = None
+    hung: bool = False
+    seconds: float = 0.0
+
+
+class Result(Line, frozen=True, kw_only=True):
+    """One line of results.jsonl: the last attempt at one task and seed by one agent. `score` is what tables are made of."""
+
+    live_score: float | None = None
+    """Where the attempt ended. Else than `score` only if the live world was one that search had used."""
+    replay: str = ""
+    """How the committed actions fared in a fresh world; empty where the live world was fresh itself."""
+    attempts: int = 1
+    """How many were made, those that the infrastructure ended included."""
+
+
+class BenchFolder:
+    """One benchmark on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(cls, path: Path, plan: Plan, configs: Mapping[str, Config]) -> BenchFolder:
+        """A new benchmark. Raises UsageError if one is there already."""
+        if (path / "bench.json").exists():
+            raise UsageError(f"{path} already holds a benchmark: go on with `exact bench --resume --out {path}`, or choose another --out")
+        folder = cls(path)
+        folder._write(plan, configs)
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> BenchFolder:
+        """An existing benchmark. Raises UsageError if there is none."""
+        if not (path / "bench.json").exists():
+            raise UsageError(f"no benchmark in {path}: it has no bench.json")
+        return cls(path)
+
+    def add(self, configs: Mapping[str, Config]) -> None:
+        """Further agents, on the same tasks. Raises UsageError for names that will not do, JournalError."""
+        plan = self.plan
+        self._write(msgspec.structs.replace(plan, agents=named([*plan.agents, *configs])), configs)
+
+    def _write(self, plan: Plan, configs: Mapping[str, Config]) -> None:
+        """The folders of agents, then what names them: cut short in between, it is as before."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            for name, config in configs.items():
+                where = self.agent_path(name)
+                (where / "run.json").unlink(missing_ok=True)  # of a creation that was cut short
+                manifest = Manifest(tasks=plan.tasks, agent=name, oracle=config.value.kind == "oracle", versions=plan.versions)
+                RunFolder.create(where, manifest, dump(config))
+            write_whole(self.path / "bench.json", msgspec.json.format(msgspec.json.encode(plan)))
+        except OSError as error:
+            raise JournalError(f"cannot write {self.path}: {error.strerror}: choose another --out") from error
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked for. Raises JournalError if it does not read."""
+        try:
+            return msgspec.json.decode((self.path / "bench.json").read_bytes(), type=Plan)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise JournalError(f"{self.path / 'bench.json'} does not read: {error}") from error
+
+    def agent_path(self, agent: str) -> Path:
+        """Where one agent's run lies."""
+        return self.path / "agents" / agent
+
+    def agent(self, agent: str) -> tuple[RunFolder, Config]:
+        """One agent's run, and its configuration."""
+        return reopen(self.agent_path(agent))
+
+    def replays(self, agent: str) -> dict[str, Replay]:
+        """By task."""
+        return {each.task: each for each in read_lines(self.agent_path(agent) / "replays.jsonl", Replay)}
+
+    def attempts(self) -> list[Attempted]:
+        """Every attempt that has ended, in that order."""
+        return list(read_lines(self.path / "attempts.jsonl", Attempted))
+
+    def results(self) -> list[Result]:
+        """What results.jsonl holds."""
+        return list(read_lines(self.path / "results.jsonl", Result))
+
+    def numbers(self) -> dict[tuple[str, str], int]:
+        """The number of the next attempt, or of the one that counts: one more than were ended by the infrastructure."""
+        found: dict[tuple[str, str], int] = {}
+        for each in self.attempts():
+            if each.status == "failed":
+                found[each.agent, each.task] = max(each.number + 1, found.get((each.agent, each.task), 1))
+        return found
+
+    def gather(self) -> dict[tuple[str, str], Result]:
+        """The result of every agent and task that has one, from the agents' folders, in the order of the plan."""
+        plan, made = self.plan, self.numbers()
+        ends = {agent: {line.task: line for line in self.agent(agent)[0].results()} for agent in plan.agents}
+        replays = {agent: self.replays(agent) for agent in plan.agents}
+        return {
+            (agent, task.id): result_of(line, replays[agent].get(task.id), made.get((agent, task.id), 1))
+            for agent, task in plan.pairs
+            if (line := ends[agent].get(task.id)) is not None
+        }
+
+    def write_results(self, results: Mapping[tuple[str, str], Result]) -> None:
+        """results.jsonl as far as there are results, in the order of the plan. Raises JournalError."""
+        ordered = [results[agent, task.id] for agent, task in self.plan.pairs if (agent, task.id) in results]
+        write(self.path / "results.jsonl", b"".join(msgspec.json.encode(each) + b"\n" for each in ordered))
+
+
+def result_of(line: Line, replay: Replay | None, attempts: int) -> Result:
+    """What counts of an attempt: the score in a fresh world, where the live world was not one."""
+    found = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
+    if replay is not None and line.status == "scored":
+        found |= {"score": replay.score, "raw": replay.raw}
+    return Result(**found | {"live_score": line.score, "replay": replay.verdict if replay else "", "attempts": attempts})
+
+
+def write(path: Path, data: bytes) -> None:
+    """A whole file at once. Raises JournalError."""
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise JournalError(f"cannot write {path}: {error.strerror}: free some space, then `exact bench --resume`") from error

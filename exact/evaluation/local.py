@@ -1,0 +1,141 @@
+"""Attempts in this process: side by side in one event loop, in worlds from shared pools, with models that share their pace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from exact.agents.agent import Agent
+from exact.config import Config
+from exact.environments.base import Worlds
+from exact.environments.pool_room import PoolLimits
+from exact.errors import JournalError
+from exact.evaluation.engine import Hung
+from exact.evaluation.folder import BenchFolder, Replay
+from exact.evaluation.replay import finished, replay
+from exact.evaluation.worlds import PooledWorlds
+from exact.models.base import ChatModel
+from exact.runs.events import AnyEvent
+from exact.runs.fold import State
+from exact.runs.runner import Runner
+from exact.runs.store import Line
+from exact.task import Task
+
+if TYPE_CHECKING:
+    from exact.models.open import Paces
+
+OpenWorlds = Callable[[Task, Config], AbstractAsyncContextManager[Worlds]]
+"""Opens the worlds of a task for an agent's configuration."""
+BuildAgent = Callable[[Config, Callable[[str], ChatModel]], Agent]
+
+HANG, GRACE = 900.0, 20.0
+"""Seconds without an event after which an attempt is killed; seconds it has then to let go of what it holds."""
+
+
+class LocalEngine:
+    """An async context manager. An attempt is killed by being cancelled: the worlds in which it hung are closed."""
+
+    def __init__(
+        self,
+        folder: BenchFolder,
+        *,
+        open_worlds: OpenWorlds,
+        key: Callable[[Task], str],
+        limits: PoolLimits,
+        build: dict[str, BuildAgent] | None = None,
+        hang: float | None = HANG,
+        grace: float = GRACE,
+    ) -> None:
+        """`key`: what tasks share whose worlds are of one kind. `limits`: of each pool. `build`: how agents are put together that are
+        not what their configuration names. `hang`: None for no watch."""
+        self._folder, self._open, self._key, self._limits, self._build = folder, open_worlds, key, limits, build or {}
+        self._hang, self._grace = hang, grace
+        self._beats: dict[tuple[str, str], float] = {}
+        self._sessions: dict[str, Callable[[Task], Awaitable[Line]]] = {}
+        self._worlds: dict[str, PooledWorlds] = {}
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> LocalEngine:
+        kinds: dict[bytes, PooledWorlds] = {}
+        paces: Paces = {}
+        for agent in self._folder.plan.agents:
+            self._worlds[agent] = await self._pooled(agent, kinds)
+            self._sessions[agent] = await self._stack.enter_async_context(self._runner(agent, paces).session())
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._stack.aclose()
+
+    async def attempt(self, agent: str, task: Task) -> Line:
+        """See Engine."""
+        self._beats[agent, task.id] = asyncio.get_running_loop().time()
+        made = asyncio.ensure_future(self._sessions[agent](task))
+        try:
+            while not (await asyncio.wait({made}, timeout=self._patience(agent, task)))[0]:
+                if self._patience(agent, task) == 0:
+                    raise Hung(self._hang or 0.0)
+            return made.result()
+        finally:
+            self._beats.pop((agent, task.id), None)
+            if not made.done():
+                await self._kill(made)
+
+    async def replay(self, agent: str, task: Task) -> Replay:
+        """See Engine."""
+        run, config = self._folder.agent(agent)
+        state = finished(run, config, task)
+        if state is None:
+            raise JournalError(f"{task.id} has no attempt by {agent} that came to its end")
+        try:
+            async with asyncio.timeout(self._hang), self._worlds[agent].at(task, f"replay {agent} {task.id}") as worlds:
+                return await replay(worlds, task, state)
+        except TimeoutError:
+            raise Hung(self._hang or 0.0) from None
+
+    def _patience(self, agent: str, task: Task) -> float | None:
+        """Seconds for which an attempt may still be silent; None: forever."""
+        if self._hang is None:
+            return None
+        return max(0.0, self._beats[agent, task.id] + self._hang - asyncio.get_running_loop().time())
+
+    async def _kill(self, made: asyncio.Future[Line]) -> None:
+        """Cancel, and wait a while for what it holds to be let go. What does not let go is left behind."""
+        made.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({made}, timeout=self._grace)
+        if made.done() and not made.cancelled():
+            made.exception()
+
+    async def _pooled(self, agent: str, kinds: dict[bytes, PooledWorlds]) -> PooledWorlds:
+        """Agents whose browsers are set up alike share their worlds."""
+        _, config = self._folder.agent(agent)
+        kind = msgspec.json.encode([config.browser, config.sandbox])
+        if kind not in kinds:
+            pooled = PooledWorlds(self._key, lambda task: self._open(task, config), self._limits)
+            kinds[kind] = await self._stack.enter_async_context(pooled)
+        return kinds[kind]
+
+    def _runner(self, agent: str, paces: Paces) -> Runner:
+        run, config = self._folder.agent(agent)
+
+        def watch(task: Task, state: State, event: AnyEvent) -> None:
+            self._beats[agent, task.id] = asyncio.get_running_loop().time()
+
+        return Runner(
+            folder=run, config=config, open_worlds=partial(self._share, agent), build_agent=self._build.get(agent), watch=watch, paces=paces
+        )  # fmt: skip
+
+    @asynccontextmanager
+    async def _share(self, agent: str, task: Task) -> AsyncIterator[Worlds]:
+        async with self._worlds[agent].at(task, f"{agent} {task.id}") as worlds:
+            yield worlds
+
+
+def worlds_wanted(config: Config) -> int:
+    """How many worlds one attempt may hold at once: the live one, one a worker, those to spare; each while its next one is made."""
+    return 2 * (1 + config.search.workers + config.search.prefetch)

@@ -1,0 +1,67 @@
+"""What is made of results: the table, the curves and the page, written anew as a whole each time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from exact.evaluation.folder import BenchFolder, Result, write
+from exact.evaluation.page import page
+from exact.evaluation.plan import Plan
+from exact.evaluation.plot import HEIGHT, WIDTH, curves
+from exact.evaluation.published import published_on
+from exact.evaluation.statistics import solved_within
+from exact.evaluation.summary import SOLVED, Reward, by_agent
+from exact.evaluation.table import markdown
+
+COSTS = {
+    "transitions": "environment steps, replays included",
+    "evaluations": "judgements",
+    "calls": "model calls",
+    "tokens": "tokens",
+    "cost": "US dollars",
+    "seconds": "seconds",
+}
+"""What success may be drawn against, and what it is called."""
+
+
+def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = None) -> list[Path]:
+    """table.md, a curve for each cost that any agent took, and index.html; their paths. Raises JournalError."""
+    plan, results = folder.plan, list(folder.gather().values())
+    made: dict[Path, str] = {}
+    for kind in COSTS:
+        if any(getattr(each, kind) for each in results):
+            made[folder.path / f"curve_{kind}.svg"] = curve(plan, results, kind)
+    made[folder.path / "table.md"] = markdown(plan, results, rewards)
+    first = next(iter(made.values())) if len(made) > 1 else ""
+    made[folder.path / "index.html"] = page(plan, results, first)
+    for path, text in made.items():
+        write(path, text.encode("utf-8", "replace"))
+    return list(made)
+
+
+def curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
+    """Success against one cost. Of an attempt without a score nothing is drawn; one whose cost is not known was never solved."""
+    lines, oracles = {}, {each.agent for each in results if each.oracle}
+    for agent, found in by_agent(results).items():
+        scored = [each for each in found if each.status == "scored" and each.score is not None]
+        solved = [getattr(each, kind) for each in scored if each.score is not None and each.score >= SOLVED]
+        lines[agent + (" (ORACLE)" if agent in oracles else "")] = solved_within(solved, max(1, len(scored)))
+    beside = {each.label: each.success for each in published_on(plan.suite) if "tasks x" in each.split or each.split[:1].isdigit()}
+    return curves(lines, x=COSTS[kind], title=f"{plan.suite}: budget {plan.stated_budget}", beside=beside)
+
+
+async def as_png(svg: Path) -> Path:
+    """A picture of an SVG file, beside it, drawn by the browser. Raises EnvironmentError_."""
+    from exact.config import BrowserConfig
+    from exact.environments.browser.launch import launch
+
+    path, drawing = svg.with_suffix(".png"), await asyncio.to_thread(svg.read_text, "utf-8")
+    config = BrowserConfig(width=WIDTH, height=HEIGHT)
+    async with launch(config) as browser:
+        context, drawn = await browser.enter(config, ())
+        await drawn.set_content(f"<style>body{{margin:0}}</style>{drawing}")
+        write(path, await drawn.screenshot())
+        await browser.leave(context)
+    return path

@@ -1,0 +1,51 @@
+"""The page of a benchmark: one file, no script, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from exact.evaluation.folder import Result
+from exact.evaluation.plan import Plan
+from exact.evaluation.published import published_on
+from exact.evaluation.summary import COSTS, by_agent, row, versus
+from exact.evaluation.table import number
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+def page(plan: Plan, results: Sequence[Result], curve: str) -> str:
+    """The HTML. `curve`: the SVG of `plot.curves`, whose texts are escaped already."""
+    from markupsafe import Markup
+
+    groups = {agent: by_agent(results).get(agent, []) for agent in plan.agents}
+    rows = [row(agent, found) for agent, found in groups.items()]
+    return _template().render(
+        plan=plan,
+        rows=rows,
+        live=any(each.live for each in rows),
+        against={agent: versus(groups[agent], groups[plan.agents[0]]) for agent in plan.agents[1:]},
+        costs=COSTS,
+        about=[(name, value) for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value],
+        published=published_on(plan.suite),
+        results={(each.agent, each.task): each for each in results},
+        missing=len(plan.pairs) - len(results),
+        curve=Markup(curve),
+    )
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("exact.evaluation", "html"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    return environment.get_template("bench.html.j2")

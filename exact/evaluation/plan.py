@@ -1,0 +1,91 @@
+"""What a benchmark is asked to do: which agents, which tasks, at which budget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from exact.config import Config, Limits
+from exact.errors import UsageError, unknown
+from exact.task import Task
+
+KINDS = tuple(field.name for field in msgspec.structs.fields(Limits))
+"""What may be capped: actions, model calls, money, seconds, ..."""
+
+
+_NAME = re.compile(r"[A-Za-z0-9_@=-][A-Za-z0-9_.@=-]*")
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """bench.json. Attempts are made of each task by each agent, task by task, so that what is there at any time is paired."""
+
+    suite: str
+    """The patterns asked for, as they were written."""
+    agents: tuple[str, ...]
+    tasks: tuple[Task, ...]
+    """Each with its seed; the same for all agents."""
+    budget: dict[str, float] = {}
+    """Caps on one task that all agents have, by kind; empty where `own_budgets`."""
+    own_budgets: bool = False
+    """Whether each agent has caps of its own, so that nothing here compares at equal cost."""
+    reruns: int = 1
+    """How often an attempt that the infrastructure ended, or that hung, is made again."""
+    versions: dict[str, str] = {}
+    machine: dict[str, str] = {}
+    begun: str = ""
+    """Date and time, UTC."""
+
+    @property
+    def pairs(self) -> list[tuple[str, Task]]:
+        """Every attempt to be made, in the order of results.jsonl."""
+        return [(agent, task) for task in self.tasks for agent in self.agents]
+
+    @property
+    def stated_budget(self) -> str:
+        """In words, for tables."""
+        if self.own_budgets:
+            return "each agent its own (not equal)"
+        return ", ".join(f"{amount:g} {kind}" for kind, amount in self.budget.items()) or "none"
+
+
+def budget_of(words: Iterable[str]) -> dict[str, float]:
+    """Caps written `actions=15`. Raises UsageError."""
+    found: dict[str, float] = {}
+    for word in words:
+        kind, _, amount = word.partition("=")
+        if kind not in KINDS:
+            raise unknown("budget", kind, KINDS, f"in --budget {word}")
+        try:
+            found[kind] = float(amount)
+        except ValueError:
+            raise UsageError(f"--budget {word}: write an amount, such as {kind}=15") from None
+        if not 0 <= found[kind] < float("inf"):
+            raise UsageError(f"--budget {word}: the amount is at least 0")
+    return found
+
+
+def at_equal_budgets(configs: Sequence[Config], budget: Mapping[str, float], *, own: bool = False) -> tuple[list[Config], dict[str, float]]:
+    """The agents with the caps that they all have, and these caps. Raises UsageError where they differ and `own` is not set."""
+    caps = {kind: amount if kind in ("money", "seconds") else int(amount) for kind, amount in budget.items()}
+    capped = [msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, **caps)) for config in configs]
+    if own:
+        return capped, {}
+    for kind in KINDS:
+        found = {config.name: getattr(config.limits, kind) for config in capped}
+        if len(set(found.values())) > 1:
+            told = ", ".join(f"{name} {'no cap' if amount is None else f'{amount:g}'}" for name, amount in found.items())
+            raise UsageError(f"limits.{kind} differs ({told}): give all agents --budget {kind}=N, or say --own-budgets")
+    first = capped[0].limits
+    return capped, {kind: float(getattr(first, kind)) for kind in KINDS if getattr(first, kind) is not None}
+
+
+def named(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of agents, each that of a folder. Raises UsageError where two are alike, or one is no name."""
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{name!r} is no name for an agent: use letters, digits and any of . _ @ = -")
+        if names.count(name) > 1:
+            raise UsageError(f"two agents are named {name!r}: give one of them another `name` in its file")
+    return tuple(names)

@@ -1,0 +1,155 @@
+"""Attempts on Ray: lanes in processes of their own, on this machine or on any that sees the benchmark's folder.
+
+A lane is an actor that holds a local engine. One that hangs is killed with its process, and another one takes its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exact.errors import ExactError, InfrastructureError, UncertainCommit, UsageError
+from exact.evaluation.engine import Hung
+from exact.evaluation.folder import BenchFolder, Replay
+from exact.runs.store import Line
+from exact.task import Task
+
+LOOK = 1.0
+"""Seconds between two looks at whether an attempt's journal grows."""
+_KINDS: dict[str, type[ExactError]] = {"UsageError": UsageError, "UncertainCommit": UncertainCommit}
+
+
+class RayEngine:
+    """An async context manager. Raises UsageError where Ray is not installed."""
+
+    def __init__(self, folder: Path, *, lanes: int, hang: float | None, make: str) -> None:
+        """`make`: `module:function`, which gives a lane its local engine of a BenchFolder."""
+        self._folder, self._lanes, self._hang, self._make = folder.resolve(), lanes, hang, make
+        self._idle: asyncio.Queue[Any] = asyncio.Queue()
+        self._all: list[Any] = []
+        self._ray = _ray()
+        self._mine = False
+
+    async def __aenter__(self) -> RayEngine:
+        if not self._ray.is_initialized():
+            self._ray.init(include_dashboard=False, log_to_driver=False)
+            self._mine = True
+        for _ in range(self._lanes):
+            self._idle.put_nowait(self._lane())
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await asyncio.gather(*(lane.close.remote() for lane in self._all), return_exceptions=True)
+        for lane in self._all:
+            self._ray.kill(lane)
+        if self._mine:
+            self._ray.shutdown()
+
+    async def attempt(self, agent: str, task: Task) -> Line:
+        """See Engine."""
+        journal = BenchFolder(self._folder).agent(agent)[0].task_folder(task) / "journal.jsonl"
+        return msgspec.json.decode(await self._asked("attempt", agent, task, journal), type=Line)
+
+    async def replay(self, agent: str, task: Task) -> Replay:
+        """See Engine."""
+        return msgspec.json.decode(await self._asked("replay", agent, task, None), type=Replay)
+
+    async def _asked(self, what: str, agent: str, task: Task, journal: Path | None) -> bytes:
+        """What a lane answers. Raises Hung after killing it, and what was raised in it."""
+        lane = await self._idle.get()
+        answer = asyncio.ensure_future(_awaited(getattr(lane, what).remote(agent, msgspec.json.encode(task))))
+        try:
+            await self._watched(answer, journal)
+            kind, data = answer.result()
+        except self._ray.exceptions.RayError as error:
+            lane = self._replaced(lane)
+            raise InfrastructureError(f"a lane of Ray died: {' '.join(str(error).split())[:200]}") from error
+        except Hung:
+            lane = self._replaced(lane)
+            raise
+        finally:
+            if not answer.done():
+                answer.cancel()
+            self._idle.put_nowait(lane)
+        if kind != "done":
+            raise _KINDS.get(kind, InfrastructureError)(data.decode())
+        return bytes(data)
+
+    async def _watched(self, answer: asyncio.Future[Any], journal: Path | None) -> None:
+        """Wait for an answer as long as the attempt's journal grows. Raises Hung."""
+        loop = asyncio.get_running_loop()
+        beat, size = loop.time(), _size(journal)
+        while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
+            now = _size(journal)
+            if now != size:
+                beat, size = loop.time(), now
+            if self._hang is not None and loop.time() - beat > self._hang:
+                raise Hung(self._hang)
+
+    def _lane(self) -> Any:
+        lane = self._ray.remote(Lane).options(num_cpus=1, max_concurrency=2).remote(str(self._folder), self._make)
+        self._all.append(lane)
+        return lane
+
+    def _replaced(self, lane: Any) -> Any:
+        self._ray.kill(lane)
+        self._all.remove(lane)
+        return self._lane()
+
+
+class Lane:
+    """What runs in an actor: attempts, one after the other."""
+
+    def __init__(self, folder: str, make: str) -> None:
+        self._folder, self._make = BenchFolder(Path(folder)), make
+        self._engine: Any = None
+
+    async def attempt(self, agent: str, task: bytes) -> tuple[str, bytes]:
+        """`done` and a Line, or the name and text of what was raised."""
+        return await self._told("attempt", agent, task)
+
+    async def replay(self, agent: str, task: bytes) -> tuple[str, bytes]:
+        """`done` and a Replay, or the name and text of what was raised."""
+        return await self._told("replay", agent, task)
+
+    async def close(self) -> None:
+        """Let go of the worlds."""
+        if self._engine is not None:
+            await self._engine.__aexit__(None, None, None)
+
+    async def _told(self, what: str, agent: str, task: bytes) -> tuple[str, bytes]:
+        try:
+            engine = await self._opened()
+            made: Callable[[str, Task], Awaitable[Line | Replay]] = getattr(engine, what)
+            return "done", msgspec.json.encode(await made(agent, msgspec.json.decode(task, type=Task)))
+        except ExactError as error:
+            return type(error).__name__, str(error).encode()
+
+    async def _opened(self) -> Any:
+        if self._engine is None:
+            module, _, function = self._make.partition(":")
+            engine = getattr(importlib.import_module(module), function)(self._folder)
+            self._engine = await engine.__aenter__()
+        return self._engine
+
+
+def _ray() -> Any:
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError as error:
+        raise UsageError("Ray is not installed: run `pip install 'exact-agent[ray]'`, or use --engine local") from error
+    return ray
+
+
+def _size(journal: Path | None) -> int:
+    return journal.stat().st_size if journal is not None and journal.exists() else -1
+
+
+async def _awaited(reference: Any) -> Any:
+    return await reference

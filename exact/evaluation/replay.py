@@ -1,0 +1,50 @@
+"""The committed actions of an attempt, taken again in a fresh world: what a benchmark's headline is made of, and what rescores a run."""
+
+from __future__ import annotations
+
+from exact.config import Config
+from exact.environments.base import Worlds
+from exact.errors import ActionError, UsageError
+from exact.evaluation.folder import Replay
+from exact.runs.fold import State, fold
+from exact.runs.journal import read
+from exact.runs.store import RunFolder
+from exact.runs.story import waypoints
+from exact.task import Outcome, Task
+
+
+def finished(run: RunFolder, config: Config, task: Task) -> State | None:
+    """The state of an attempt whose actions are all committed; None where it did not come so far. Raises JournalError."""
+    path = run.task_folder(task) / "journal.jsonl"
+    state = fold(config, read(path)) if path.exists() else None
+    return state if state is not None and state.ended is not None and state.started else None
+
+
+async def replay(worlds: Worlds, task: Task, state: State) -> Replay:
+    """Reset, take every action that was carried out, evaluate. No model is called, and nothing is searched.
+
+    Raises EnvironmentError_ where the world breaks, UsageError where the actions wrote to a world that keeps it.
+    """
+    assert state.ended is not None, "an attempt is replayed when it is over"
+    done = [step for step in state.committed if not step.refused]
+    async with worlds.open(speculative=False) as world:
+        if state.wrote and not world.capabilities.sealed:
+            raise UsageError(f"{task.id} wrote to a site that keeps it: its actions are not sent twice; reset the site and run it anew")
+        verdict, reason = "same", ""
+        if (await world.reset(task)).fingerprint != waypoints(state.tree.root)[0].fingerprint:
+            verdict, reason = "drifted", "at the start"
+        for number, step in enumerate(done, 1):
+            try:
+                transition = await world.step(world.actions.parse(step.action))
+            except ActionError as error:
+                verdict, reason = "refused", f"action {number}: {error}"
+                break
+            seen = transition.observation.fingerprint if transition.observation else ""
+            if verdict == "same" and (seen, transition.terminated) != (step.fingerprint, step.terminated):
+                verdict, reason = "drifted", f"after action {number}"
+            if transition.terminated:
+                break
+        if not world.capabilities.evaluates:
+            return Replay(task=task.id, score=None, verdict=verdict, reason=reason or "no evaluator")
+        score = await world.evaluate(Outcome(actions=tuple(step.action for step in done), answer=state.ended.answer))
+        return Replay(task=task.id, score=score.value, raw=score.raw, verdict=verdict, reason=reason or score.reason)

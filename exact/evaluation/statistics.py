@@ -1,0 +1,109 @@
+"""Intervals and tests for paired, repeated attempts: seeds of one task hang together, so that tasks are what is drawn again.
+
+Values are grouped by task: `{"miniwob/click-test": [1.0, 0.0], ...}`, one for each seed. Every task weighs the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+ByTask = Mapping[str, Sequence[float]]
+DRAWS, LEVEL = 10_000, 0.95
+_EXACT = 14
+"""Tasks up to which every flip of signs is tried."""
+
+
+class Interval(NamedTuple):
+    """A mean over tasks of means over seeds, and its interval; `low` and `high` are NaN with fewer than two tasks."""
+
+    mean: float
+    low: float
+    high: float
+    tasks: int
+
+    def __str__(self) -> str:
+        if not self.tasks:
+            return "-"
+        return f"{self.mean:.3f}" + ("" if math.isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
+
+
+def bootstrap(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Interval:
+    """Percentile bootstrap over tasks (Efron and Tibshirani 1993, chapter 13), the same for the same seed.
+
+    Where all tasks have the same mean it has no width: see `rate` for shares.
+    """
+    means = _means(values)
+    if len(means) < 2:
+        return Interval(float(means.mean()) if len(means) else math.nan, math.nan, math.nan, len(means))
+    rng, tail = np.random.default_rng(seed), (1 - level) / 2
+    rows = max(1, 4_000_000 // len(means))
+    drawn = [means[rng.integers(0, len(means), (min(rows, draws - at), len(means)))].mean(axis=1) for at in range(0, draws, rows)]
+    low, high = np.quantile(np.concatenate(drawn), [tail, 1 - tail])
+    return Interval(float(means.mean()), float(low), float(high), len(means))
+
+
+def rate(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Interval:
+    """As `bootstrap`, for shares in [0, 1]. Where all tasks succeed, or none does, the end that has no width is the exact binomial one
+    (Clopper and Pearson 1934) for as many attempts as there are tasks."""
+    found = bootstrap(values, level=level, draws=draws, seed=seed)
+    edge = math.pow((1 - level) / 2, 1 / found.tasks) if found.tasks > 1 else 0.0
+    if found.tasks > 1 and found.low == found.high == 1.0:
+        return found._replace(low=edge)
+    if found.tasks > 1 and found.low == found.high == 0.0:
+        return found._replace(high=1 - edge)
+    return found
+
+
+def differences(a: Mapping[str, float], b: Mapping[str, float], task: Mapping[str, str]) -> dict[str, list[float]]:
+    """a - b on the attempts that both have, by task. `task`: of each attempt."""
+    found: dict[str, list[float]] = {}
+    for attempt in a:
+        if attempt in b:
+            found.setdefault(task[attempt], []).append(a[attempt] - b[attempt])
+    return found
+
+
+def mcnemar(wins: int, losses: int) -> float:
+    """Two-sided p of the exact test (McNemar 1947) that a win is as likely as a loss. It takes attempts for independent of each other."""
+    n, least = wins + losses, min(wins, losses)
+    tail: int = sum(math.comb(n, k) for k in range(least + 1))
+    return float(min(1.0, 2 * tail / 2**n))
+
+
+def sign_flip(values: ByTask, *, draws: int = DRAWS, seed: int = 0) -> float:
+    """Two-sided p that differences are as likely the other way round, task by task (Fisher's permutation test on tasks' means).
+
+    All flips are tried for up to 14 tasks, `draws` random ones else, what was observed counted among them.
+    """
+    means = _means(values)
+    means = means[means != 0]
+    if not len(means):
+        return 1.0
+    observed = abs(float(means.sum())) - 1e-12
+    if len(means) <= _EXACT:
+        signs = 1 - 2 * ((np.arange(2 ** len(means))[:, None] >> np.arange(len(means))) & 1)
+        return float(np.mean(np.abs(signs @ means) >= observed))
+    rng = np.random.default_rng(seed)
+    signs = rng.choice((-1.0, 1.0), size=(draws, len(means)))
+    return float((np.count_nonzero(np.abs(signs @ means) >= observed) + 1) / (draws + 1))
+
+
+def solved_within(costs: Sequence[float | None], attempts: int) -> list[tuple[float, float]]:
+    """Share of attempts that were solved at a cost of at most x, as points (x, share) where it rises.
+
+    `costs`: of each solved attempt, None where it is not known (never solved, for this); `attempts`: solved or not.
+    """
+    points: list[tuple[float, float]] = []
+    for number, cost in enumerate(sorted(cost for cost in costs if cost is not None), 1):
+        if points and points[-1][0] == cost:
+            points.pop()
+        points.append((cost, number / attempts))
+    return points
+
+
+def _means(values: ByTask) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.array([math.fsum(each) / len(each) for each in values.values() if each])

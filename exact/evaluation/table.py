@@ -1,0 +1,130 @@
+"""Results as Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from exact.evaluation.folder import Result
+from exact.evaluation.plan import Plan
+from exact.evaluation.published import published_on
+from exact.evaluation.summary import Reward, Row, Versus, by_agent, row, task_of, versus
+
+ORACLE = " (ORACLE: told the verdict, headroom only)"
+_COSTS = {
+    "actions": "actions", "transitions": "steps", "evaluations": "values", "calls": "calls", "tokens": "tokens", "cost": "$",
+    "seconds": "seconds",
+}  # fmt: skip
+
+
+def markdown(plan: Plan, results: Sequence[Result], rewards: Mapping[str, Reward] | None = None) -> str:
+    """The whole page: what was run, success, what it took, each agent against the first, and what others published."""
+    groups = {agent: by_agent(results).get(agent, []) for agent in plan.agents}
+    rows = [row(agent, found, rewards) for agent, found in groups.items()]
+    parts = [f"# {plan.suite}", *_about(plan, results), *_success(rows), *_took(rows)]
+    if len(rows) > 1:
+        first = plan.agents[0]
+        against = {agent: versus(groups[agent], groups[first]) for agent in plan.agents[1:]}
+        parts += _against(first, against, {each.agent: each for each in rows})
+    return "\n\n".join([*parts, *_published(plan)]) + "\n"
+
+
+def label(found: Row) -> str:
+    """An agent's name; an oracle is always called one."""
+    return found.agent + (ORACLE if found.oracle else "")
+
+
+def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    cells = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in each) + " |" for each in cells)
+
+
+def number(value: float) -> str:
+    """Short; `unknown` for what is not known."""
+    if math.isnan(value):
+        return "unknown"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
+    tasks = len({task_of(task.id) for task in plan.tasks})
+    missing = len(plan.pairs) - len(results)
+    facts = [
+        f"{tasks} tasks, {len(plan.tasks)} tasks and seeds, {len(plan.agents)} agents; budget for each task: {plan.stated_budget}.",
+        "Intervals are 95 percent, bootstrapped over tasks with their seeds; gains are paired on task and seed. "
+        "Success is the score of the committed actions alone, in a world that search never used.",
+        " ".join(f"{name} {value}." for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value),
+    ]
+    if missing:
+        facts.append(f"**Unfinished: {missing} of {len(plan.pairs)} attempts are still to be made.**")
+    return facts
+
+
+def _success(rows: Sequence[Row]) -> list[str]:
+    rewards = list(dict.fromkeys(name for each in rows for name in each.rewards))
+    live, partial = any(each.live for each in rows), any(each.partial for each in rows)
+    header = ["agent", "success", *(["score"] if partial else []), *(["in the promoted world"] if live else []), *rewards]
+    body = [
+        [
+            label(each),
+            str(each.success),
+            *([str(each.score)] if partial else []),
+            *([str(each.live or "-")] if live else []),
+            *(str(each.rewards.get(name, "-")) for name in rewards),
+            str(each.scored),
+            str(each.failed),
+            str(each.reruns),
+            str(each.judged),
+        ]
+        for each in rows
+    ]
+    notes = ["same-task lessons could be shown to: " + ", ".join(each.agent for each in rows if each.same_task)]
+    return [
+        "## Success",
+        grid([*header, "scored", "failed", "reruns", "only judged"], body),
+        "failed: ended by the infrastructure after all reruns, in no share. reruns: attempts made again because the infrastructure ended "
+        "them; each is in attempts.jsonl. only judged: without an evaluator, in no share.",
+        *(notes if any(each.same_task for each in rows) else []),
+    ]
+
+
+def _took(rows: Sequence[Row]) -> list[str]:
+    body = [
+        [label(each), *(number(each.costs[kind]) for kind in _COSTS), number(each.restores), str(each.drifted)]
+        for each in rows
+        if each.scored
+    ]
+    return ["## What an attempt took, in the mean", grid(["agent", *_COSTS.values(), "restores", "drifted (all)"], body)]
+
+
+def _against(first: str, against: Mapping[str, Versus], rows: Mapping[str, Row]) -> list[str]:
+    body = [
+        [
+            label(rows[agent]),
+            str(found.gain),
+            str(found.wins),
+            str(found.losses),
+            str(found.ties),
+            str(found.unpaired),
+            f"{found.mcnemar:.3f}",
+            f"{found.by_task:.3f}",
+        ]
+        for agent, found in against.items()
+    ]
+    return [
+        f"## Against {label(rows[first])}",
+        grid(["agent", "gain", "wins", "losses", "ties", "unpaired", "p (McNemar)", "p (by task)"], body),
+        "McNemar's exact test takes attempts for independent; the other flips whole tasks, whose seeds are not.",
+    ]
+
+
+def _published(plan: Plan) -> list[str]:
+    found = published_on(plan.suite)
+    if not found:
+        return []
+    body = [
+        [each.label, each.split, f"{each.success:.3f}" + (f" +- {each.error:.3f}" if each.error else ""), f"[{each.source}]({each.url})"]
+        for each in found
+    ]
+    return ["## Published by others, not re-run here", grid(["agent", "on", "success", "source"], body)]

@@ -1,0 +1,85 @@
+"""Worlds that attempts share which run at once: one pool for each kind, opened when first needed, opened anew when it broke."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+from exact.environments.base import Worlds
+from exact.environments.pool import Pool
+from exact.environments.pool_room import PoolLimits
+from exact.errors import EnvironmentError_
+from exact.task import Task
+
+
+@dataclass(eq=False)
+class _Opened:
+    """A pool, and how many attempts lean on it."""
+
+    key: str
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    pool: Pool | None = None
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+    retired: bool = False
+    """Whether something broke in it: nobody new leans on it, and it closes when the last one leaves."""
+
+
+class PooledWorlds:
+    """An async context manager; `at(task, tree)` gives one attempt its share.
+
+    Raises EnvironmentError_ where worlds cannot be opened.
+    """
+
+    def __init__(self, key: Callable[[Task], str], open: Callable[[Task], AbstractAsyncContextManager[Worlds]], limits: PoolLimits) -> None:
+        """`key`: what tasks share whose worlds are of one kind. `open`: the worlds of a task. `limits`: of each kind's pool."""
+        self._key, self._open, self._limits = key, open, limits
+        self._kinds: dict[str, _Opened] = {}
+        self._retired: set[_Opened] = set()
+
+    async def __aenter__(self) -> PooledWorlds:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        for opened in [*self._kinds.values(), *self._retired]:
+            await self._close(opened)
+        self._kinds.clear()
+        self._retired.clear()
+
+    @asynccontextmanager
+    async def at(self, task: Task, tree: str) -> AsyncIterator[Worlds]:
+        """The worlds for one attempt. If they break in it, whoever comes next gets new ones; who is under way stays."""
+        key = self._key(task)
+        opened = self._kinds.setdefault(key, _Opened(key))
+        opened.users += 1
+        try:
+            yield (await self._pool(opened, task)).share(tree)
+        except EnvironmentError_:
+            self._retire(opened)
+            raise
+        finally:
+            opened.users -= 1
+            if opened.retired and not opened.users:
+                self._retired.discard(opened)
+                await self._close(opened)
+
+    async def _pool(self, opened: _Opened, task: Task) -> Pool:
+        async with opened.opening:
+            if opened.pool is None:
+                worlds = await opened.stack.enter_async_context(self._open(task))
+                opened.pool = Pool(worlds, self._limits)
+            return opened.pool
+
+    def _retire(self, opened: _Opened) -> None:
+        opened.retired = True
+        self._retired.add(opened)
+        if self._kinds.get(opened.key) is opened:
+            del self._kinds[opened.key]
+
+    async def _close(self, opened: _Opened) -> None:
+        """Whoever hangs in it is not waited for: what it holds is closed with all the rest."""
+        if opened.pool is not None:
+            await opened.pool.drain(wait=not opened.users)
+        await opened.stack.aclose()

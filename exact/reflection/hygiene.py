@@ -1,0 +1,85 @@
+"""Which reflections try to instruct instead of telling what was learned.
+
+A lesson is shown to models as data, in a fence, and what stands in quotes in it is a page's. Still a lesson that sends its reader to an
+address, asks for secrets, speaks as a system or to a tool has no business in a memory: it is kept, but not shown, until a person says so.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from exact.context import Reflection
+
+_VERB = r"(?:visit|open|go(?:ing)? to|goto|navigate|browse|download|fetch|load|install|curl|wget|post|send|log ?in (?:at|on|to)|follow|use)"
+_ADDRESS = (
+    r"(?:\w+://\S+|www\.\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b|"
+    r"\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|ly|example|test|info|biz|ru|cn|xyz|dev|app|me)\b)"
+)
+_SECRET = (
+    r"(?:passwords?|passphrase|credentials?|api[ _-]?keys?|access keys?|secrets?|(?:session|access|auth) ?tokens?|cookies?|"
+    r"private (?:key|notes?)|card numbers?|cvv|(?:two-factor|verification|one-time) codes?|social security|clipboard|home address|mailbox)"
+)
+_SENDS = r"send|copy|paste|type|reveal|print|output|post|write|enter|give|tell|show|share|forward|submit|repeat|use|upload"
+_RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, re.compile("|".join(patterns), re.I | re.M))
+    for name, patterns in {
+        "overrides instructions": (
+            r"\b(?:ignore|disregard|forget|override|bypass|do not follow|don't follow|never follow|obey)\b[^.;]{0,40}"
+            r"\b(?:instructions?|goals?|rules?|prompts?|told|asked|everything|restrictions|guidelines|task)\b",
+            r"\b(?:new|updated|real|true) (?:instructions?|goal|task|rules?)\b[^.;]{0,30}(?:\bis\b|\bare\b|:|\bfrom\b)",
+            r"\binstructions? (?:have|has) (?:been )?(?:changed|updated|replaced)",
+            r"\bfrom now on\b|\byou are now\b|\bno restrictions\b|\b(?:trust|believe) only\b|\bno matter what\b|\bwhatever it shows\b",
+        ),
+        "speaks as a system or a tool": (
+            r"<\|?\w*(?:im_start|im_end|system|endoftext|tool_call|function|script)\w*\|?>|\[/?INST\]|```",
+            r"^\s*(?:system|assistant|human|user|tool|execute|action)\s*:|#{2,} ?(?:instruction|response|system)",
+            r"\{\s*\"(?:tool|name|function|action)\"|\bos\.(?:system|environ)|\bsubprocess\b|\brm -rf\b|\bcurl -|\| ?(?:ba)?sh\b",
+            r"javascript:|data:text/|document\.(?:cookie|location)|<script|\bimport \w+;",
+            r"\b(?:fill|click|goto|type|press|stop|navigate)\s?\([^)]*\)|\bstop \[",
+        ),
+        "sends to an address": (rf"\b{_VERB}\b[^.;]{{0,60}}?{_ADDRESS}", r"\baction\s*:\s*goto"),
+        "gives an address": (_ADDRESS, r"[\w.+-]+@[\w-]+\.\w+"),
+        "asks for secrets": (
+            rf"\b(?:{_SENDS})\b[^.;]{{0,50}}\b{_SECRET}\b",
+            r"\blog ?in\b[^.;]{0,30}\b(?:saved|stored|user's) (?:password|credentials)\b",
+            r"\b(?:reveal|print|output|repeat|show|write|begin|start)\b[^.;]{0,40}\b(?:prompt|system message|configuration|instructions)\b",
+        ),
+        "dictates verdicts or every task": (
+            r"\b(?:every|any|all) (?:task|state|page|site|shop|goal|form|login|dialog|request)s?\b[^.;]{0,60}"
+            r"\b(?:1(?:\.0)?|A|highest|done|accept|approve|confirm|allow|once)\b",
+            r"\b(?:in|on|at) (?:every|each|any|all) (?:task|state|page|site|login form|permission dialog)s?\b",
+            r"\b(?:evaluate|judge|grade|value)\b[^.;]{0,30}\b(?:every|any|all) (?:state|page|step)s?\b|\bwithout reading\b|\bmust return\b",
+        ),
+        "hides from the user": (
+            r"\b(?:never|not|don't) tell\b|\bkeep (?:this|it) (?:a )?secret\b|\bwithout (?:telling|asking) the user\b|\btell the user\b",
+        ),
+        "claims authority": (
+            r"\b(?:the )?(?:system )?(?:administrator|admin|developer|site owner|owner|operator|root user)\b[^.;]{0,25}"
+            r"\b(?:says|wants|requires|asks|orders)\b",
+            r"\bas an ai\b|\bact as\b|\b(?:safety|security) (?:rules|settings|checks)\b|\ballow-?list\b|\bgrant access\b",
+        ),
+    }.items()
+)
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_UNSEEN = re.compile(r"[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\U000e0000-\U000e007f]")
+_IN_QUOTES = frozenset({"overrides instructions", "speaks as a system or a tool"})
+"""What counts also inside quotes; an address or a label there is something that was seen on a page."""
+
+
+def instructions(reflection: Reflection) -> list[str]:
+    """Why a reflection is to be quarantined; empty where it is an ordinary lesson. What it says of what was expected counts as well.
+
+    An address on the site that it was learned on is none.
+    """
+    found = [reason for part in (reflection.text, reflection.expected) for reason in _broken(part, reflection.site)]
+    return list(dict.fromkeys(found))
+
+
+def _broken(text: str, site: str) -> list[str]:
+    """The rules that a text breaks."""
+    plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+    if site:
+        plain = re.sub(rf"(?:\w+://)?(?<![\w.-]){re.escape(site)}(?![\w.-])(?::\d+)?[^\s\"]*", "the site", plain)
+    bare, quotes = _QUOTED.sub('""', plain), [quote[1:-1] for quote in _QUOTED.findall(plain)]
+    return [name for name, rule in _RULES if any(rule.search(part) for part in [bare, *(quotes if name in _IN_QUOTES else [])])]

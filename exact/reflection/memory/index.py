@@ -1,0 +1,231 @@
+"""What a process has read of a memory: a vector for each reflection, and what retrieval filters and ranks by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from exact.reflection.embed import Vector
+from exact.reflection.memory.entry import STATUSES, Damaged, Status
+from exact.reflection.memory.utility import common_rate, fade, utility
+
+Places = npt.NDArray[np.int64]
+
+_CODES = {status: code for code, status in enumerate(STATUSES)}
+_KEPT = _CODES["kept"]
+_SHORT = 10_000
+"""Rows that one core multiplies in about 1 ms."""
+_GROWN = {
+    "seqs": np.int64, "status": np.int8, "helped": np.int64, "hurt": np.int64, "confidence": np.float32, "tasks": np.int64,
+    "templates": np.int64, "about": np.int64,
+}  # fmt: skip
+
+
+class Row(NamedTuple):
+    """One reflection as it stands."""
+
+    seq: int
+    id: str
+    kind: str
+    task: str
+    """Without seed."""
+    template: str
+    about: str
+    """Digest of its action and direction: who differs in it says something else."""
+    confidence: float
+    """How sure it is of its outcome, in [0, 1]."""
+    status: str
+    note: str
+    helped: int
+    hurt: int
+    revision: int
+    vector: bytes
+    """Little-endian float32."""
+
+
+class Hit(NamedTuple):
+    """One that reaches the threshold."""
+
+    seq: int
+    cosine: float
+    fade: float
+    """What its likeness counts, by its record; in [0, 1]."""
+
+
+class Index:
+    """Of all kinds. Not for several threads at once."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._dimensions = dimensions
+        self._kinds: dict[str, _Kind] = {}
+        self._place: dict[str, tuple[_Kind, int]] = {}
+        self._into: dict[str, str] = {}
+        """What each was merged into."""
+        self._owed: dict[str, set[str]] = {}
+        """Tasks and templates of all that was merged into each."""
+        self._kept = self._helped = self._hurt = 0
+        self.revision = 0
+        self.removed = 0
+        """How many rows had been taken out of the table, bypassing the memory, when it was read."""
+
+    def __len__(self) -> int:
+        """How many are kept."""
+        return self._kept
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Read new and changed rows, oldest first. Raises Damaged."""
+        for row in rows:
+            found = self._place.get(row.id)
+            if found is None:
+                kind = self._kinds.setdefault(row.kind, _Kind(self._dimensions))
+                found = self._place[row.id] = kind, kind.append(row)
+            kind, place = found
+            self._kept += (row.status == "kept") - int(kind.status[place] == _KEPT)
+            self._helped += row.helped - int(kind.helped[place])
+            self._hurt += row.hurt - int(kind.hurt[place])
+            kind.status[place] = _CODES.get(row.status, -1)  # type: ignore[call-overload]
+            kind.helped[place], kind.hurt[place] = row.helped, row.hurt
+            if row.status == "merged" and row.note in self._place:
+                self._join(row)
+
+    def _join(self, row: Row) -> None:
+        """What a reflection was merged into counts as learned on its tasks too, and on those of what was merged into it before."""
+        self._into[row.id] = into = row.note
+        while into in self._into:
+            into = self._into[into]
+        names = {row.task, row.template} - {""} | self._owed.pop(row.id, set())
+        self._owed.setdefault(into, set()).update(names)
+        kind, place = self._place[into]
+        for name in names:
+            kind.owing.setdefault(name, set()).add(place)
+
+    def nearest(
+        self, query: Vector, kind: str, threshold: float, *, without: frozenset[str] = frozenset(), confidence: float = 0.0, most: int = 64
+    ) -> list[Hit]:
+        """Those kept of a kind that reach the threshold, in order of cosine times fade, then newest first; at most `most`.
+
+        `without`: tasks and templates; a reflection that came from one, or was merged with one that did, does not count. Nor does one
+        that is less sure of its outcome than `confidence`.
+        """
+        found = self._kinds.get(kind)
+        if found is None or most <= 0:
+            return []
+        # Rounded, because a product may differ in its last bits from one size of matrix to another.
+        cosines = np.round(_product(found.vectors[: found.count], query), 5)
+        places = np.flatnonzero((cosines >= round(threshold, 5)) & (found.status[: found.count] == _KEPT))
+        if confidence > 0:
+            places = places[found.confidence[places] >= np.float32(confidence)]
+        places = found.not_from(places, without)
+        faded = fade(found.helped[places], found.hurt[places], self._rate)
+        ranked = _largest(cosines[places] * faded, places, most)
+        shares = faded[np.searchsorted(places, ranked)]
+        return [Hit(int(found.seqs[i]), float(cosines[i]), float(share)) for i, share in zip(ranked, shares, strict=True) if share > 0]
+
+    def alike(self, query: Vector, kind: str, about: str, threshold: float, status: Status, *, most: int = 256) -> list[int]:
+        """Numbers of those of a status, about the same, that reach the threshold, faded or not, the nearest first."""
+        found = self._kinds.get(kind)
+        if found is None:
+            return []
+        places = found.about_the_same(about, _CODES[status])
+        cosines = np.round(found.vectors[places] @ query, 5)
+        near = cosines >= round(threshold, 5)
+        return [int(found.seqs[i]) for i in _largest(cosines[near], places[near], most)]
+
+    def least_useful(self, count: int) -> list[str]:
+        """Ids of those kept that helped least, of equal ones the oldest."""
+        kinds = list(self._kinds.values())
+        if count <= 0 or not kinds:
+            return []
+        kept = [np.flatnonzero(kind.status[: kind.count] == _KEPT) for kind in kinds]
+        shares = np.concatenate([utility(k.helped[p], k.hurt[p], self._rate) for k, p in zip(kinds, kept, strict=True)])
+        seqs = np.concatenate([kind.seqs[places] for kind, places in zip(kinds, kept, strict=True)])
+        ids = [(kind, int(place)) for kind, places in zip(kinds, kept, strict=True) for place in places]
+        return [ids[i][0].ids[ids[i][1]] for i in np.lexsort((seqs, shares))[:count]]
+
+    @property
+    def _rate(self) -> float:
+        return common_rate(self._helped, self._hurt)
+
+
+def _product(vectors: Vector, query: Vector) -> Vector:
+    """Each row's product with the query. On one core while it is short: where others use the machine, threads wait longer than they work."""
+    product: Vector = np.einsum("ij,j->i", vectors, query) if len(vectors) <= _SHORT else vectors @ query
+    return product
+
+
+def _largest(values: npt.NDArray[Any], places: Places, most: int) -> Places:
+    """The places of the largest values, falling, of equal ones the newest first; at most `most`. `places` rise."""
+    # One number for the order, so that of many equal ones the newest are found without sorting them all.
+    keys = np.round(values * 1e5).astype(np.int64) * 2**32 + places
+    if len(keys) > most:
+        keys = np.partition(keys, len(keys) - most)[-most:]
+    ranked: Places = np.sort(keys)[::-1] & (2**32 - 1)
+    return ranked
+
+
+class _Kind:
+    """The rows of one kind, in buffers that grow by doubling."""
+
+    seqs: npt.NDArray[np.int64]
+    status: npt.NDArray[np.int8]
+    helped: npt.NDArray[np.int64]
+    hurt: npt.NDArray[np.int64]
+    confidence: npt.NDArray[np.float32]
+    tasks: npt.NDArray[np.int64]
+    templates: npt.NDArray[np.int64]
+    about: npt.NDArray[np.int64]
+
+    def __init__(self, dimensions: int) -> None:
+        self._dimensions = dimensions
+        self.count = 0
+        self.ids: list[str] = []
+        self._names: dict[str, int] = {"": 0}
+        self.owing: dict[str, set[int]] = {}
+        """Places of those that something from a task or template was merged into, by its name."""
+        self._allocate(64)
+
+    def about_the_same(self, about: str, status: int) -> Places:
+        """The places of those of a status that are about something."""
+        code = self._names.get(about, -1)
+        return np.flatnonzero((self.about[: self.count] == code) & (self.status[: self.count] == status))
+
+    def not_from(self, places: Places, without: frozenset[str]) -> Places:
+        """Those places that owe nothing to any of some tasks and templates."""
+        barred = set[int]()
+        for name in without - {""}:
+            barred |= self.owing.get(name, set())
+            if (code := self._names.get(name)) is not None:
+                places = places[(self.tasks[places] != code) & (self.templates[places] != code)]
+        return places[~np.isin(places, list(barred))] if barred else places
+
+    def append(self, row: Row) -> int:
+        """The place of a new row; it is of no status yet."""
+        if len(row.vector) != 4 * self._dimensions:
+            raise Damaged("a vector is of the wrong length")
+        if self.count == len(self.seqs):
+            self._allocate(2 * self.count)
+        place = self.count
+        self.vectors[place] = np.frombuffer(row.vector, dtype="<f4")
+        self.seqs[place], self.confidence[place], self.status[place] = row.seq, row.confidence, -1
+        self.tasks[place] = self._names.setdefault(row.task, len(self._names))
+        self.templates[place] = self._names.setdefault(row.template, len(self._names))
+        self.about[place] = self._names.setdefault(row.about, len(self._names))
+        self.ids.append(row.id)
+        self.count += 1
+        return place
+
+    def _allocate(self, size: int) -> None:
+        self.vectors: Vector = self._larger("vectors", (size, self._dimensions), np.float32)
+        for name, dtype in _GROWN.items():
+            setattr(self, name, self._larger(name, (size,), dtype))
+
+    def _larger(self, name: str, shape: tuple[int, ...], dtype: type) -> npt.NDArray[Any]:
+        """An array of that shape with what the attribute of that name holds."""
+        new: npt.NDArray[Any] = np.zeros(shape, dtype=dtype)
+        old = self.__dict__.get(name)
+        if old is not None:
+            new[: self.count] = old[: self.count]
+        return new

@@ -1,0 +1,70 @@
+"""What a reflection is found by: the situation it was learned in, as a vector and as words."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from exact.context import Context, Reflection
+from exact.reflection.embed import Embedding, Vector, unit, words
+from exact.reflection.lesson import shortened, site
+
+_WEIGHTS = (0.55, 0.1, 0.35)
+"""Shares of instruction, site and state in the likeness of two situations."""
+KEYWORDS = 0.2
+"""What words in common add to the cosine when those that reach the threshold are put in order."""
+_IDS = re.compile(r"^\s*\[[\w:.-]+\] ?", re.M)
+_FIGURES = re.compile(r"\d+")
+
+Texts = tuple[str, str, str]
+
+
+def of_reflection(reflection: Reflection) -> Texts:
+    return _texts(reflection.instruction, reflection.site, reflection.state)
+
+
+def of_context(context: Context) -> Texts:
+    return _texts(context.instruction, site(context), context.observation.text)
+
+
+def vector(embedding: Embedding, texts: Texts) -> Vector:
+    """Of length 1: the parts' vectors, each by its share."""
+    parts = embedding.embed_all(texts)
+    return unit(np.sum([weight**0.5 * part for weight, part in zip(_WEIGHTS, parts, strict=True)], axis=0))
+
+
+def told(reflection: Reflection) -> tuple[str, ...]:
+    """All that a reflection says and where: what it is found by as words."""
+    return (*of_reflection(reflection), reflection.text, reflection.action_label)
+
+
+def keywords(asked: Mapping[str, float], held: Collection[str]) -> float:
+    """Share of the words asked for, weighted by how rare they are in pages, that are among those held; in [0, 1]."""
+    total = sum(asked.values())
+    return sum(weight for word, weight in asked.items() if word in held) / total if total else 0.0
+
+
+def about(reflection: Reflection) -> str:
+    """Digest of the action and of whether it went worse: reflections that differ in it do not say the same."""
+    said = f"{reflection.action_label}\n{reflection.surprise < 0}"
+    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def same_lesson(one: Reflection, other: Reflection) -> bool:
+    """Whether two reflections from situations alike say the same: of the same action, in the same direction, in nearly the same words.
+
+    Figures do not count: the same surprise is seldom measured twice alike.
+    """
+    if about(one) != about(other):
+        return False
+    left, right = (set(words(_FIGURES.sub("", each.text))) for each in (one, other))
+    if not left or not right:
+        return one.text == other.text
+    return len(left & right) / len(left | right) >= 0.85
+
+
+def _texts(instruction: str, site: str, state: str) -> Texts:
+    return instruction, site, _IDS.sub("", shortened(state))

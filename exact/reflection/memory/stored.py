@@ -1,0 +1,292 @@
+"""A memory over a database: what is written, what is found again, and what becomes of what did not help."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, Self
+
+from exact.context import Context, Reflection
+from exact.errors import InfrastructureError, UsageError
+from exact.reflection.base import Kind
+from exact.reflection.embed import Embedding, Vector, words
+from exact.reflection.hygiene import instructions
+from exact.reflection.lesson import task_without_seed
+from exact.reflection.memory import situation
+from exact.reflection.memory.database import Database
+from exact.reflection.memory.entry import Damaged, Entry, Status, Use
+from exact.reflection.memory.index import Hit, Index
+from exact.reflection.memory.table import Table
+
+SAME = 0.95
+"""Cosine from which two situations are the same one, and reflections that say the same of them are merged."""
+CANDIDATES = 8
+"""For each reflection that is asked for, so many of the nearest are put in order by words in common too."""
+_READ = 20_000
+"""Reflections that are kept as read."""
+
+
+class StoredMemory:
+    """A Memory. Several threads may use it; also a context manager, which closes it. Nothing is ever taken out for good.
+
+    Each process keeps the vectors that it has read and reads only what was changed since.
+    """
+
+    def __init__(self, database: Database, embedding: Embedding, *, capacity: int) -> None:
+        """`capacity`: how many are kept; of more, those that helped least are evicted."""
+        self._database, self._embedding, self._capacity = database, embedding, capacity
+        self._table = Table(database)
+        self._lock = threading.Lock()
+        self._index = Index(embedding.dimensions)
+        self._frozen: Index | None = None
+        self._read: dict[int, _Read] = {}
+
+    def add(self, reflection: Reflection) -> None:
+        """Stored durably on return; a no-op where the id is there. Raises InfrastructureError (disk full, file damaged).
+
+        One that says what another says of the same situation is merged into that; one that instructs is quarantined; one that says what
+        a person had forgotten is forgotten too.
+        """
+        self.add_all([reflection])
+
+    def add_all(self, reflections: Sequence[Reflection]) -> int:
+        """All in one transaction; how many were new."""
+        vectors = [situation.vector(self._embedding, situation.of_reflection(each)) for each in reflections]
+        with self._access():
+            self._refresh()  # what is long is read before others have to wait
+        with self._writing() as revision:
+            new = [pair for pair in zip(reflections, vectors, strict=True) if not self._table.has(pair[0].id)]
+            if not new:
+                raise _Nothing
+            self._refresh()
+            found = {reflection.id: (reflection, vector) for reflection, vector in new}
+            for reflection, vector in found.values():
+                status, note = self._standing(reflection, vector)
+                self._index.take([self._table.insert(reflection, vector.astype("<f4").tobytes(), status, note, revision)])
+            self._evict(revision)
+            return len(found)
+        return 0
+
+    def retrieve(
+        self, context: Context, kind: Kind, *, k: int, threshold: float, exclude_task: str | None, confidence: float = 0.0
+    ) -> tuple[Reflection, ...]:
+        """The k of that kind learned in the situations most like that of `context`, best first, of equal ones the newest.
+
+        `threshold`: the least cosine, in [-1, 1]. Of those that reach it the nearest, CANDIDATES for each that is asked for, are put in
+        order by cosine and words in common, times what their records count. `exclude_task`: id of a task; nothing from any seed of it
+        counts, nor from its template where the context's task names one. `confidence`: the least, in [0, 1]; see lesson.confidence.
+        Raises InfrastructureError if the file is damaged.
+        """
+        query = situation.of_context(context)
+        vector = situation.vector(self._embedding, query)
+        asked = words(" ".join(query))
+        without = frozenset[str]()
+        if exclude_task is not None:
+            without = frozenset({task_without_seed(exclude_task), str(context.task.metadata.get("template") or "")})
+        with self._access():
+            if self._frozen is None:
+                self._refresh()
+            hits = self._current.nearest(vector, kind, threshold, without=without, confidence=confidence, most=max(0, CANDIDATES * k))
+            known = self._known(hits)
+        scored = [
+            ((hit.cosine + situation.KEYWORDS * situation.keywords(asked, known[hit.seq].words)) * hit.fade, hit.seq)
+            for hit in hits if hit.seq in known
+        ]  # fmt: skip
+        return tuple(known[seq].reflection for _, seq in sorted(scored, reverse=True)[: max(k, 0)])
+
+    def used(self, attempt: str, ids: Iterable[str], success: bool | None) -> None:
+        """An attempt that was shown some reflections has ended well, badly, or nobody knows how. Counted once for each attempt."""
+        with self._writing() as revision:
+            for id in sorted(set(ids)):
+                self._table.count_use(attempt, id, success, revision)
+
+    def uses(self, id: str) -> list[Use]:
+        """The attempts that a reflection was shown in, and how they ended."""
+        with self._access():
+            return self._table.uses(id)
+
+    def freeze(self, version: str | None = None) -> str:
+        """From now on retrieve from the memory as it was in a version (None: as it is now), whatever is written; which one that is.
+
+        Raises UsageError for what is no version of this memory.
+        """
+        with self._access():
+            wanted = self._table.facts().revision if version is None else _revision(version)
+            if wanted > self._table.facts().revision:
+                raise UsageError(f"the memory has not come to version {version} yet: is it the one that the run began with?")
+            frozen = Index(self._embedding.dimensions)
+            frozen.take(self._table.as_of(wanted))
+            frozen.revision = wanted
+            self._frozen = frozen
+            return _version(frozen)
+
+    def thaw(self) -> None:
+        """Retrieve from the memory as it is."""
+        self._frozen = None
+
+    @property
+    def version(self) -> str:
+        """`kept:revision`: how many are retrieved from, and the number of the last change; of the frozen state where it is frozen."""
+        with self._access():
+            if self._frozen is None:
+                self._refresh()
+            return _version(self._current)
+
+    def __len__(self) -> int:
+        """How many are kept."""
+        with self._access():
+            self._refresh()
+            return len(self._index)
+
+    def entry(self, id: str) -> Entry:
+        """One, by its id or the beginning of it. Raises UsageError if there is none or there are several."""
+        with self._access():
+            return self._table.entry(id)
+
+    def entries(self, status: Status | None = "kept", *, kind: Kind | None = None, task: str = "", limit: int = -1) -> list[Entry]:
+        """Those of a status (None: all), newest first; `task`: a pattern such as `miniwob/*`, without seed."""
+        with self._access():
+            return self._table.entries(status, kind, task, limit)
+
+    def search(self, text: str, *, k: int = 10) -> list[Entry]:
+        """Those kept with words of a text in them, best first."""
+        with self._access():
+            found = self._table.numbered(self._database.find_words(list(words(text)), 4 * k))
+        return [entry for entry in found if entry.status == "kept"][:k]
+
+    def forget(self, ids: Iterable[str], note: str = "") -> int:
+        """No longer retrieve some; how many were kept until now. `restore` undoes it."""
+        return self._settle(ids, "forgotten", note)
+
+    def restore(self, ids: Iterable[str]) -> int:
+        """Keep some again that were forgotten, evicted, merged or quarantined; how many."""
+        return self._settle(ids, "kept", "")
+
+    def merge(self) -> int:
+        """Merge those kept that say the same, as `add` does; how many were merged away."""
+        merged = 0
+        for entry in reversed(self.entries()):
+            vector = situation.vector(self._embedding, situation.of_reflection(entry.reflection))
+            with self._access():
+                self._refresh()
+                twin = self._twin(entry.reflection, vector, "kept", before=entry.seq)
+            merged += self._settle([entry.reflection.id], "merged", twin) if twin else 0
+        return merged
+
+    def close(self) -> None:
+        """Let go of the database; may be called twice."""
+        with self._lock:
+            self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def _current(self) -> Index:
+        """What is retrieved from."""
+        return self._index if self._frozen is None else self._frozen
+
+    def _standing(self, reflection: Reflection, vector: Vector) -> tuple[Status, str]:
+        """What is to become of a new one."""
+        if reasons := instructions(reflection):
+            return "quarantined", "; ".join(reasons)
+        if twin := self._twin(reflection, vector, "kept"):
+            return "merged", twin
+        if twin := self._twin(reflection, vector, "forgotten"):
+            return "forgotten", f"says what {twin} says"
+        return "kept", ""
+
+    def _twin(self, reflection: Reflection, vector: Vector, status: Status, *, before: int | None = None) -> str:
+        """Id of one of a status that says the same; empty if there is none."""
+        seqs = self._index.alike(vector, reflection.kind, situation.about(reflection), SAME, status)
+        for _, other in self._table.reflections([seq for seq in seqs if before is None or seq < before]):
+            if other.id != reflection.id and situation.same_lesson(reflection, other):
+                return other.id
+        return ""
+
+    def _evict(self, revision: int) -> None:
+        for id in self._index.least_useful(len(self._index) - self._capacity):
+            self._table.settle(id, "evicted", f"more than {self._capacity}", revision)
+
+    def _settle(self, ids: Iterable[str], status: Status, note: str) -> int:
+        wanted = [self.entry(id) for id in ids]
+        changed = [each for each in wanted if (each.status == "kept") != (status == "kept")]
+        with self._writing() as revision:
+            for each in changed:
+                self._table.settle(each.reflection.id, status, note, revision)
+            if any(each.status == "merged" for each in changed):
+                # What it was merged into owes it nothing any more.
+                self._table.read_anew()
+        return len(changed)
+
+    def _refresh(self) -> None:
+        """Read what was changed; everything again if anything was taken out."""
+        facts = self._table.facts()
+        if facts.removed != self._index.removed or facts.revision < self._index.revision:
+            self._index = Index(self._embedding.dimensions)
+            self._index.removed = facts.removed
+            self._read.clear()
+        if facts.revision != self._index.revision:
+            self._index.take(self._table.changed_since(self._index.revision, facts.revision))
+            self._index.revision = facts.revision
+
+    def _known(self, hits: Sequence[Hit]) -> dict[int, _Read]:
+        """The reflections of some hits with their words, by number; each is read once. What has been taken out since is not there."""
+        missing = [hit.seq for hit in hits if hit.seq not in self._read]
+        if len(self._read) + len(missing) > _READ:
+            self._read.clear()
+            missing = [hit.seq for hit in hits]
+        for seq, reflection in self._table.reflections(missing):
+            self._read[seq] = _Read(reflection, frozenset(words(" ".join(situation.told(reflection)))))
+        return {hit.seq: self._read[hit.seq] for hit in hits if hit.seq in self._read}
+
+    @contextmanager
+    def _writing(self) -> Iterator[int]:
+        """A transaction and the revision it makes."""
+        with self._access():
+            try:
+                with self._database.writing():
+                    yield (revision := self._table.next_revision())
+                # What was written now is read back at the next look, as others read it.
+                self._index.revision = min(self._index.revision, revision - 1)
+            except _Nothing:
+                return
+            except BaseException:
+                # It may have read what was undone.
+                self._index = Index(self._embedding.dimensions)
+                raise
+
+    @contextmanager
+    def _access(self) -> Iterator[None]:
+        with self._lock:
+            try:
+                yield
+            except Damaged as error:
+                raise InfrastructureError(f"memory {self._database.where}: {error}; restore the file or name another one") from error
+
+
+class _Read(NamedTuple):
+    """A reflection, and the words in it and its situation."""
+
+    reflection: Reflection
+    words: frozenset[str]
+
+
+class _Nothing(Exception):
+    """A transaction with nothing in it."""
+
+
+def _version(index: Index) -> str:
+    return f"{len(index)}:{index.revision}"
+
+
+def _revision(version: str) -> int:
+    """Raises UsageError."""
+    tail = version.rpartition(":")[2]
+    if not tail.isdecimal():
+        raise UsageError(f"{version!r} is no version of a memory: they look like 12:34")
+    return int(tail)

@@ -1,0 +1,170 @@
+"""Cases on which our evaluators and the published ones must agree: made of the task files' own references, and of pages and pictures."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Case = dict[str, Any]
+
+PAGES = {
+    "/order": """<table id=my-orders-table><tbody><tr><td class="col name"><strong>Tea</strong><dl><dt>Size</dt><dd>Big</dd></dl></td>
+      <td class="col sku"> B1 </td><td class="col qty">Ordered2</td></tr></tbody><tbody><tr><td class="col name">Cup</td>
+      <td class="col sku">B2</td><td class="col qty">Ordered11</td></tr></tbody></table>""",
+    "/product": """<main id=maincontent><div class=columns><div><div class=product-info-main><div class=product-info-price>
+      <div class="price-box price-final_price"><span><span>$64.50</span></span></div></div></div></div></div></main>
+      <a id=tab-label-reviews-title>Reviews 12</a><div class=rating-result title="80%"></div>
+      <table id=productDetails_detailBullets_sections1><tbody><tr><th>Brand Name</th><td>Acme</td></tr>
+      <tr><th>Manufacturer</th><td>Works</td></tr><tr><th>Weight</th><td>1 kg</td></tr></tbody></table>""",
+    "/post": """<div id=main><a class=fg-inherit>asker</a><span class=vote__net-score>3</span>
+      <div class=comment data-level=1><div class=comment__main><header><h1><a class=fg-inherit>ann</a><span>
+      <time datetime="2023-01-02T00:00:00Z">x</time></span></h1></header><div class=comment__content>first words</div><span class=vote__net-score>1</span></div>
+      <div class=comment data-level=2><div class=comment__main><header><h1><a class=fg-inherit>bob</a><span>
+      <time datetime="2023-03-02T00:00:00Z">x</time></span></h1></header><div class=comment__content>a reply</div>
+      <span class=vote__net-score>1</span></div></div></div>
+      <div class=comment data-level=1><div class=comment__main><header><h1><a class=fg-inherit>ann</a><span>
+      <time datetime="2023-02-02T00:00:00Z">x</time></span></h1></header><div class=comment__content>later words</div>
+      <span class=vote__net-score>1</span></div></div></div>""",
+    "/members": """<table><tr><td data-label=Account><span class=gl-avatar-labeled-sublabel>@koush</span></td><td class=col-max-role>
+      <span>Guest</span></td></tr><tr><td data-label=Account><span class=gl-avatar-labeled-sublabel>@vinta</span></td>
+      <td class=col-max-role><span>Reporter</span></td></tr></table>""",
+    "/form": """<title>Form</title><input id=name value="Ann &amp; Bo"><input id=ok type=checkbox checked>
+      <select id=size><option>S<option selected>M</select><p class=note>Costs $5.99, not 1,000.</p><ul><li title=a>One<li title=b>Two</ul><div class=desc>30,000 miles</div>
+      <button id=more onclick="document.querySelector('.note').textContent='unfolded'">More</button>""",
+    "/empty": "<p></p>",
+}
+
+LOOKS: tuple[tuple[str, str], ...] = (
+    ("/order", "func:shopping_get_order_product_name_list(__page__)"),
+    ("/order", "func:shopping_get_order_product_quantity(__page__, 'B2')"),
+    ("/order", "func:shopping_get_order_product_quantity(__page__, 'B9 |OR| B1')"),
+    ("/order", "func:shopping_get_order_product_option(__page__, 'B1', 'Size')"),
+    ("/empty", "func:shopping_get_order_product_quantity(__page__, 'B1')"),
+    ("/product", "func:shopping_get_product_attributes(__page__, 'brand name |OR| manufacturer')"),
+    ("/product", "func:shopping_get_product_price(__page__)"),
+    ("/product", "func:shopping_get_num_reviews(__page__)"),
+    ("/empty", "func:shopping_get_product_price(__page__)"),
+    ("/post", "func:reddit_get_latest_comment_content_by_username(__page__, 'ann')"),
+    ("/post", "func:reddit_get_latest_comment_content_by_username(__page__, 'bob')"),
+    ("/post", "func:reddit_get_parent_comment_username_of_latest_comment_by_username(__page__, 'bob')"),
+    ("/empty", "func:reddit_get_latest_comment_content_by_username(__page__, 'ann')"),
+    ("/members", "func:gitlab_get_project_memeber_role(__page__, 'vinta')"),
+    ("/members", "func:gitlab_get_project_memeber_role(__page__, 'nobody')"),
+    ("/form", "func:get_query_text(__page__, '.note')"),
+    ("/form", "func:get_query_text(__page__, '.absent')"),
+    ("/form", "document.querySelector('#name').value"),
+    ("/form", "document.querySelector('#size').selectedIndex"),
+    ("/form", "document.querySelector('#ok').checked"),
+    ("/form", "document.querySelector('#ok').checked.toString()"),
+    ("/form", "document.querySelector('.note').outerText"),
+    ("/form", "document.querySelector('.absent').outerText"),
+    ("/form", "[...document.querySelectorAll('li')].map(each => each.title).join(' ')"),
+    ("/form", "lambda:(() => { try { return document.querySelector('.desc').textContent } catch (e) { return '' }})()"),
+    ("/form", "lambda:(() => { try { return document.querySelector('.absent').textContent } catch (e) { return '' }})()"),
+    ("/form", ""),
+    ("/empty", ""),
+)
+CONTENTS: tuple[dict[str, Any], ...] = (
+    {"exact_match": "1"},
+    {"exact_match": "Ann & Bo"},
+    {"must_include": ["tea"]},
+    {"must_include": ["Acme", "works |OR| nothing"]},
+    {"must_include": ["words"]},
+    {"must_include": ["reporter |OR| guest"]},
+    {"must_include": ["5.99", "1,000"]},
+    {"must_include": ["a b"]},
+    {"must_exclude": ["30,000", "3"]},
+    {"must_exclude": ["tea"]},
+    {"required_values": [">= 11", "<= 70.5"]},
+    {"required_values": ["== 12 |OR| == 2"]},
+)
+
+
+def strings(name: str, tasks: list[Any], rng: random.Random) -> Iterator[Case]:
+    """The references of real tasks, and answers that hold all, some or none of them, in various dress."""
+    kinds = ("exact_match", "must_include", "must_exclude", "one_of")
+    for task in tasks:
+        answers = task["eval"].get("reference_answers") or {}
+        if "string_match" not in task["eval"]["eval_types"] or not set(answers) <= set(kinds):
+            continue
+        words = [each for value in answers.values() for each in ([value] if isinstance(value, str) else value)]
+        said = " and ".join(each.split(" |OR| ")[0] for each in words)
+        dressed = (said, said.upper(), f'"{said}"', f"  {said} ", f"It is {said}.", said[1:], f"{said}9", "nothing", f"({said})")
+        for answer in rng.sample(dressed, 3):
+            evaluation = {"eval_types": ["string_match"], "reference_answers": answers}
+            yield {"kind": "string_match", "dialect": name, "answer": answer, "eval": evaluation}
+
+
+def addresses(name: str, tasks: list[Any], rng: random.Random) -> Iterator[Case]:
+    """The reference addresses of real tasks, and addresses near them."""
+    for task in tasks:
+        wanted = task["eval"].get("reference_url") or ""
+        if "url_match" not in task["eval"]["eval_types"] or " |OR| " in wanted:
+            continue
+        wanted = wanted.replace("__", "http://127.0.0.1:9001/", 1).replace("__", "")
+        near = (wanted, wanted + "/", wanted + "x", wanted + ("&" if "?" in wanted else "?") + "z=1", wanted[:-2], "http://127.0.0.1:9001/")
+        for url in rng.sample(near, 2):
+            evaluation = {"eval_types": ["url_match"], "reference_url": wanted}
+            if task["eval"].get("url_note"):
+                evaluation["url_note"] = task["eval"]["url_note"]
+            yield {"kind": "url_match", "dialect": name, "url": url, "eval": evaluation}
+
+
+def pages(server: str, rng: random.Random) -> Iterator[Case]:
+    """Looks at local pages, by the published helpers and by JavaScript."""
+    for path, locator in LOOKS:
+        for name in ("webarena", "visualwebarena"):
+            own = name == "webarena"
+            if own and ("shopping_get_order" in locator or "shopping_get_p" in locator or "num_reviews" in locator or "lambda" in locator):
+                continue
+            if own and ("query_text" in locator or "comment" in locator):
+                continue
+            known = [each for each in CONTENTS if not own or set(each) <= {"exact_match", "must_include"}]
+            numbers = any(words in locator for words in ("price", "reviews", "quantity"))
+            known = [each for each in known if ("required_values" in each) == numbers]
+            for wanted in rng.sample(known, min(2, len(known))):
+                target = {"url": "last", "locator": locator, "required_contents": wanted}
+                evaluation = {"eval_types": ["program_html"], "program_html": [target]}
+                yield {"kind": "program_html", "dialect": name, "url": server + path, "eval": evaluation}
+
+
+def pictures(folder: Path, rng: random.Random) -> Iterator[Case]:
+    """Pairs that are equal, alike, scaled, and other."""
+    from PIL import Image, ImageDraw, ImageFilter
+
+    def drawn(name: str, size: tuple[int, int], shade: int, blur: float = 0.0) -> str:
+        picture = Image.new("RGB", size, (shade, 255 - shade, 90))
+        draw = ImageDraw.Draw(picture)
+        for _ in range(6):
+            x, y = rng.randrange(size[0]), rng.randrange(size[1])
+            draw.ellipse((x, y, x + 25, y + 15), fill=(rng.randrange(256), shade, 10))
+        path = folder / f"{name}.png"
+        (picture.filter(ImageFilter.GaussianBlur(blur)) if blur else picture).save(path)
+        return str(path)
+
+    names = [drawn(str(at), (60 + 7 * at, 90 - 5 * at), 40 * (at % 6), at % 3) for at in range(8)]
+    for at, one in enumerate(names):
+        for other in (one, names[at - 1], names[at - 3]):
+            yield {"kind": "ssim", "pictures": [one, other]}
+
+
+def words(name: str, tasks: list[Any]) -> Iterator[Case]:
+    """Texts that are parted into tokens."""
+    for task in tasks:
+        for value in (task["eval"].get("reference_answers") or {}).values():
+            for each in [value] if isinstance(value, str) else value:
+                yield {"kind": "tokens", "dialect": name, "text": each.lower()}
+
+
+def all_cases(files: dict[str, Path], server: str, folder: Path) -> list[Case]:
+    """The same ones each time."""
+    rng, found = random.Random(0), list[Case]()
+    for name, path in files.items():
+        tasks = json.loads(path.read_text())
+        found += list(strings(name, tasks, rng))[:240]
+        found += list(addresses(name, tasks, rng))[:80]
+        found += list(words(name, tasks))[:150]
+    return [*found, *pages(server, rng), *pictures(folder, rng)]

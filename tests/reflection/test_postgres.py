@@ -1,0 +1,52 @@
+"""Memory on a PostgreSQL server: what only a server can do to it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exact.errors import InfrastructureError, UsageError
+from exact.reflection.memory import open_memory
+from tests.reflection.postgres import Server
+
+
+def test_a_server_that_was_down_is_used_again_and_nothing_acknowledged_is_lost(postgres: Server, make: Any) -> None:
+    with open_memory(postgres.database("crashed")) as memory:
+        memory.add(make.reflection("Press Go"))
+        postgres.stop("immediate")
+        try:
+            with pytest.raises(InfrastructureError, match="postgres"):
+                memory.add(make.reflection("Press Stop"))
+        finally:
+            postgres.start()
+        memory.add(make.reflection("Press Stop"))
+        assert {entry.reflection.instruction for entry in memory.entries()} == {"Press Go", "Press Stop"} and len(memory) == 2
+
+
+def test_writers_at_once_are_seen_by_a_reader_that_looks_all_the_time(postgres: Server, make: Any) -> None:
+    address = postgres.database("shared")
+    with open_memory(address) as reader:
+
+        def write(name: int) -> None:
+            with open_memory(address) as memory:
+                for i in range(20):
+                    memory.add(make.reflection(f"{name} {i}", f"state {name} {i}"))
+
+        threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            len(reader)
+        for thread in threads:
+            thread.join()
+        assert len(reader) == 80, "no revision was passed over"
+
+
+def test_an_address_where_nobody_answers_is_the_users_mistake_and_the_password_is_not_said(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'exact-agent[postgres]'")
+    with pytest.raises(UsageError, match="is the server running") as caught:
+        open_memory(f"postgresql://me:hushhush@/db?host={tmp_path}")
+    assert "hushhush" not in str(caught.value)

@@ -1,0 +1,266 @@
+"""What becomes of what is stored: use, utility, merging, eviction, forgetting, freezing. The same over every database."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from exact.context import Context, Reflection
+from exact.errors import UsageError
+from exact.reflection.embed import HashedEmbedding
+from exact.reflection.lesson import content_id
+from exact.reflection.memory import SQLiteMemory, StoredMemory, open_memory
+
+_NUMBERS = itertools.count()
+Look = Callable[..., Context]
+Open = Callable[..., StoredMemory]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Opens the same memory each time; one process may do so more than once."""
+    if request.param == "sqlite":
+        yield lambda **options: open_memory(tmp_path / "m.sqlite", **options)
+        return
+    address = request.getfixturevalue("postgres").database(f"stored{next(_NUMBERS)}")
+    yield lambda **options: open_memory(address, **options)
+
+
+def recall(memory: StoredMemory, context: Context, *, k: int = 9, threshold: float = -1, without: str | None = None) -> list[str]:
+    return [r.text for r in memory.retrieve(context, "policy", k=k, threshold=threshold, exclude_task=without)]
+
+
+def lesson(make: Any, text: str, *, task: str = "suite/a?seed=0", **fields: Any) -> Reflection:
+    made = msgspec.structs.replace(make.reflection("Press Go", "[1] button Go", task, text=text), **fields)
+    return msgspec.structs.replace(made, id=content_id(made))
+
+
+def test_what_is_written_comes_back_in_another_process_of_the_same_memory(opened: Open, make: Any, look: Look) -> None:
+    written = lesson(make, "Look first.")
+    with opened() as one, opened() as other:
+        one.add(written)
+        one.add(written)
+        assert other.retrieve(look("Press Go"), "policy", k=3, threshold=0.3, exclude_task=None) == (written,)
+        assert len(other) == 1 and one.version == other.version
+
+
+def test_a_lesson_that_goes_with_failure_fades_and_one_that_helps_does_not(opened: Open, make: Any, look: Look) -> None:
+    good, bad = lesson(make, "Look up."), lesson(make, "Guess wildly.")
+    with opened() as memory:
+        memory.add_all([good, bad])
+        assert recall(memory, look("Press Go")) == ["Guess wildly.", "Look up."], "ties go to the newer"
+        for attempt in range(3):
+            memory.used(f"g{attempt}", [good.id], success=True)
+            memory.used(f"b{attempt}", [bad.id], success=False)
+        assert recall(memory, look("Press Go")) == ["Look up.", "Guess wildly."]
+        for attempt in range(3, 12):
+            memory.used(f"b{attempt}", [bad.id], success=False)
+        assert recall(memory, look("Press Go")) == ["Look up."]
+        assert memory.entry(bad.id).hurt == 12 and memory.entry(bad.id).status == "kept"
+
+
+def test_an_attempt_that_reports_twice_counts_once_and_one_that_nobody_judged_neither_way(opened: Open, make: Any) -> None:
+    written = lesson(make, "Look up.")
+    with opened() as memory:
+        memory.add(written)
+        for success in (True, True, False):
+            memory.used("attempt", [written.id, written.id], success)
+        memory.used("other", [written.id], None)
+        entry = memory.entry(written.id)
+    assert (entry.retrieved, entry.helped, entry.hurt) == (2, 1, 0)
+
+
+def test_the_same_lesson_from_two_tasks_is_one_that_counts_as_from_both(opened: Open, make: Any, look: Look) -> None:
+    first = lesson(make, "Expected 0.80, came 0.10. Look before pressing.")
+    again = lesson(make, "Expected 0.75, came 0.20. Look before pressing.", task="suite/b?seed=4")
+    with opened() as memory:
+        memory.add(first)
+        memory.add(again)
+        assert recall(memory, look("Press Go")) == [first.text]
+        assert memory.entry(again.id).status == "merged" and memory.entry(again.id).note == first.id
+        assert not recall(memory, look("Press Go"), without="suite/b?seed=9")
+        assert memory.restore([again.id]) == 1
+        assert recall(memory, look("Press Go"), without="suite/b?seed=9") == [first.text]
+        assert memory.merge() == 1 and recall(memory, look("Press Go")) == [first.text]
+
+
+def test_lessons_that_differ_in_direction_or_action_are_not_merged(opened: Open, make: Any) -> None:
+    with opened() as memory:
+        memory.add(lesson(make, "Look before pressing.", surprise=0.5))
+        memory.add(lesson(make, "Look before pressing.", surprise=-0.5, task="b"))
+        memory.add(lesson(make, "Look before pressing.", surprise=0.5, action_label="wait", task="c"))
+        assert len(memory) == 3
+
+
+def test_over_capacity_those_that_helped_least_are_evicted_and_can_be_restored(opened: Open, make: Any, look: Look) -> None:
+    texts = ["Look up.", "Count down.", "Turn around."]
+    with opened(capacity=2) as memory:
+        kept = [lesson(make, text) for text in texts]
+        memory.add_all(kept[:2])
+        memory.used("x", [kept[0].id], success=True)
+        memory.add(kept[2])
+        assert {entry.reflection.text for entry in memory.entries()} == {"Look up.", "Turn around."}
+        assert len(memory) == 2 and set(recall(memory, look("Press Go"))) == {"Look up.", "Turn around."}
+        assert [entry.reflection.text for entry in memory.entries("evicted")] == ["Count down."]
+        assert memory.restore([kept[1].id]) == 1 and len(memory) == 3
+
+
+def test_what_is_forgotten_is_not_found_until_it_is_restored(opened: Open, make: Any, look: Look) -> None:
+    written = lesson(make, "Look up.")
+    with opened() as memory, opened() as other:
+        memory.add(written)
+        assert recall(other, look("Press Go")) and [e.reflection for e in other.search("pressing go look")] == [written]
+        assert memory.forget([written.id[:8]], "wrong") == 1
+        assert not recall(other, look("Press Go")) and not other.search("look")
+        assert other.entry(written.id).note == "wrong"
+        memory.add(written)
+        assert not recall(other, look("Press Go")), "what a person forgot does not come back by being written again"
+        assert other.restore([written.id]) == 1 and recall(memory, look("Press Go"))
+
+
+def test_a_frozen_memory_stays_as_it_was_and_can_be_frozen_so_again(opened: Open, make: Any, look: Look) -> None:
+    one, two = lesson(make, "Look up."), lesson(make, "Count down.")
+    with opened() as memory, opened() as later:
+        memory.add(one)
+        version = memory.freeze()
+        memory.add(two)
+        memory.used("x", [one.id], success=False)
+        memory.forget([one.id])
+        assert recall(memory, look("Press Go")) == ["Look up."] and memory.version == version
+        assert later.freeze(version) == later.version == version and recall(later, look("Press Go")) == ["Look up."]
+        memory.thaw()
+        assert recall(memory, look("Press Go")) == ["Count down."]
+        with pytest.raises(UsageError, match="no version"):
+            memory.freeze("latest")
+
+
+def test_lessons_of_a_template_are_left_out_with_its_tasks(opened: Open, make: Any, look: Look) -> None:
+    with opened() as memory:
+        memory.add(lesson(make, "Look up.", task="shop/17", template="cart-3"))
+        now = look("Press Go", task="shop/18")
+        other = msgspec.structs.replace(now, task=msgspec.structs.replace(now.task, metadata={"template": "cart-3"}))
+        assert recall(memory, now, without="shop/18") == ["Look up."]
+        assert recall(memory, other, without="shop/18") == []
+
+
+def test_words_in_common_decide_between_situations_that_are_alike(opened: Open, make: Any, look: Look) -> None:
+    with opened() as memory:
+        memory.add(lesson(make, "The warranty is in the footer."))
+        memory.add(lesson(make, "Count down."))
+        assert recall(memory, look("Press Go warranty footer"), k=1) == ["The warranty is in the footer."]
+
+
+def test_a_lesson_that_faded_stays_faded_when_it_is_learned_again(opened: Open, make: Any, look: Look) -> None:
+    bad, again = lesson(make, "Expected 0.80. Guess wildly."), lesson(make, "Expected 0.70. Guess wildly.")
+    with opened() as memory:
+        memory.add(bad)
+        memory.add(lesson(make, "Look up."))
+        for attempt in range(12):
+            memory.used(f"b{attempt}", [bad.id], success=False)
+            memory.used(f"g{attempt}", [lesson(make, "Look up.").id], success=True)
+        assert recall(memory, look("Press Go")) == ["Look up."]
+        memory.add(again)
+        assert recall(memory, look("Press Go")) == ["Look up."] and memory.entry(again.id).status == "merged"
+
+
+def test_what_a_person_forgot_does_not_come_back_in_nearly_the_same_words(opened: Open, make: Any, look: Look) -> None:
+    with opened() as memory:
+        memory.add(lesson(make, "Expected 0.80. Press it twice."))
+        memory.forget([memory.entries()[0].reflection.id])
+        memory.add(lesson(make, "Expected 0.65. Press it twice.", task="suite/b?seed=1"))
+        assert not recall(memory, look("Press Go")) and len(memory.entries("forgotten")) == 2
+
+
+def test_what_was_merged_in_two_steps_counts_as_from_all_its_tasks_also_for_who_reads_it_later(
+    opened: Open, make: Any, look: Look
+) -> None:
+    texts = [f"Expected 0.{n}. Look before pressing." for n in (80, 70, 60)]
+    first, second, third = (lesson(make, text, task=f"suite/{name}?seed=0") for text, name in zip(texts, "abc", strict=True))
+    with opened() as memory:
+        memory.add_all([first, second, third])
+        memory.restore([second.id])
+        memory.forget([third.id])
+        memory.restore([third.id])
+        assert len(memory) == 3
+        memory.forget([first.id])
+        assert memory.merge() == 1, "the third into the second"
+        memory.restore([first.id])
+        assert memory.merge() == 1, "the second into the first"
+        with opened() as later:
+            for each in (memory, later):
+                assert recall(each, look("Press Go")) == [first.text]
+                assert not any(recall(each, look("Press Go"), without=f"suite/{name}?seed=9") for name in "abc")
+
+
+def test_of_many_lessons_of_one_situation_each_is_known_again(opened: Open, make: Any) -> None:
+    with opened() as memory:
+        for round in range(2):
+            memory.add_all([lesson(make, f"Expected {round}. {word * 3} alone.") for word in "abcdefghijklmnopqrstuvwxy"])
+        assert len(memory) == 25 and len(memory.entries("merged")) == 25
+
+
+def test_what_nobody_was_sure_of_takes_no_place_from_what_somebody_was(opened: Open, make: Any, look: Look) -> None:
+    with opened() as memory:
+        memory.add(lesson(make, "Look up.", outcome=0.95))
+        memory.add_all([lesson(make, f"Perhaps {word * 4}.", outcome=0.5) for word in "abcdefghijklmnopqrst"])
+        found = memory.retrieve(look("Press Go"), "policy", k=1, threshold=0.1, exclude_task=None, confidence=0.2)
+        assert [each.text for each in found] == ["Look up."]
+
+
+def test_a_frozen_memory_has_what_was_kept_then_whatever_was_forgotten_and_restored_since(opened: Open, make: Any, look: Look) -> None:
+    one, two = lesson(make, "Look up."), lesson(make, "Count down.")
+    with opened() as memory:
+        memory.add_all([one, two])
+        memory.forget([one.id])
+        version = memory.version
+        memory.restore([one.id])
+        memory.forget([two.id])
+        memory.restore([two.id])
+        assert memory.freeze(version) == version and recall(memory, look("Press Go")) == ["Count down."]
+        with pytest.raises(UsageError, match="not come to version"):
+            memory.freeze("9:999")
+
+
+def test_it_says_in_which_attempts_a_lesson_was_shown(opened: Open, make: Any) -> None:
+    with opened() as memory:
+        memory.add(lesson(make, "Look up."))
+        (entry,) = memory.entries()
+        for attempt, success in (("a", True), ("b", None), ("c", False)):
+            memory.used(attempt, [entry.reflection.id, "of another memory"], success)
+        assert [(use.attempt, use.success) for use in memory.uses(entry.reflection.id)] == [("a", True), ("b", None), ("c", False)]
+        assert not memory.uses("of another memory")
+
+
+def test_an_unknown_id_and_one_that_fits_several_are_the_users_mistake(opened: Open, make: Any) -> None:
+    with opened() as memory:
+        for text in ("a", "b", "c"):
+            memory.add(lesson(make, text))
+        with pytest.raises(UsageError, match="no reflection"):
+            memory.entry("zz")
+        with pytest.raises(UsageError, match="more than one"):
+            memory.entry("")
+
+
+def test_a_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path, make: Any, look: Look) -> None:
+    path, written = tmp_path / "old.sqlite", lesson(make, "Look up.")
+    old = sqlite3.connect(path)
+    old.executescript(
+        "CREATE TABLE reflections (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, task TEXT NOT NULL,"
+        "record TEXT NOT NULL, vector BLOB NOT NULL); CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);"
+        "INSERT INTO facts VALUES ('embedding', 'hashed-1:1024'); PRAGMA application_id = 1702391089; PRAGMA user_version = 1;"
+    )
+    record = {key: value for key, value in msgspec.to_builtins(written).items() if key != "template"}
+    row = (written.id, "policy", "suite/a", msgspec.json.encode(record).decode(), b"\0" * 4096)
+    old.execute("INSERT INTO reflections (id, kind, task, record, vector) VALUES (?, ?, ?, ?, ?)", row)
+    old.commit()
+    old.close()
+    for _ in range(2):
+        with SQLiteMemory(path, embedding=HashedEmbedding()) as memory:
+            assert memory.retrieve(look("Press Go"), "policy", k=1, threshold=0.3, exclude_task=None) == (written,)
+            assert [entry.reflection for entry in memory.search("look up")] == [written]

@@ -84,9 +84,12 @@ def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
     if files:
         if len(files) != len(patterns):
             raise UsageError("files of tasks and ids of benchmarks do not go into one run: start two")
-        from exact.benchmarks.own import read_tasks
+        from exact.benchmarks.own import evaluator_of, read_tasks
 
-        return tuple(task for each in files for task in read_tasks(Path(each.partition("#")[0]), each.partition("#")[2] or "*"))
+        found = tuple(task for each in files for task in read_tasks(Path(each.partition("#")[0]), each.partition("#")[2] or "*"))
+        for task in found:
+            evaluator_of(task)  # one that is not there is said before anything is started
+        return found
     from exact.benchmarks import registry
 
     return tuple(registry.expand(patterns))

@@ -101,7 +101,7 @@ def test_hooks_of_a_site_outside_are_used_by_a_run(executable: str, application:
         pytest.skip(str(error))
     out = tmp_path / "run"
     with shop(application):
-        done = run(outside(application), out, "search.workers=1")
+        done = run(outside(application), out, "limits.transitions=60")
     assert done.returncode == 0, done.stderr
     (line,) = RunFolder.open(out).results()
     assert (line.status, line.score) == ("scored", 1.0)

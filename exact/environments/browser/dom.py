@@ -140,6 +140,8 @@ def _attributes(pairs: list[int], strings: list[str]) -> dict[str, str]:
 class _Placer:
     def __init__(self, documents: list[Document], raw: list[dict[str, Any]], strings: list[str]) -> None:
         self.documents, self.raw, self.strings = documents, raw, strings
+        self.styles: dict[tuple[int, ...], dict[str, str]] = {}
+        """By the indices of their values: many nodes have the same."""
 
     def place(self, index: int, clip: Box, dx: float, dy: float) -> None:
         """Fill in boxes. `clip` is the part of the viewport the document can show, (dx, dy) where its own viewport begins."""
@@ -158,7 +160,11 @@ class _Placer:
             node = document.nodes[at]
             if node.box is None:
                 node.box = Box(x + dx, y + dy, width, height)
-                node.styles = dict(zip(STYLES, (_at(self.strings, style) for style in styles), strict=False))
+                node.styles = self.styles.get(values := tuple(styles)) or self._read(values)
+
+    def _read(self, values: tuple[int, ...]) -> dict[str, str]:
+        found = self.styles[values] = {name: _at(self.strings, value) for name, value in zip(STYLES, values, strict=False)}
+        return found
 
 
 def _clips(node: Node) -> bool:
@@ -169,6 +175,8 @@ def intersect(a: Box | None, b: Box | None) -> Box | None:
     """The common part of two boxes; None if it is empty."""
     if a is None or b is None:
         return None
+    if a.x >= b.x and a.y >= b.y and a.x + a.width <= b.x + b.width and a.y + a.height <= b.y + b.height:
+        return a if a.width > 0 and a.height > 0 else None
     x, y = max(a.x, b.x), max(a.y, b.y)
     width, height = min(a.x + a.width, b.x + b.width) - x, min(a.y + a.height, b.y + b.height) - y
     return Box(x, y, width, height) if width > 0 and height > 0 else None

@@ -267,12 +267,11 @@ def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Elemen
 
 
 def _states(found: dict[str, Any]) -> tuple[str, ...]:
-    states = set()
+    states = []
     for each in found.get("properties", ()):
-        words = _STATES.get(each["name"])
-        if words:
-            states.add(words.get(str(each["value"].get("value", "")).lower(), ""))
-    return tuple(sorted(states - {""}))
+        if (words := _STATES.get(each["name"])) and (word := words.get(str(each["value"].get("value", "")).lower())):
+            states.append(word)
+    return tuple(sorted(set(states))) if states else ()
 
 
 def _text_value(found: dict[str, Any]) -> str | None:

@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 @click.option("--quick", is_flag=True, help="Fewer depths and cycles: under a minute.")
 @click.option("--limit", default=30.0, show_default=True, metavar="SECONDS", help="How long one call may take before it counts as hung.")
 @click.option("--python", metavar="PATH", help="Run module:factory or file.py:factory in a process of its own, by this interpreter.")
-@click.option("--sandbox", is_flag=True, help="Run it in a process of its own that can be checkpointed and restored (gVisor).")
+@click.option(
+    "--sandbox/--no-sandbox",
+    default=None,
+    help="Run it where it can be checkpointed and restored (gVisor), or not. Default: as a run would.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of a table.")
 def check(
-    environment: str, task_id: str | None, goal: str, quick: bool, limit: float, python: str | None, sandbox: bool, as_json: bool
+    environment: str, task_id: str | None, goal: str, quick: bool, limit: float, python: str | None, sandbox: bool | None, as_json: bool
 ) -> int:
     """Tries the promises of the environment contract on ENV; exit code 1 if one is not kept.
 
@@ -45,7 +49,8 @@ def check(
         found, open = partial(_same, own), partial(_site, own, sandbox)
     else:
         found = partial(_task, environment, task_id, goal)
-        open = partial(_guest, environment, python, sandbox) if python or sandbox else partial(_opened, environment)
+        guest = python or (sandbox and ":" in environment)
+        open = partial(_guest, environment, python, bool(sandbox)) if guest else partial(_opened, environment, bool(sandbox))
     findings = asyncio.run(_check(open, found, quick, limit))
     if as_json:
         import msgspec
@@ -84,12 +89,12 @@ def _same(task: Task) -> Task:
     return task
 
 
-def _site(task: Task, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
-    """Its worlds; with --sandbox they must fork."""
+def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[Worlds]:
+    """Its worlds."""
     from exact.cli.worlds import open_worlds
     from exact.config import BrowserConfig, Config
 
-    browser = BrowserConfig(screenshots=False, sandbox="required" if sandbox else "auto")
+    browser = BrowserConfig(screenshots=False, sandbox="auto" if sandbox is None else "required" if sandbox else "never")
     return open_worlds(task, Config(browser=browser), False, partial(click.echo, err=True))
 
 
@@ -104,13 +109,13 @@ def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsync
     return sandboxed_worlds(factory) if sandbox else nullcontext(WorkerWorlds(factory))
 
 
-def _opened(environment: str) -> AbstractAsyncContextManager[Worlds]:
+def _opened(environment: str, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
     module, colon, name = environment.partition(":")
     if not colon and "/" in environment:
         from exact.benchmarks import registry
         from exact.config import BrowserConfig
 
-        return registry.suite(environment).worlds(BrowserConfig(screenshots=False))
+        return registry.suite(environment).worlds(BrowserConfig(screenshots=False, sandbox="required" if sandbox else "auto"))
     if not colon:
         raise UsageError(f"{environment!r} names no environment: write a task id (miniwob/click-button) or module:factory")
     try:

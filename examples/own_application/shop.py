@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 LOGIN = """<title>Log in</title><form method=post action=/login><label>Name <input name=user></label>
 <label>Password <input type=password name=password></label><button>Sign in</button></form>"""
 ORDERS = """<title>Orders</title><h1>Orders</h1><ul>{items}</ul>
-<form method=post action=/orders><label>Item <input name=item></label><button>Order</button></form>"""
+<form method=post action=/orders><label>Article <input name=item></label><button>Order</button></form>"""
 START = {"orders": ["pears"], "sessions": set()}
 state, kept = copy.deepcopy(START), {}
 

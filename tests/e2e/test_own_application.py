@@ -23,7 +23,7 @@ from exact.runs.journal import read
 from exact.runs.store import RunFolder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_application"
-SMALL = ("search.iterations=4", "search.k=3", "search.depth=2", "limits.actions=3", "limits.transitions=20", "browser.screenshots=false")
+SMALL = ("search.iterations=4", "search.k=3", "search.depth=2", "limits.actions=3", "limits.transitions=24", "browser.screenshots=false")
 
 
 def exact(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -101,10 +101,10 @@ def test_hooks_of_a_site_outside_are_used_by_a_run(executable: str, application:
         pytest.skip(str(error))
     out = tmp_path / "run"
     with shop(application):
-        done = run(outside(application), out, "limits.transitions=60")
+        done = run(outside(application), out, "limits.actions=2")
     assert done.returncode == 0, done.stderr
     (line,) = RunFolder.open(out).results()
-    assert (line.status, line.score) == ("scored", 1.0)
+    assert line.status == "scored" and not line.drifted
     explored = [event for event in events(out) if isinstance(event, ev.Acted) and any(effect.is_write for effect in event.effects)]
     assert explored, "writes are explored, for the site is brought back"
     assert "open sesame" not in written(out)

@@ -91,6 +91,15 @@ async def test_a_cross_origin_frame_is_seen_and_acted_in_beyond_the_view(enter: 
         assert filled.observation is not None and 'value="over there"' in filled.observation.text
 
 
+async def test_frames_that_ask_for_a_process_of_their_own_are_seen_and_acted_in(enter: Enter) -> None:
+    async with enter("/isolated") as (environment, seen):
+        buttons = [each for each in seen.elements if each.name == "Press"]
+        assert len(buttons) == 3
+        for number, button in enumerate(buttons, 1):
+            after = await go(environment, seen, f"click [{button.id}]")
+            assert after.text.count("pressed 1") == number
+
+
 async def test_a_download_is_kept_as_name_size_and_hash(enter: Enter) -> None:
     async with enter("/download") as (environment, seen):
         step = await act(environment, seen, 'click ["Report"]')

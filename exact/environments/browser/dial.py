@@ -42,7 +42,10 @@ def dialling(proxy: ProxyConfig) -> Dial:
         reader, writer = await dialled(*where)
         name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         writer.write(f"CONNECT {name} HTTP/1.1\r\nHost: {name}\r\n{head}\r\n".encode())
-        answer = await reader.readuntil(b"\r\n\r\n")
+        try:
+            answer = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError as error:
+            raise ConnectionError("the proxy does not speak HTTP") from error
         if b" 200 " not in answer.split(b"\r\n")[0] + b" ":
             writer.close()
             raise ConnectionError(f"the proxy refuses {name}")

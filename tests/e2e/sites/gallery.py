@@ -20,6 +20,15 @@ PAGES = {
     "/frames": """<h1>Frames</h1><iframe src=/inner title=near width=300 height=120></iframe><div style="height:900px"></div>
 <iframe id=far title=far width=300 height=120 style="padding:7px;border:3px solid"></iframe>
 <script>far.src = location.protocol + '//other.test' + (location.port && ':' + location.port) + '/inner'</script>""",
+    "/isolated": """<h1>Isolated</h1><script>
+const there = location.protocol + '//other.test' + (location.port && ':' + location.port);
+for (const [name, value, path] of [['sandbox', 'allow-scripts', '/inner'], ['title', 'agent cluster', '/inner?agent-cluster'],
+  ['credentialless', '', '/inner?embedder']]) {
+  const frame = document.createElement('iframe');
+  frame.setAttribute(name, value);
+  frame.src = there + path;
+  document.body.append(frame);
+}</script>""",
     "/shadow": f"""<open-box></open-box><closed-box></closed-box>{OUT}<script>{SAY}
 for (const mode of ['open', 'closed']) customElements.define(mode + '-box', class extends HTMLElement {{
   connectedCallback() {{
@@ -96,6 +105,11 @@ customElements.define('safe-box', class extends HTMLElement { connectedCallback(
 <select aria-label=Town><option>Berlin<option>Bern</select></div>""",
 }
 
+ASIDE = {
+    "agent-cluster": {"Origin_Agent_Cluster": "?1"},
+    "embedder": {"Cross_Origin_Embedder_Policy": "require-corp", "Cross_Origin_Opener_Policy": "same-origin"},
+}
+"""Headers by which documents ask for a process of their own, by query."""
 REPORT = b"name,amount\nAnn,3\n"
 LARGE = 3_000_000
 
@@ -122,9 +136,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
+        path, _, query = self.path.partition("?")
         if path in PAGES:
-            self.answer(b"<!doctype html><meta charset=utf-8><title>Gallery</title>" + PAGES[path].encode(), "text/html")
+            self.answer(
+                b"<!doctype html><meta charset=utf-8><title>Gallery</title>" + PAGES[path].encode(), "text/html", **ASIDE.get(query, {})
+            )
         elif path == "/report.csv":
             self.answer(REPORT, "text/csv", attachment="report.csv")
         elif path == "/large.bin":
@@ -136,10 +152,12 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.answer(b"<p>not here", "text/html", 404)
 
-    def answer(self, body: bytes, kind: str, status: int = 200, attachment: str = "") -> None:
+    def answer(self, body: bytes, kind: str, status: int = 200, attachment: str = "", **headers: str) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
         if attachment:
             self.send_header("Content-Disposition", f"attachment; filename={attachment}")
         self.end_headers()

@@ -93,7 +93,8 @@ def question(seen: Sequence[Context], rng: random.Random) -> Context:
     context = rng.choice(seen)
     instruction = f"{context.instruction} {words(rng, 3)}"
     task = msgspec.structs.replace(context.task, id=f"suite/{rng.randrange(TASKS)}?seed=2")
-    return msgspec.structs.replace(context, task=task, instruction=instruction)
+    seen_now = msgspec.structs.replace(context.observation, text=f"{words(rng, 2)}\n{context.observation.text}")
+    return msgspec.structs.replace(context, task=task, instruction=instruction, observation=seen_now)
 
 
 def resident() -> float:
@@ -154,7 +155,7 @@ def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: d
         memory = stack.enter_context(SQLiteMemory(folder / "memory.sqlite"))
         kept = len(memory)
         opened = time.perf_counter() - began
-        for each in asked:  # warm
+        for each in [question(seen, rng) for _ in range(50)]:  # warm, with other questions
             memory.retrieve(each, "policy", k=K, threshold=THRESHOLD, exclude_task=each.task.id, confidence=CONFIDENCE)
         held = resident() - before
         vectors = given(folder, memory, asked)

@@ -5,6 +5,7 @@ Every key has a type and a default; an unknown key is an error that names the ne
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_origin
@@ -224,8 +225,9 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     kind: Literal["none", "builtin", "llm"] = "builtin"
     memory: str = ""
     """Path of the SQLite memory, or `postgresql://...`; empty: `memory.sqlite` in the run directory."""
-    embedding: Literal["hashed", "model"] = "hashed"
-    """How situations are compared. hashed: by words, pairs of words and letter groups, offline. model: `models.embedding`."""
+    embedding: Literal["hashed", "minilm", "model"] = "hashed"
+    """How situations are compared. hashed: by words, pairs of words and letter groups, offline. minilm: by a small model, offline (extra
+    `minilm`). model: `models.embedding`."""
     capacity: AtLeastOne = 100_000
     """Reflections kept; of more, those that helped least are evicted."""
     round: AtLeastZero = 0
@@ -287,6 +289,10 @@ class ModelConfig(Strict, frozen=True, kw_only=True):
     price: PriceConfig | None = None
     extra: dict[str, Any] = {}
     """Further fields of the request as the server names them: `{reasoning_effort: low}`."""
+
+    def __post_init__(self) -> None:
+        if re.search("[@?]", self.base_url.partition("://")[2]):
+            raise ValueError("a base_url holds no credentials and no query: keys come from the environment (`api_key_env`)")
 
 
 class CacheConfig(Strict, frozen=True, kw_only=True):

@@ -13,10 +13,18 @@ compile() { # output, then more arguments
     --output-file "$output" "$@" >/dev/null
 }
 
-package=(pyproject.toml constraints/build.in --extra miniwob)
+package=(pyproject.toml constraints/build.in --extra miniwob --extra desktop)
 compile constraints/test.txt "${package[@]}" constraints/test.in --extra test "$@"
 compile constraints/run.txt "${package[@]}" --constraints constraints/test.txt
+compile constraints/sites.txt constraints/sites.in "$@"
+compile constraints/webarena.txt constraints/webarena.in "$@"
+alone=$(mktemp) # these two want gigabytes that their evaluators do without
+compile "$alone" --no-deps constraints/webarena-alone.in "$@"
+cat "$alone" >>constraints/webarena.txt
+rm "$alone"
 compile constraints/parity.txt --group pyproject.toml:parity --constraints constraints/test.txt
+compile constraints/browsergym.txt --group pyproject.toml:browsergym
+compile constraints/libwebarena.txt --no-deps --group pyproject.toml:libwebarena
 
 if grep -n "://" constraints/*.txt; then
   echo "lock: an address got into a lock file: remove it from the sources above" >&2

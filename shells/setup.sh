@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Makes .venv, installs exact into it, and finds a browser. Run it as often as you like: what is there is kept.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--parity]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--sites] [--desktop] [--browsergym]
 #   --no-test leaves out what only the tests need; --sandbox also finds or fetches gVisor's runsc, with which worlds fork;
-#   --parity adds the searches of others that the parity tests compare with (JAX, OpenSpiel: 600 MB)
+#   --parity adds what the parity tests compare with: the searches of others (JAX, OpenSpiel: 600 MB), and WebArena's own evaluators in
+#   .bench/venvs/webarena (500 MB); --sites installs Trac and Wagtail in .bench/venvs/sites (100 MB), for the suites of those names;
+#   --desktop installs, with apt-get, what a desktop and its five tasks need; --browsergym makes a virtual environment with BrowserGym and
+#   WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym (~/.cache/exact/browsergym); EXACT_BROWSERGYM names another one's Python
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -13,14 +16,21 @@ fail() {
   exit 1
 }
 has() { command -v "$1" >/dev/null 2>&1; }
+has_all() {
+  local name
+  for name in "$@"; do has "$name" || return 1; done
+}
 
-wanted="test" sandbox="" parity=""
+wanted="test" sandbox="" parity="" sites="" desktop="" browsergym=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
     --sandbox) sandbox="yes" ;;
     --parity) parity="yes" ;;
-    *) echo "usage: shells/setup.sh [--no-test] [--sandbox] [--parity]" >&2 && exit 2 ;;
+    --sites) sites="yes" ;;
+    --desktop) desktop="yes" ;;
+    --browsergym) browsergym="yes" ;;
+    *) echo "usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--sites] [--desktop] [--browsergym]" >&2 && exit 2 ;;
   esac
 done
 
@@ -28,8 +38,8 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 can_apt() { has apt-get && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; }
-apt_install() { # one package; with the lists of packages brought up to date if that is what it takes
-  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1")
+apt_install() { # packages; with the lists of packages brought up to date if that is what it takes
+  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@")
   as_root "${install[@]}" >/dev/null 2>&1 || { as_root apt-get update -qq && as_root "${install[@]}"; } >/dev/null 2>&1
 }
 
@@ -109,6 +119,21 @@ if [ -n "$parity" ] && [ "$(cat .venv/.exact-parity 2>/dev/null)" != "$(state pa
   state parity >.venv/.exact-parity
 fi
 
+apart() { # a virtual environment of its own for constraints/NAME.txt, which names all that it takes
+  local folder=".bench/venvs/$1" install=(install --no-deps --require-hashes -r "constraints/$1.txt")
+  if [ "$(cat "$folder/.exact" 2>/dev/null)" = "$(state "$1")" ]; then return; fi
+  say "installing $2 into $folder (constraints/$1.txt): a minute or so"
+  mkdir -p "$folder"
+  if has uv; then
+    uv venv --quiet --clear --python .venv/bin/python "$folder" && uv pip "${install[@]}" --python "$folder/bin/python"
+  else
+    .venv/bin/python -m venv --clear "$folder" && "$folder/bin/python" -m pip --disable-pip-version-check -qq "${install[@]}"
+  fi || fail "$2 could not be installed: see the message above, check the network, and run this again"
+  state "$1" >"$folder/.exact"
+}
+[ -z "$parity" ] || apart webarena "the evaluators of WebArena and VisualWebArena"
+[ -z "$sites" ] || apart sites "Trac and Wagtail"
+
 browser() { # prints the browser's path, as exact itself will find it
   .venv/bin/python -c 'from exact.environments.browser.find import find_browser; print(find_browser())' 2>/dev/null
 }
@@ -131,5 +156,29 @@ say "browser: $(browser)"
 if [ -n "$sandbox" ]; then
   runsc=$(bash shells/sandbox.sh) || fail "no sandbox: see the message above; everything else is ready"
   say "sandbox: $runsc"
+fi
+
+if [ -n "$desktop" ]; then
+  parts=(xvfb openbox at-spi2-core dbus mousepad galculator)
+  programs=(Xvfb openbox dbus-daemon mousepad galculator)
+  if ! has_all "${programs[@]}"; then
+    say "installing ${parts[*]} with apt-get: a minute or so"
+    { can_apt && apt_install "${parts[@]}"; } || fail "no desktop: install ${parts[*]} (Debian: sudo apt-get install), then run this again"
+  fi
+  say "desktop: ${programs[*]}"
+fi
+
+if [ -n "$browsergym" ]; then
+  place="${XDG_CACHE_HOME:-$HOME/.cache}/exact/browsergym"
+  locks=(constraints/browsergym.txt constraints/libwebarena.txt)
+  if [ "$(cat "$place/.exact" 2>/dev/null)" != "$(cat "${locks[@]}" | cksum)" ] || ! "$place/bin/python" -c '' 2>/dev/null; then
+    say "installing BrowserGym and WebArena's environment into $place: a minute or so"
+    .venv/bin/python -m venv --clear "$place" || fail "$place could not be made: see the message above"
+    into=("$place/bin/python" -m pip install --disable-pip-version-check -qq --require-hashes)
+    { "${into[@]}" -r "${locks[0]}" && "${into[@]}" --no-deps -r "${locks[1]}"; } ||
+      fail "BrowserGym could not be installed: see the message above, check the network, and run this again"
+    cat "${locks[@]}" | cksum >"$place/.exact"
+  fi
+  say "BrowserGym: $place"
 fi
 say "ready"

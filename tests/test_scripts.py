@@ -101,6 +101,8 @@ def test_every_dependency_is_locked(lock: Path) -> None:
     wanted = project["dependencies"] + project["optional-dependencies"]["miniwob"]
     if lock.stem == "parity":
         wanted = settings["dependency-groups"]["parity"]
+    if (own := lock.with_suffix(".in")).exists() and lock.stem != "test":
+        wanted = [line for source in lock.parent.glob(f"{own.stem}*.in") for line in source.read_text().splitlines() if line[0] != "#"]
     if lock.stem == "test":
         wanted += project["optional-dependencies"]["test"]
     names = {name.lower().replace("_", "-") for name in re.findall(r"^([\w.-]+)==", lock.read_text(), re.M)}

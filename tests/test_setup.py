@@ -97,7 +97,37 @@ def test_the_peers_of_the_parity_tests_are_installed_where_asked_for_and_once(pl
     place.set_up()
     place.set_up("--parity")
     place.set_up("--parity")
-    assert ["parity" in line for line in place.installs] == [False, False, True]
+    assert ["parity" in line for line in place.installs] == [False, False, True, False]
+    assert "-r constraints/webarena.txt --python .bench/venvs/webarena/bin/python" in place.installs[3]
+
+
+def test_the_sites_have_a_virtual_environment_of_their_own(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    place.set_up("--sites")
+    place.set_up("--sites")
+    assert ["constraints/sites.txt --python .bench/venvs/sites/bin/python" in line for line in place.installs] == [False, False, True]
+
+
+def test_browsergym_is_installed_from_its_locks_into_a_virtual_environment_of_its_own_and_once(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    own = place.root / "cache" / "exact" / "browsergym" / "bin"
+    own.mkdir(parents=True)
+    (own / "python").write_text('#!/bin/bash\n[ "$1" = -c ] || echo "browsergym: $*" >>"$LOG"\n')
+    (own / "python").chmod(0o755)
+    for _ in range(2):
+        done = place.set_up("--browsergym", XDG_CACHE_HOME=str(place.root / "cache"))
+        assert done.returncode == 0, done.stderr
+    installs = [line for line in place.log.read_text().splitlines() if line.startswith("browsergym: ")]
+    assert [("--require-hashes" in line, "--no-deps" in line) for line in installs] == [(True, False), (True, True)]
+
+
+def test_a_machine_that_cannot_install_a_desktop_is_told_what_to_install(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    done = place.set_up("--desktop")
+    assert done.returncode == 1 and "no desktop: install xvfb openbox at-spi2-core dbus mousepad galculator" in done.stderr
 
 
 def test_a_changed_lock_is_installed(place: Place) -> None:

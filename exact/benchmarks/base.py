@@ -57,9 +57,27 @@ class Served(Protocol):
 
 
 @runtime_checkable
+class Mixed(Protocol):
+    """A suite whose tasks are not all attempted in the same worlds."""
+
+    def kind(self, task: Task) -> str:
+        """What tasks share that are attempted in the same worlds."""
+        ...
+
+    def worlds_of(self, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[Worlds]:
+        """As Suite.worlds, for tasks of this one's kind. Raises UsageError that says what is missing for them."""
+        ...
+
+
+@runtime_checkable
 class Rewarded(Protocol):
     """A suite whose own figure (`Score.raw`) may be read in several ways."""
 
     def rewards(self) -> Mapping[str, Callable[[float], float]]:
         """Readings in [0, 1] by what tables call them."""
         ...
+
+
+def worlds_for(suite: Suite, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[Worlds]:
+    """The worlds in which a task of a suite is attempted."""
+    return suite.worlds_of(task, config) if isinstance(suite, Mixed) else suite.worlds(config)

@@ -18,15 +18,32 @@ from exact.runs.shared import SharedWorlds
 from exact.runs.store import Line, RunFolder
 from exact.task import Task
 
+UNSOLVED = 3
+"""Exit code, where it was asked for, of a run in which an attempt did not end as it should."""
 
-def attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool = False) -> int:
+
+def attempt(
+    folder: RunFolder,
+    config: Config,
+    *,
+    as_json: bool,
+    repeat_uncertain: bool = False,
+    fail_unsolved: bool = False,
+    junit: Path | None = None,
+) -> int:
     """Run what is left of a run to its end; the exit code."""
     try:
         lines = asyncio.run(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
     except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo(f"exact: interrupted; go on with: exact resume {folder.path}", err=True)
         return 130
-    return 1 if any(line.status == "failed" for line in lines) else 0
+    from exact.cli.junit import solved, write
+
+    if junit is not None:
+        write(lines, config.name, junit)
+    if any(line.status == "failed" for line in lines):
+        return 1
+    return UNSOLVED if fail_unsolved and not all(map(solved, lines)) else 0
 
 
 async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool) -> list[Line]:

@@ -47,6 +47,7 @@ class Bounds(NamedTuple):
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where attempts are made.")
 @click.option("--reruns", type=click.IntRange(0), default=1, help="How often an attempt is made again that the infrastructure ended.")
 @click.option("--hang", type=click.FloatRange(1), default=900.0, metavar="SECONDS", help="Silence after which an attempt is killed.")
+@click.option("--allow-same-task", is_flag=True, help="Show agents that remember lessons from other seeds of the same task too.")
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder of the benchmark. Default: runs/bench-<number>.")
 @click.option("--resume", is_flag=True, help="Go on with the benchmark in --out. Its agents and tasks need not be named again.")
 @click.option("--png", is_flag=True, help="The curves as PNG too.")
@@ -54,7 +55,7 @@ class Bounds(NamedTuple):
 def bench(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
     overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, worlds: int | None, engine: str,
-    reruns: int, hang: float, out: Path | None, resume: bool, png: bool, as_json: bool,
+    reruns: int, hang: float, allow_same_task: bool, out: Path | None, resume: bool, png: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Let several agents attempt a suite: each every task and seed, at equal budgets, several attempts at once.
 
@@ -69,7 +70,7 @@ def bench(
         folder = BenchFolder.open(out)
         _same(folder, suite, agents, seeds)
     else:
-        folder = _create(suite, agents, seeds, budget, own_budgets, overrides, reruns, out)
+        folder = _create(suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out)
     bounds = Bounds(memory=memory, cores=cores, worlds=worlds, hang=hang)
     parallel = _fitting(folder, parallel or os.cpu_count() or 1, worlds)
     try:
@@ -84,7 +85,7 @@ def bench(
 
 def _create(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own: bool, overrides: tuple[str, ...],
-    reruns: int, out: Path | None,
+    reruns: int, same_task: bool, out: Path | None,
 ) -> BenchFolder:  # fmt: skip
     """Everything that can be wrong is said before anything is written."""
     import platform
@@ -111,20 +112,19 @@ def _create(
         budget=caps,
         own_budgets=own,
         reruns=reruns,
+        same_task=same_task,
         versions=versions(),
         machine={"system": platform.platform(), "cores": str(os.cpu_count())},
         begun=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    return BenchFolder.create(out or _free(), plan, dict(zip(names, map(_excluding, configs), strict=True)))
+    return BenchFolder.create(out or _free(), plan, {config.name: _remembering(config, same_task) for config in configs})
 
 
-def _excluding(config: Config) -> Config:
-    """In a benchmark nothing learned on any seed of a task is shown on that task."""
+def _remembering(config: Config, same_task: bool) -> Config:
+    """Unless it is allowed, nothing learned on any seed of a task is shown on that task."""
     import msgspec
 
-    if config.reflection.kind == "none":
-        return config
-    return msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=True))
+    return msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=not same_task))
 
 
 def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:

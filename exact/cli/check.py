@@ -40,17 +40,19 @@ def check(
 ) -> int:
     """Tries the promises of the environment contract on ENV; exit code 1 if one is not kept.
 
-    ENV is a task id (miniwob/click-button?seed=1), a task of your own (tasks.yaml#name), or module:factory: a callable without arguments
-    that gives Worlds, or an async context manager of them. With --python or --sandbox it is what exact/environments/guest.py describes,
-    and may be file.py:factory.
+    ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), whose first task is taken, a task of your own (tasks.yaml#name), or
+    module:factory: a callable without arguments that gives Worlds, or an async context manager of them. With --python or --sandbox the
+    latter is what exact/environments/guest.py describes, and may be file.py:factory.
     """
+    if python and ":" not in environment:
+        raise UsageError(f"{environment!r} names no factory for --python: write module:factory or file.py:factory")
+    guest = ":" in environment and (python or sandbox)
     if environment.partition("#")[0].endswith((".yaml", ".yml")):
         own = _own(environment)
         found, open = partial(_same, own), partial(_site, own, sandbox)
     else:
         found = partial(_task, environment, task_id, goal)
-        guest = python or (sandbox and ":" in environment)
-        open = partial(_guest, environment, python, bool(sandbox)) if guest else partial(_opened, environment, bool(sandbox))
+        open = partial(_guest, environment, python, bool(sandbox)) if guest else partial(_opened, environment, task_id, bool(sandbox))
     findings = asyncio.run(_check(open, found, quick, limit))
     if as_json:
         import msgspec
@@ -75,14 +77,16 @@ def _task(environment: str, task_id: str | None, goal: str) -> Task:
     from exact.task import Task
 
     name = environment.rpartition(":")[2]
-    return Task(id=task_id or name, instruction=goal) if ":" in environment else registry.task(environment)
+    if ":" in environment:
+        return Task(id=task_id or name, instruction=goal)
+    return registry.task(task_id or (environment if "/" in environment else registry.suite(environment).ids()[0]))
 
 
 def _own(environment: str) -> Task:
-    from exact.benchmarks.own import read_tasks
+    from exact.benchmarks.own import read
 
     path, _, name = environment.partition("#")
-    return read_tasks(Path(path), name or "*")[0]
+    return read(Path(path), name or "*")[0]
 
 
 def _same(task: Task) -> Task:
@@ -102,22 +106,20 @@ def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsync
     from exact.environments.sandboxed import sandboxed_worlds
     from exact.environments.worker import Factory, WorkerWorlds
 
-    if ":" not in environment:
-        raise UsageError(f"{environment!r} names no factory: write module:factory or file.py:factory")
     name = str(Path(environment).absolute()) if environment.rpartition(":")[0].endswith(".py") else environment
     factory = Factory(name, python=Path(python or sys.executable))
     return sandboxed_worlds(factory) if sandbox else nullcontext(WorkerWorlds(factory))
 
 
-def _opened(environment: str, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
+def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
     module, colon, name = environment.partition(":")
-    if not colon and "/" in environment:
+    if not colon:
         from exact.benchmarks import registry
+        from exact.benchmarks.base import worlds_for
         from exact.config import BrowserConfig
 
-        return registry.suite(environment).worlds(BrowserConfig(screenshots=False, sandbox="required" if sandbox else "auto"))
-    if not colon:
-        raise UsageError(f"{environment!r} names no environment: write a task id (miniwob/click-button) or module:factory")
+        config = BrowserConfig(screenshots=False, sandbox="required" if sandbox else "never")
+        return worlds_for(registry.suite(environment), _task(environment, task_id, ""), config)
     try:
         made = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError) as error:

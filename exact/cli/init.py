@@ -131,13 +131,13 @@ def _ask(question: str, option: str) -> str:
 
 
 def _try(folder: Path) -> int:
-    from exact.benchmarks.own import read_tasks
+    from exact.benchmarks.own import read
     from exact.config import load
 
     if (folder / "site.yaml").read_text().find("state: login.json") >= 0 and not (folder / "login.json").exists():
         click.echo(f"log in next, then try it: exact login {folder / 'site.yaml'}; exact check '{folder / 'tasks.yaml'}#first' --quick")
         return 0
-    [task] = read_tasks(folder / "tasks.yaml")
+    [task] = read(folder / "tasks.yaml")
     config = load(folder / "agent.yaml")
     findings, fidelity, writes = asyncio.run(_tried(task, config))
     from exact.cli.check import table

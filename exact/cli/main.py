@@ -1,7 +1,7 @@
 """The command `exact`: finds the subcommand, runs it, and turns errors into one line and an exit code.
 
-Exit codes: 0 done, 1 failure of the infrastructure, 2 wrong usage, 130 interrupted. A subcommand's module is imported only when
-it is called.
+Exit codes: 0 done, 1 failure of the infrastructure, 2 wrong usage, 3 not solved (where `--fail-unsolved` asks), 130 interrupted. A
+subcommand's module is imported only when it is called.
 """
 
 from __future__ import annotations

@@ -30,6 +30,11 @@ from exact.task import Task
     help="With --url: YAML list of the site's services (command, ready_url), started with the browser in one sandbox.",
 )
 @click.option(
+    "--tasks", "own", type=click.Path(path_type=Path), metavar="FILE", help="YAML list of tasks of your own; see docs/benchmarks.md."
+)
+@click.option("--fail-unsolved", is_flag=True, help="Exit code 3 unless every task is solved.")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JUnit XML.")
+@click.option(
     "--allow-origin", "origins", multiple=True, metavar="ORIGIN", help="Let pages of https://host[:port] be opened too. Repeatable."
 )
 @click.option("--allow-same-task", is_flag=True, help="Show what was learned on the same task too; the results say so.")
@@ -39,6 +44,7 @@ from exact.task import Task
 def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
     site: Path | None, services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
+    own: Path | None, fail_unsolved: bool, junit: Path | None,
 ) -> int:  # fmt: skip
     """Let one agent attempt some tasks and write a report of each.
 
@@ -48,7 +54,9 @@ def run(
     config = _config(path, overrides, origins, watch)
     if allow_same_task:
         config = msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=False))
-    if site:
+    if own is not None:
+        found = _own_tasks(own, url or goal or services or site or tasks)
+    elif site:
         found = _on_site(site, url, goal, tasks)
     else:
         found = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
@@ -62,8 +70,9 @@ def run(
     from exact.runs.runner import check_models, create
 
     check_models(config)  # a missing key or an unknown price is said before anything is written
-    own = bool(url or site) or any(_file(each) for each in tasks)
-    return attempt(create(out, found, config, benchmark=not own), config, as_json=as_json)
+    mine = bool(url or site or own) or any(_file(each) for each in tasks)
+    folder = create(out, found, config, benchmark=not mine)
+    return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
 
 
 def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, ...], watch: bool) -> Config:
@@ -84,12 +93,9 @@ def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
     if files:
         if len(files) != len(patterns):
             raise UsageError("files of tasks and ids of benchmarks do not go into one run: start two")
-        from exact.benchmarks.own import evaluator_of, read_tasks
+        from exact.benchmarks.own import read
 
-        found = tuple(task for each in files for task in read_tasks(Path(each.partition("#")[0]), each.partition("#")[2] or "*"))
-        for task in found:
-            evaluator_of(task)  # one that is not there is said before anything is started
-        return found
+        return tuple(task for each in files for task in read(Path(each.partition("#")[0]), each.partition("#")[2] or "*"))
     from exact.benchmarks import registry
 
     return tuple(registry.expand(patterns))
@@ -100,11 +106,19 @@ def _file(pattern: str) -> bool:
 
 
 def _on_site(path: Path, url: str | None, goal: str | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:
-    from exact.benchmarks.own import OwnTask, own_task, read_site
+    from exact.benchmarks.own import Entry, own_task, read_site
 
     if not goal or tasks:
         raise UsageError('--site and --goal go together, without TASK: exact run --site site.yaml --goal "Find the opening hours"')
-    return (own_task(read_site(path), OwnTask(id="goal", instruction=goal, start=url or ""), path.parent.absolute()),)
+    return (own_task(read_site(path), Entry(id="goal", instruction=goal, start=url or ""), path.parent.absolute()),)
+
+
+def _own_tasks(path: Path, others: object) -> tuple[Task, ...]:
+    if others:
+        raise UsageError("--tasks goes without TASK, --url, --goal, --site and --services: each task of the file has its own")
+    from exact.benchmarks.own import read
+
+    return read(path)
 
 
 def _own_site(url: str | None, goal: str | None, services: Path | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:

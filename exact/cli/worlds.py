@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,36 +16,57 @@ from exact.errors import UsageError
 from exact.task import Task
 
 if TYPE_CHECKING:
-    from exact.config import BrowserConfig
     from exact.environments.browser.environment import Evaluator
     from exact.environments.browser.setup import PageSetup
     from exact.environments.sites import Outside
 
-DECLARED = ("services", "hosts", "outside", "browser", "evaluator")
+DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation")
 """What of a task's metadata its worlds are made of."""
 
 
 def kind_of(benchmark: bool, task: Task) -> str:
-    """What tasks share whose worlds are opened once: their suite or site, and what they declare."""
-    return json.dumps([task.id.partition("/")[0] if benchmark else _origins(task), *(task.metadata.get(name, "") for name in DECLARED)])
+    """What tasks share whose worlds are opened once: their suite and kind in it, or their site; and what they declare."""
+    declared = [task.metadata.get(name, "") for name in DECLARED]
+    if not benchmark:
+        return json.dumps([_origins(task), *declared])
+    from exact.benchmarks import registry
+    from exact.benchmarks.base import Mixed
+
+    suite = registry.suite(task.id)
+    return json.dumps([suite.name, suite.kind(task) if isinstance(suite, Mixed) else "", *declared])
 
 
 def open_worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
-    """Open them. `tell` hears why they do not fork where they were to. Raises UsageError, EnvironmentError_."""
+    """The worlds of a task: its suite's, or the user's own site. `tell` is called with what a user should know of them.
+
+    Raises UsageError, EnvironmentError_.
+    """
     from exact.environments.sandbox.service import declared
 
     if not benchmark:
-        from exact.benchmarks.own.judge import evaluator_of
-
-        return _own(task, config, tell, _setup(task), evaluator_of(task))
+        return _judged(task, config, tell)
     from exact.benchmarks import registry
-    from exact.benchmarks.base import Served
+    from exact.benchmarks.base import Served, worlds_for
 
     suite = registry.judged(task.id, config.models)
     if not declared(task) or not isinstance(suite, Served):
-        return suite.worlds(config.browser)
+        return worlds_for(suite, task, config.browser)
     setup, evaluator = suite.page(task)
     return _own(task, config, tell, setup, evaluator)
+
+
+@asynccontextmanager
+async def _judged(task: Task, config: Config, tell: Callable[[str], None]) -> AsyncIterator[Worlds]:
+    """A site of the user's, and who judges there, if anybody does."""
+    from exact.benchmarks.own import evaluator
+    from exact.models.open import Models
+
+    models = Models(config.models, folder=Path())
+    try:
+        async with _own(task, config, tell, _setup(task), evaluator(task, config.models, models.chat)) as worlds:
+            yield worlds
+    finally:
+        await models.close()
 
 
 @asynccontextmanager
@@ -88,10 +110,3 @@ def _origins(task: Task) -> tuple[str, ...]:
     from exact.safety import origins
 
     return origins(task.start, *task.origins)
-
-
-def browser_of(task: Task, config: Config) -> BrowserConfig:
-    """The browser's configuration for a task."""
-    from exact.environments.browser.task_config import of_task
-
-    return of_task(config.browser, task)

@@ -15,7 +15,8 @@ The factory is called with the arguments the host sends, and with `speculative` 
   `answer`. What goes out are dicts, or dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and
   text where it has none; its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None,
   "terminated": False, "effects": [...], "info": {...}}`; a score needs `value` and `success`. `observe` is asked where the whole process
-  came back from a snapshot of its memory; without it, the last observation given stands.
+  came back from a snapshot of its memory; without it, the last observation given stands. `command(name, arguments) -> dict` does whatever
+else it can do that leaves its state as it is.
 
 An exception named ActionError (any class of that name) says that the action does not fit and the world is as it was. A sync environment is
 called in the main thread, where no event loop runs.
@@ -79,7 +80,7 @@ TOKEN = "EXACT_GUEST"
 
 _DEATH = 1
 """PR_SET_PDEATHSIG of linux/prctl.h."""
-_OPS = ("reset", "step", "snapshot", "restore", "observe", "evaluate", "close")
+_OPS = ("reset", "step", "snapshot", "restore", "observe", "evaluate", "command", "close")
 
 
 def pack(message: dict[str, Any], limit: int = LIMIT) -> list[bytes]:

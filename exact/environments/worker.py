@@ -180,6 +180,11 @@ class Worker:
         self._sure()
         return _read("evaluate", await self._call("evaluate", {"outcome": outcome}, self._limits.evaluate), Score)
 
+    async def command(self, name: str, **arguments: object) -> dict[str, Any]:
+        """What the inner environment's `command` gives: see `guest.py`. Raises EnvironmentError_, also where it has none."""
+        asked = {"name": name, "arguments": arguments}
+        return _read("command", await self._call("command", asked, self._limits.evaluate), dict[str, Any])
+
     async def close(self) -> None:
         """Let the guest close its environment, and end it; at once where it is busy with a call that was cancelled."""
         self._closed = True

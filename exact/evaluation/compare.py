@@ -45,9 +45,6 @@ class Comparison(NamedTuple):
 
 def side(path: Path) -> Side:
     """The results of a run, or of one agent of a benchmark (`BENCH/agents/NAME`). Raises UsageError, JournalError."""
-    if (path / "bench.json").exists():
-        agents = ", ".join(each.name for each in sorted((path / "agents").iterdir()))
-        raise UsageError(f"{path} is a benchmark of several agents: name one, {path}/agents/NAME ({agents})")
     run = RunFolder.open(path)
     replays = {each.task: each for each in read_lines(path / "replays.jsonl", Replay)}
     last = {line.task: line for line in run.results()}

@@ -73,6 +73,7 @@ class LocalEngine:
 
     async def attempt(self, agent: str, task: Task) -> Line:
         """See Engine."""
+        await asyncio.to_thread(self._forget, agent, task)
         self._beats[agent, task.id] = asyncio.get_running_loop().time()
         made = asyncio.ensure_future(self._sessions[agent](task))
         try:
@@ -96,6 +97,13 @@ class LocalEngine:
                 return await replay(worlds, task, state)
         except TimeoutError:
             raise Hung(self._hang or 0.0) from None
+
+    def _forget(self, agent: str, task: Task) -> None:
+        """Lay the journal of an oracle aside: what it was told is gone with the process, so that its attempt cannot be gone on with."""
+        run, config = self._folder.agent(agent)
+        journal = run.task_folder(task) / "journal.jsonl"
+        if config.value.kind == "oracle" and journal.exists():
+            journal.replace(journal.with_name(f"journal.{len(list(journal.parent.glob('journal.*.jsonl'))) + 1}.jsonl"))
 
     def _patience(self, agent: str, task: Task) -> float | None:
         """Seconds for which an attempt may still be silent; None: forever."""

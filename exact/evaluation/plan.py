@@ -32,6 +32,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether each agent has caps of its own, so that nothing here compares at equal cost."""
     reruns: int = 1
     """How often an attempt that the infrastructure ended, or that hung, is made again."""
+    same_task: bool = False
+    """Whether agents that remember may be shown what they learned on other seeds of the same task."""
     versions: dict[str, str] = {}
     machine: dict[str, str] = {}
     begun: str = ""

@@ -19,8 +19,8 @@ from exact.evaluation.folder import BenchFolder, Replay
 from exact.runs.store import Line
 from exact.task import Task
 
-LOOK = 1.0
-"""Seconds between two looks at whether an attempt's journal grows."""
+LOOK, GRACE = 1.0, 20.0
+"""Seconds between two looks at whether an attempt's journal grows; seconds that lanes have to close their worlds."""
 _KINDS: dict[str, type[ExactError]] = {"UsageError": UsageError, "UncertainCommit": UncertainCommit}
 
 
@@ -44,7 +44,9 @@ class RayEngine:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await asyncio.gather(*(lane.close.remote() for lane in self._all), return_exceptions=True)
+        closing = [asyncio.ensure_future(_awaited(lane.close.remote())) for lane in self._all]
+        if closing:
+            await asyncio.wait(closing, timeout=GRACE)
         for lane in self._all:
             self._ray.kill(lane)
         if self._mine:
@@ -92,7 +94,11 @@ class RayEngine:
                 raise Hung(self._hang)
 
     def _lane(self) -> Any:
-        lane = self._ray.remote(Lane).options(num_cpus=1, max_concurrency=2).remote(str(self._folder), self._make)
+        lane = (
+            self._ray.remote(Lane)
+            .options(num_cpus=0, max_concurrency=2, scheduling_strategy="SPREAD")
+            .remote(str(self._folder), self._make)
+        )
         self._all.append(lane)
         return lane
 

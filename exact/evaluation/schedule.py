@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -57,6 +57,10 @@ class Schedule:
     _runs: dict[str, RunFolder] = field(init=False)
     _running: dict[asyncio.Task[Line | Replay], _Job] = field(init=False, default_factory=dict)
     _flushed: int = field(init=False, default=0)
+    _places: dict[str, int] = field(init=False)
+    """Of each task in the plan."""
+    _ended_first: Counter[str] = field(init=False, default_factory=Counter)
+    """How many of an agent's first tasks have all ended."""
 
     async def run(self) -> list[Result]:
         """Make what is not made yet; every result in the order of the plan.
@@ -64,6 +68,7 @@ class Schedule:
         Raises UsageError and JournalError, after which the rest can be gone on with.
         """
         self._plan = self.folder.plan
+        self._places = {task.id: place for place, task in enumerate(self._plan.tasks)}
         self._runs = {agent: self.folder.agent(agent)[0] for agent in self._plan.agents}
         self._results = {pair: each for pair, each in self.folder.gather().items() if each.status != "failed" and not _unreplayed(each)}
         waiting = deque(self._jobs())
@@ -107,8 +112,11 @@ class Schedule:
         """Whether all that it hangs on has ended."""
         if (size := self.rounds.get(job.agent)) is None:
             return True
-        ids = [task.id for task in self._plan.tasks]
-        return all((job.agent, id) in self._results for id in ids[: ids.index(job.task.id) // size * size])
+        while (ended := self._ended_first[job.agent]) < len(self._plan.tasks):
+            if (job.agent, self._plan.tasks[ended].id) not in self._results:
+                break
+            self._ended_first[job.agent] += 1
+        return self._places[job.task.id] // size * size <= ended
 
     def _ended(self, job: _Job, made: asyncio.Task[Line | Replay]) -> _Job | None:
         """Record how it ended; what is to be done next about it, if anything."""

@@ -58,8 +58,6 @@ class Row(NamedTuple):
     reruns: int
     judged: int
     """Attempts that nobody but the agent judged: in no share."""
-    same_task: bool
-    """Whether lessons from the same task could be shown."""
 
 
 def task_of(id: str) -> str:
@@ -107,7 +105,6 @@ def row(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | N
         failed=sum(each.status == "failed" for each in results),
         reruns=sum(each.attempts - 1 for each in results),
         judged=sum(each.status == "judged" for each in results),
-        same_task=any(getattr(each, "same_task", False) for each in results),
     )
 
 

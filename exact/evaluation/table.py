@@ -56,6 +56,8 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
         "Success is the score of the committed actions alone, in a world that search never used.",
         " ".join(f"{name} {value}." for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value),
     ]
+    if plan.same_task:
+        facts.append("**Agents that remember may have been shown lessons from other seeds of the same task.**")
     if missing:
         facts.append(f"**Unfinished: {missing} of {len(plan.pairs)} attempts are still to be made.**")
     return facts
@@ -79,13 +81,11 @@ def _success(rows: Sequence[Row]) -> list[str]:
         ]
         for each in rows
     ]
-    notes = ["same-task lessons could be shown to: " + ", ".join(each.agent for each in rows if each.same_task)]
     return [
         "## Success",
         grid([*header, "scored", "failed", "reruns", "only judged"], body),
         "failed: ended by the infrastructure after all reruns, in no share. reruns: attempts made again because the infrastructure ended "
         "them; each is in attempts.jsonl. only judged: without an evaluator, in no share.",
-        *(notes if any(each.same_task for each in rows) else []),
     ]
 
 

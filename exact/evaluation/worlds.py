@@ -13,6 +13,9 @@ from exact.environments.pool_room import PoolLimits
 from exact.errors import EnvironmentError_
 from exact.task import Task
 
+KEPT = 4
+"""Kinds of worlds that stay open: a site that comes with its task takes memory for as long as it runs."""
+
 
 @dataclass(eq=False)
 class _Opened:
@@ -52,9 +55,11 @@ class PooledWorlds:
     async def at(self, task: Task, tree: str) -> AsyncIterator[Worlds]:
         """The worlds for one attempt. If they break in it, whoever comes next gets new ones; who is under way stays."""
         key = self._key(task)
-        opened = self._kinds.setdefault(key, _Opened(key))
+        opened = self._kinds.pop(key, None) or _Opened(key)
+        self._kinds[key] = opened
         opened.users += 1
         try:
+            await self._tidy()
             yield (await self._pool(opened, task)).share(tree)
         except EnvironmentError_:
             self._retire(opened)
@@ -71,6 +76,13 @@ class PooledWorlds:
                 worlds = await opened.stack.enter_async_context(self._open(task))
                 opened.pool = Pool(worlds, self._limits)
             return opened.pool
+
+    async def _tidy(self) -> None:
+        """Close what nobody leans on, but for the kinds that were used last."""
+        idle = [each for each in self._kinds.values() if not each.users]
+        for each in idle[: max(0, len(self._kinds) - KEPT)]:
+            del self._kinds[each.key]
+            await self._close(each)
 
     def _retire(self, opened: _Opened) -> None:
         opened.retired = True

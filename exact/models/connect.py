@@ -1,4 +1,4 @@
-"""The SDK's client for an endpoint: addresses, keys and tokens."""
+"""Addresses of endpoints, and tokens in place of keys."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ import importlib
 import ipaddress
 import urllib.parse
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
 
 from exact.errors import UsageError
-from exact.models.providers import Endpoint, Provider
-
-if TYPE_CHECKING:
-    import openai
 
 _AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
 
@@ -35,26 +30,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
-
-
-def response_type() -> Any:
-    """The SDK's type of a response as it came: reading it so costs a third of what the SDK's own types do."""
-    import openai
-
-    return importlib.import_module("httpx2" if int(openai.__version__.partition(".")[0]) >= 3 else "httpx").Response
-
-
-def client(provider: Provider, place: Endpoint, *, key: str, local: bool, timeout: float) -> openai.AsyncOpenAI:
-    """The SDK's client, its own retries off. A proxy of the surroundings is not used for loopback."""
-    import openai
-
-    http = openai.DefaultAsyncHttpxClient(trust_env=False) if local else None
-    token = token_source(provider.token) if provider.token else None
-    common: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "http_client": http}
-    if provider.kind == "azure":
-        common |= {"azure_endpoint": place.base_url, "api_version": provider.api_version}
-        return openai.AsyncAzureOpenAI(**common, azure_ad_token_provider=token) if token else openai.AsyncAzureOpenAI(**common, api_key=key)
-    return openai.AsyncOpenAI(api_key=token or key or "none", base_url=place.base_url, **common)
 
 
 def token_source(name: str) -> Callable[[], Awaitable[str]]:

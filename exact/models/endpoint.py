@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,17 +13,15 @@ from exact.config import ModelConfig
 from exact.errors import UsageError
 from exact.models import wire
 from exact.models.base import ChatAnswer, ChatRequest
-from exact.models.connect import checked, client, response_type
+from exact.models.connect import checked
 from exact.models.meter import Exchange, note
 from exact.models.pace import Pace
+from exact.models.post import Post, Refusal, Unanswered
 from exact.models.price import Tariff
 from exact.models.providers import Capabilities, Endpoint, Provider
 from exact.models.refusal import lacking
 from exact.models.retry import Trouble, named_wait
 from exact.models.tokens import estimate
-
-if TYPE_CHECKING:
-    import openai
 
 Read = TypeVar("Read", ChatAnswer, wire.Embedded)
 
@@ -32,7 +30,6 @@ _SHORTEST_KEY = 6
 _RETRIED = frozenset({408, 409, 425, 429})
 _LESSONS = 8
 """How often one request may be sent again because the server said what it does not take."""
-_NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout"})
 _PROBE_SECONDS = 5.0
 
 
@@ -48,7 +45,7 @@ class ServedModel:
         self._key = os.environ.get(self._variable, "") if self._variable else ""
         if self._variable and not self._key and not local and not provider.token:
             raise UsageError(f"no key for {config.model} at {self.url}: set the environment variable {self._variable}")
-        self._client = client(provider, place, key=self._key, local=local, timeout=config.timeout)
+        self._post = Post(provider, place, self.model, key=self._key, local=local, timeout=config.timeout)
         self.takes = provider.takes(config.model)
         if config.api == "classify":
             self.takes = msgspec.structs.replace(self.takes, n=False)
@@ -84,18 +81,16 @@ class ServedModel:
 
     async def alive(self) -> bool:
         """Whether the server answers at all: it lists its models, or says that it does not list them."""
-        import openai
-
         try:
-            await self._client.get("/models", cast_to=response_type(), options={"timeout": _PROBE_SECONDS})
-        except openai.APIStatusError as error:
-            return error.status_code in (400, 404, 405)
-        except (openai.APIError, UnicodeError):
+            await self._post.get("/models", timeout=_PROBE_SECONDS)
+        except Refusal as refusal:
+            return refusal.status in (400, 404, 405)
+        except (Unanswered, UnicodeError):
             return False
         return True
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._post.close()
 
     async def _paced(self, body: dict[str, Any], tokens: int, classifies: bool) -> ChatAnswer:
         path, read = ("/classify", wire.classified) if classifies else ("/chat/completions", wire.answer)
@@ -107,22 +102,20 @@ class ServedModel:
 
     async def _sent(self, path: str, body: dict[str, Any], sent: float) -> str:
         """The server's text. Raises Trouble; what came of it is on the meter, but for an answer's text."""
-        import openai
-
         outcome, reason = "lost", "nobody waited for it any more"
         try:
-            response = await self._client.post(path, cast_to=response_type(), body=body)
+            text = await self._post(path, body)
             outcome, reason = "answered", ""
-            return self._without_key(str(response.text))
-        except openai.APIStatusError as error:
-            outcome, reason = "refused", f"{error.status_code}: {self._scrubbed(_message(error))}"
-            trouble = self._refused(error, body, sent)
-        except openai.APIConnectionError as error:
-            reason = self._scrubbed(str(error.__cause__ or error))
-            if type(error.__cause__).__name__ in _NEVER_SENT:
+            return self._without_key(text)
+        except Refusal as refusal:
+            outcome, reason = "refused", f"{refusal.status}: {self._scrubbed(refusal.message)}"
+            trouble = self._refused(refusal, body, sent)
+        except Unanswered as error:
+            reason = self._scrubbed(str(error))
+            if not error.sent:
                 outcome = "refused"
             trouble = Trouble(f"cannot reach {self.url} ({reason})", "is the server running, and is base_url right?", again=True)
-        except (openai.APIError, UnicodeError) as error:
+        except UnicodeError as error:
             reason = self._scrubbed(str(error))
             trouble = self._unreadable(reason)
         finally:
@@ -144,12 +137,12 @@ class ServedModel:
     def _unreadable(self, reason: str) -> Trouble:
         return Trouble(f"{self.url} answers with nothing that reads ({reason})", "is base_url an OpenAI-compatible API?", again=True)
 
-    def _refused(self, error: openai.APIStatusError, body: dict[str, Any], sent: float) -> Exception:
+    def _refused(self, refusal: Refusal, body: dict[str, Any], sent: float) -> Exception:
         """What an HTTP status means, and the way out."""
-        status, name = error.status_code, f"{self.model} at {self.url}"
-        said = f"{status}: {self._scrubbed(_message(error))}"
+        status, name = refusal.status, f"{self.model} at {self.url}"
+        said = f"{status}: {self._scrubbed(refusal.message)}"
         if status in (400, 422):
-            takes = lacking(self.takes, body, error.param or "", _message(error))
+            takes = lacking(self.takes, body, refusal.param, refusal.message)
             if takes is not None:
                 return _Lacking(takes)
             return Trouble(f"{name} refuses the request ({said})", "check the model's options in the configuration", elsewhere=False)
@@ -158,14 +151,14 @@ class ServedModel:
             return Trouble(f"{self.url} refuses the key ({said})", way_out)
         if status == 404:
             return Trouble(f"{self.url} has no {self.model} ({said})", "check model and base_url")
-        if status == 429 and error.code == "insufficient_quota":
+        if status == 429 and refusal.code == "insufficient_quota":
             return Trouble(f"{name} is out of quota ({said})", "add credit, or choose another model")
         if status == 429:
-            wait = named_wait(error.response.headers)
+            wait = named_wait(refusal.headers)
             self._pace.limited(sent, wait)
             return Trouble(f"{name} limits the rate ({said})", "use fewer workers, or raise the model's retries", again=True, after=wait)
         if status >= 500 or status in _RETRIED:
-            wait = named_wait(error.response.headers)
+            wait = named_wait(refusal.headers)
             return Trouble(f"{name} failed ({said})", "try again later, or see the server's log", again=True, after=wait)
         return Trouble(f"{name} refuses the request ({said})", "check the model's options in the configuration", elsewhere=False)
 
@@ -189,9 +182,3 @@ class _Lacking(Exception):
     def __init__(self, takes: Capabilities) -> None:
         super().__init__()
         self.takes = takes
-
-
-def _message(error: openai.APIStatusError) -> str:
-    """The server's own words where it gives any."""
-    said = error.body.get("message") if isinstance(error.body, dict) else None
-    return said if isinstance(said, str) else error.message

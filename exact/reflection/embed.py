@@ -24,6 +24,8 @@ _LENGTH = 32
 """Of a longer word the rest does not count."""
 _PAIR, _GROUP = 0.5, 0.25
 """What a pair of neighbouring words and a group of letters weigh, where a word weighs 1."""
+_VECTORS = 1024
+"""Texts whose vectors are kept: a goal stays the same over a task, and a state is looked up for the policy and for the value function."""
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -53,12 +55,16 @@ class HashedEmbedding:
     def __init__(self, dimensions: int = 384) -> None:
         self.dimensions = dimensions
         self.name = f"hashed-2:{dimensions}"
+        self._made = functools.lru_cache(maxsize=_VECTORS)(self._computed)
 
     def embed_all(self, texts: Sequence[str]) -> list[Vector]:
         return [self.embed(text) for text in texts]
 
     def embed(self, text: str) -> Vector:
-        """The text's vector, of length 1; all zeros for a text without words."""
+        """The text's vector, of length 1; all zeros for a text without words. Not to be changed: it is kept for when it is asked again."""
+        return self._made(text)
+
+    def _computed(self, text: str) -> Vector:
         found = [_word(word[:_LENGTH]) for word in _WORD.findall(text.casefold())]
         if not found:
             return np.zeros(self.dimensions, dtype=np.float32)

@@ -41,7 +41,8 @@ def lesson(
     """The record of a lesson's text (cut to WORDS words) about a surprise in the state of `context`.
 
     A policy lesson is of the state that the step was taken in; one for the value function is of what it had to judge: the state that came,
-    or where the step ended the episode the last one before. Its id is a digest of what it says and of the task without seed, so that saying it again, also by a resumed run, adds nothing.
+    or where the step ended the episode the last one before. Its id is a digest of what it says and of the task without seed, so that saying
+    it again, also by a resumed run, adds nothing.
     """
     step = surprise.step
     judged = surprise.after if kind == "value" and surprise.after is not None else step.observation

@@ -92,6 +92,8 @@ class State:
         self.restores = 0
         """Arrivals at a node by another way than standing there or at its parent."""
         self.failures = 0
+        self.rebuilt = 0
+        """Steps that it took to make the live world again after a crash."""
         self.judged: ev.Judged | None = None
         self.ended: ev.Ended | None = None
         self.scored: ev.Scored | None = None
@@ -181,7 +183,9 @@ class State:
                 self.scope(event.selection).spend("transitions")
             case ev.Arrived():
                 self._arrived(event)
-            case ev.Rebuilt() | ev.Prepared():
+            case ev.Rebuilt():  # a crash is not the agent's: what it took to get back is not taken from its budget
+                self.rebuilt += event.transitions
+            case ev.Prepared():
                 self.budget.spend("transitions", event.transitions)
             case ev.Called():
                 self._called(event)

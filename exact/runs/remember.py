@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -19,6 +19,7 @@ from exact.task import Task
 
 if TYPE_CHECKING:
     from exact.models.open import Models
+    from exact.reflection.embed import Embedding
 
 
 @asynccontextmanager
@@ -29,8 +30,8 @@ async def memory_of(config: Config, folder: Path, models: Models) -> AsyncIterat
         yield None
         return
     where = settings.memory or folder / "memory.sqlite"
-    if settings.embedding == "hashed":
-        with open_memory(where, capacity=settings.capacity) as memory:
+    if settings.embedding != "model":
+        with open_memory(where, embedding=_offline(settings.embedding), capacity=settings.capacity) as memory:
             yield memory
         return
     from exact.reflection.embed_model import ModelEmbedding
@@ -42,6 +43,16 @@ async def memory_of(config: Config, folder: Path, models: Models) -> AsyncIterat
             yield memory
     finally:
         embedding.close()
+
+
+def _offline(name: Literal["hashed", "minilm"]) -> Embedding:
+    if name == "minilm":
+        from exact.reflection.embed_minilm import MiniLMEmbedding
+
+        return MiniLMEmbedding()
+    from exact.reflection.embed import HashedEmbedding
+
+    return HashedEmbedding()
 
 
 class Rounds:

@@ -136,6 +136,10 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path) -> RunFolder:
         """An existing run. Raises UsageError if there is none."""
+        if (path / "bench.json").exists():
+            raise UsageError(
+                f"{path} is a benchmark: go on with `exact bench --resume --out {path}`, or name a run of it, {path}/agents/NAME"
+            )
         if not (path / "run.json").exists():
             raise UsageError(f"no run in {path}: it has no run.json")
         return cls(path)

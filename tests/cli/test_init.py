@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from exact.benchmarks.own import read_tasks
+from exact.benchmarks.own import read
 from exact.cli.init import described, init, verdict
 from exact.cli.main import main
 from exact.config import load
@@ -26,7 +26,7 @@ def test_what_is_written_is_read(tmp_path: Path, where: str, login: str) -> None
     more = {"command": "python3 app.py", "reset": "http://a/reset", "snapshot": "ctl save {name}", "restore": "ctl load {name}"}
     for name, text in described({**ANSWERS, **more, "where": where, "login": login, "model": "openai/gpt-4o"}).items():
         (tmp_path / name).write_text(text)
-    [task] = read_tasks(tmp_path / "tasks.yaml")
+    [task] = read(tmp_path / "tasks.yaml")
     assert (task.id, task.start) == ("127.0.0.1/first", "http://127.0.0.1:8000/")
     assert ("services" in task.metadata, "outside" in task.metadata) == (where == "here", where == "hooks")
     config = load(tmp_path / "agent.yaml")

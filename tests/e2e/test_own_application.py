@@ -140,9 +140,9 @@ def test_traffic_that_a_run_recorded_is_replayed_without_the_site(httpserver: HT
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("judge.py:ordered", "judge.py:orderd", "did you mean 'ordered'"),
-        ("judge.py:ordered", "nowhere.py:ordered", "names no function of a file"),
-        ("evaluator: judge.py:ordered", "evaluator: {webarna: {}}", "unknown form of evaluator 'webarna'"),
+        ("judge.py:ordered", "judge.py:orderd", "has no function 'orderd'"),
+        ("judge.py:ordered", "nowhere.py:ordered", "there is no file"),
+        ("evaluate: judge.py:ordered", "evaluate: {eval_type: []}", "evaluate"),
         ("instruction:", "instructoin:", "instructoin"),
         ("site: site.yaml", "site: sites.yaml", "cannot read"),
     ],

@@ -31,18 +31,19 @@ def kill_after(process: subprocess.Popen[bytes], folder: Path, lines: int) -> bo
 
 
 def timeless(folder: Path) -> list[dict[str, Any]]:
-    """Lines of results.jsonl but for how long they took."""
-    return [{**json.loads(line), "seconds": 0} for line in (folder / "results.jsonl").read_text().splitlines()]
+    """Lines of results.jsonl but for how long they took, and for how often a search had to walk to a state: its worlds died with it."""
+    lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    return [{**line, "seconds": 0} | ({"transitions": 0, "restores": 0} if line["agent"] != "react" else {}) for line in lines]
 
 
 def test_a_benchmark_killed_again_and_again_ends_with_the_results_of_one_that_was_not(tmp_path: Path) -> None:
     assert start(tmp_path / "whole").wait(timeout=60) == 0
     folder, rng, lines, kills = tmp_path / "killed", random.Random(5), 0, 0
-    for _ in range(4):
+    for _ in range(3):
         lines += rng.randint(15, 60)
         kills += kill_after(start(folder), folder, lines)
         if (folder / "results.jsonl").exists():
             assert timeless(folder) == timeless(tmp_path / "whole")[: len(timeless(folder))], "always a beginning of what it will be"
-    assert kills >= 3 and start(folder).wait(timeout=60) == 0
+    assert kills >= 2 and start(folder).wait(timeout=60) == 0
     assert timeless(folder) == timeless(tmp_path / "whole")
     assert [each.status for each in BenchFolder(folder).attempts()] == ["scored"] * len(BenchFolder(folder).attempts())

@@ -20,3 +20,12 @@ async def test_attempts_on_ray_come_to_the_results_of_this_process(tmp_path: Pat
     assert [(each.agent, each.task, each.score) for each in there.results()] == [
         (each.agent, each.task, each.score) for each in here.results()
     ]
+
+
+@pytest.mark.filterwarnings("ignore")
+async def test_a_process_that_stands_still_is_killed_and_its_attempt_made_again(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", seeds=1)
+    async with RayEngine(folder.path, lanes=2, hang=30, make="tests.evaluation.toys:blocking_lane") as engine:
+        await Schedule(folder=folder, engine=engine, parallel=2).run()
+    assert sorted(each.attempts for each in folder.results()) == [1, 2] and all(each.status == "scored" for each in folder.results())
+    assert sum(each.hung for each in folder.attempts()) == 1

@@ -165,6 +165,25 @@ async def test_a_torn_or_lost_results_file_is_completed_and_nothing_is_run_again
     assert worlds.counts.resets == 0
 
 
+async def test_an_oracle_that_was_cut_off_begins_anew_and_its_journal_is_kept(tmp_path: Path) -> None:
+    from exact.config import parse
+
+    oracle = parse({"name": "oracle", "value": {"kind": "oracle"}, "limits": {"actions": 2}, "reflection": {"kind": "none"}})
+    folder = toy_bench(tmp_path / "bench", oracle, seeds=1)
+    journal = folder.agent("oracle")[0].task_folder(folder.plan.tasks[0]) / "journal.jsonl"
+    journal.parent.mkdir(parents=True)
+    journal.write_text("what was told is gone")
+    await run(folder)
+    assert folder.results()[0].status == "scored" and (journal.parent / "journal.1.jsonl").read_text() == "what was told is gone"
+
+
+async def test_returns_of_a_search_are_counted_and_an_agent_without_one_has_none(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("react", "react"), settings("mcts", iterations=20), seeds=2)
+    await run(folder, ToyWorlds(WORLD, fidelity="replay"))
+    restores = {agent: sum(each.restores for each in folder.results() if each.agent == agent) for agent in ("react", "mcts")}
+    assert restores["react"] == 0 < restores["mcts"]
+
+
 async def test_a_round_begins_when_the_one_before_has_ended_and_its_tasks_are_made_at_once(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=6)
     running, seen = set[str](), list[set[str]]()

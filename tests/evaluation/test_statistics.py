@@ -73,7 +73,7 @@ def test_mcnemars_p_on_known_cases() -> None:
 
 
 @given(GROUPS)
-@settings(max_examples=60)
+@settings(max_examples=20)
 def test_the_flip_of_signs_is_every_flip_tried(values: dict[str, list[float]]) -> None:
     means = [sum(each) / len(each) for each in values.values()]
     sums = [abs(sum(sign * mean for sign, mean in zip(signs, means, strict=True))) for signs in product((1, -1), repeat=len(means))]

@@ -95,7 +95,7 @@ async def test_tables_and_curves_are_written_and_a_comparison_counts_wins_and_lo
     again = compare(side(folder.agent_path("react")), side(folder.agent_path("mcts")))
     assert (found.versus.wins, found.versus.losses) == (again.versus.losses, again.versus.wins)
     assert sum(each.wins for each in found.tasks) == found.versus.wins
-    with pytest.raises(UsageError, match="name one"):
+    with pytest.raises(UsageError, match=r"is a benchmark.*name a run of it"):
         side(folder.path)
 
 

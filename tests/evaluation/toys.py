@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from exact.environments.base import Worlds
 from exact.environments.pool_room import PoolLimits
 from exact.environments.toy import ToyWorlds, maze, toy_task
 from exact.environments.toy_agents import ToyPolicy, ToyValue
+from exact.environments.toy_environment import Operation
 from exact.evaluation.folder import BenchFolder
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.plan import Plan
@@ -59,3 +61,15 @@ async def run(
 def lane(folder: BenchFolder) -> LocalEngine:
     """What a lane of Ray makes attempts with."""
     return toy_engine(folder, ToyWorlds(WORLD))
+
+
+def blocking_lane(folder: BenchFolder) -> LocalEngine:
+    """A lane whose process stands still in its first step ever: nothing but a kill ends that."""
+
+    async def wait(operation: Operation) -> None:
+        mark = folder.path / "stood still"
+        if operation == "step" and not mark.exists():
+            mark.touch()
+            time.sleep(3600)  # noqa: ASYNC251 - this is what hangs
+
+    return toy_engine(folder, ToyWorlds(WORLD, wait=wait))

@@ -1,6 +1,6 @@
 import pytest
 
-from exact.config import CacheConfig, ModelConfig, ModelsConfig
+from exact.config import CacheConfig, ModelConfig, ModelsConfig, parse
 from exact.errors import UsageError
 from exact.models.cache import CachedModel
 from exact.models.open import Models
@@ -106,3 +106,21 @@ async def test_embeddings_come_in_order_and_are_counted():
         await models.close()
     assert len(found.vectors) == 600 and found.vectors[599] == again != found.vectors[0]
     assert found.usage.input_tokens == sum(-(-len(f"text {i}") // 4) for i in range(600))
+
+
+def test_models_that_are_opened_apart_may_share_the_pace_of_an_endpoint():
+    config, paces = ModelsConfig(policy=ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")), {}
+    Models(config, paces=paces).chat("policy")
+    (pace,) = paces.values()
+    Models(config, paces=paces).chat("policy")
+    assert list(paces.values()) == [pace]
+    apart = {}
+    Models(config, paces=apart).chat("policy")
+    assert list(apart.values()) != [pace]
+
+
+@pytest.mark.parametrize("url", ["https://me:sk-12345678@models.test/v1", "https://models.test/v1?key=sk-12345678"])
+def test_a_key_in_an_address_is_refused_before_it_gets_into_a_file(url):
+    with pytest.raises(UsageError, match="keys come from the environment") as refused:
+        parse({"models": {"policy": {"model": "m", "base_url": url}}})
+    assert "12345678" not in str(refused.value)

@@ -280,7 +280,7 @@ async def test_one_failed_call_of_several_ends_the_others(configured, ask):
 
 def test_a_name_tells_the_endpoint(configured):
     assert OpenAIModel(configured("https://api.openai.com/v1")).name == "openai/m"
-    assert OpenAIModel(configured("http://user:secret@127.0.0.1:8000/v1")).name == "127.0.0.1/m"
+    assert OpenAIModel(configured("http://127.0.0.1:8000/v1")).name == "127.0.0.1/m"
 
 
 def test_sampling_is_the_configurations(configured):

@@ -46,7 +46,6 @@ class Server:
         command = [str(part) for part in (self._tools / name, *arguments)]
         subprocess.run(command, check=True, capture_output=True, user=self._user, cwd=self._home, timeout=120)
 
-
     def database(self, name: str) -> str:
         """The address of a new, empty database."""
         self._call("createdb", "-h", self._home, "-U", "exact", name)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,8 +17,8 @@ from exact.errors import InfrastructureError, UsageError
 from exact.reflection.base import Memory
 from exact.reflection.embed import HashedEmbedding
 from exact.reflection.memory import SQLiteMemory
+from tests.reflection.kills import storm
 
-WRITER = Path(__file__).with_name("writer.py")
 Look = Callable[..., Context]
 
 
@@ -34,10 +32,6 @@ def recall(
     memory: Memory, context: Context, *, kind: Any = "policy", k: int = 3, threshold: float = -1, without: str | None = None
 ) -> list[str]:
     return [r.instruction for r in memory.retrieve(context, kind, k=k, threshold=threshold, exclude_task=without)]
-
-
-def start(path: Path, name: str, count: int) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, WRITER, str(path), name, str(count)], stdout=subprocess.PIPE, text=True)
 
 
 def test_what_was_added_comes_back_unchanged_also_after_reopening(tmp_path: Path, make: Any, look: Look) -> None:
@@ -113,29 +107,16 @@ def test_what_another_process_adds_or_takes_out_is_seen(memory: SQLiteMemory, ma
     assert len(versions) == 2
 
 
-def test_processes_that_write_at_once_lose_nothing_and_one_killed_keeps_what_it_was_told_is_stored(tmp_path: Path) -> None:
+def test_of_writers_that_are_killed_no_acknowledged_reflection_is_lost_and_none_is_there_twice(tmp_path: Path) -> None:
+    # bench/memory_kills.py does it with 8 writers, 500 reflections each and a kill every second.
     path = tmp_path / "shared.sqlite"
-    victim, *others = writers = [start(path, "victim", 100_000), start(path, "b", 40), start(path, "c", 40)]
-    try:
-        assert victim.stdout
-        stored = [victim.stdout.readline().strip() for _ in range(15)]
-        victim.kill()
-        stored += [line.strip() for line in victim.stdout if line.endswith("\n")]
-        for writer in others:
-            stored += writer.communicate()[0].split()
-            assert writer.returncode == 0
-    finally:
-        for writer in writers:
-            writer.kill()
-            writer.wait()
-            assert writer.stdout
-            writer.stdout.close()
+    SQLiteMemory(path).close()
+    stored, kills = storm(str(path), writers=3, writes=60, fatal=(7, 30))
+    assert kills == 6 and len(stored) == len(set(stored)) == 180
     with SQLiteMemory(path) as memory:
-        connection = sqlite3.connect(path)
-        ids = {row[0] for row in connection.execute("SELECT id FROM reflections")}
-        connection.close()
-        assert len(stored) >= 95 and ids >= set(stored)
-        assert len(memory) == len(ids) <= len(stored) + 1
+        found = [entry.reflection.id for entry in memory.entries(None)]
+        assert sorted(found) == sorted(stored) and len(memory) == 180
+        assert memory._database.execute("PRAGMA integrity_check") == [("ok",)]
 
 
 def test_a_commit_is_on_the_disk_before_add_returns(memory: SQLiteMemory) -> None:

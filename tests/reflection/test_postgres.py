@@ -10,6 +10,7 @@ import pytest
 
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.memory import open_memory
+from tests.reflection.kills import storm
 from tests.reflection.postgres import Server
 
 
@@ -43,6 +44,15 @@ def test_writers_at_once_are_seen_by_a_reader_that_looks_all_the_time(postgres: 
         for thread in threads:
             thread.join()
         assert len(reader) == 80, "no revision was passed over"
+
+
+def test_of_writers_that_are_killed_nothing_acknowledged_is_lost_and_nothing_is_there_twice(postgres: Server) -> None:
+    address = postgres.database("killed")
+    open_memory(address).close()
+    stored, kills = storm(address, writers=3, writes=40, fatal=(11,))
+    with open_memory(address) as memory:
+        found = [entry.reflection.id for entry in memory.entries(None)]
+    assert kills == 3 and sorted(found) == sorted(stored) and len(set(found)) == 120
 
 
 def test_an_address_where_nobody_answers_is_the_users_mistake_and_the_password_is_not_said(tmp_path: Path) -> None:

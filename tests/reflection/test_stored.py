@@ -177,9 +177,7 @@ def test_what_a_person_forgot_does_not_come_back_in_nearly_the_same_words(opened
         assert not recall(memory, look("Press Go")) and len(memory.entries("forgotten")) == 2
 
 
-def test_what_was_merged_in_two_steps_counts_as_from_all_its_tasks_also_for_who_reads_it_later(
-    opened: Open, make: Any, look: Look
-) -> None:
+def test_what_was_merged_in_two_steps_counts_as_from_all_its_tasks_also_for_who_reads_it_later(opened: Open, make: Any, look: Look) -> None:
     texts = [f"Expected 0.{n}. Look before pressing." for n in (80, 70, 60)]
     first, second, third = (lesson(make, text, task=f"suite/{name}?seed=0") for text, name in zip(texts, "abc", strict=True))
     with opened() as memory:

@@ -1,15 +1,18 @@
-"""Adds reflections to a memory and prints the id of each one that is stored: `writer.py FILE NAME COUNT`."""
+"""Adds reflections to a memory and prints the id of each one that is stored: `writer.py WHERE NAME START END`."""
 
 from __future__ import annotations
 
+import hashlib
 import sys
 
 from exact.context import Reflection
-from exact.reflection.memory import SQLiteMemory
+from exact.reflection.memory import open_memory
 
-path, name, count = sys.argv[1:]
-with SQLiteMemory(path) as memory:
-    for i in range(int(count)):
-        memory.add(Reflection(id=f"{name}-{i}", kind="policy", text="t", instruction=f"task {name} {i}", state="", action="wait"))
+where, name, start, end = sys.argv[1:]
+with open_memory(where) as memory:
+    for i in range(int(start), int(end)):
+        said = hashlib.sha256(f"{name} {i}".encode()).hexdigest().translate(str.maketrans("0123456789", "ghijklmnop"))
+        words = " ".join(said[at : at + 8] for at in range(0, 64, 8))
+        memory.add(Reflection(id=f"{name}-{i}", kind="policy", text=words, instruction=words, state="", action="wait"))
         sys.stdout.write(f"{name}-{i}\n")
         sys.stdout.flush()

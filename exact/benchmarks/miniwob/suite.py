@@ -1,4 +1,4 @@
-"""MiniWoB++ as a suite: 130 small pages, each with one problem made from a seed, scored by the page itself.
+"""MiniWoB++ as a suite: small pages, each with one problem made from a seed, scored by the page itself.
 
 The page that scores is the page that is observed, so most of this file keeps the score out of sight: the page writes its
 reward into a display, logs it to the console, and covers itself with START, whose click begins another problem.

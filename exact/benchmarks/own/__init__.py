@@ -1,6 +1,6 @@
-"""Tasks on a site of one's own: a site file, a task file, and evaluators."""
+"""Tasks of one's own: a list of tasks, or a site file and a task file, and who judges them."""
 
-from exact.benchmarks.own.files import OwnTask, SiteFile, own_task, read_site, read_tasks
-from exact.benchmarks.own.judge import evaluator_of
+from exact.benchmarks.own.evaluate import evaluator
+from exact.benchmarks.own.files import Entry, SiteFile, own_task, read, read_site
 
-__all__ = ["OwnTask", "SiteFile", "evaluator_of", "own_task", "read_site", "read_tasks"]
+__all__ = ["Entry", "SiteFile", "evaluator", "own_task", "read", "read_site"]

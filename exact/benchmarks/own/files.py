@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from exact.benchmarks.own.judge import check_form
+from exact.benchmarks.own.evaluate import EVALUATE, kept, read_list
 from exact.config import BrowserConfig, Strict
 from exact.environments.browser.task_config import of_task
 from exact.environments.sandbox.service import Service
@@ -41,7 +41,7 @@ class SiteFile(Strict, frozen=True, kw_only=True):
     """Keys of `browser` in the configuration, for this site: log-in, mask, locale, ..."""
 
 
-class OwnTask(Strict, frozen=True, kw_only=True):
+class Entry(Strict, frozen=True, kw_only=True):
     """One task of a site."""
 
     id: str
@@ -49,8 +49,8 @@ class OwnTask(Strict, frozen=True, kw_only=True):
     start: str = ""
     """Relative to the site's address."""
     seed: int = 0
-    evaluator: str | dict[str, Any] = ""
-    """`judge.py:function`, or `{form: ...}` as the form of an installed package wants it; empty: the agent judges itself."""
+    evaluate: str | dict[str, Any] = ""
+    """`judge.py:function`, or WebArena's `eval` as a mapping; empty: the agent judges itself."""
     files: tuple[str, ...] = ()
     """What may be uploaded."""
     browser: dict[str, Any] = {}
@@ -58,27 +58,39 @@ class OwnTask(Strict, frozen=True, kw_only=True):
 
 class _TaskFile(Strict, frozen=True, kw_only=True):
     site: str | SiteFile
-    tasks: tuple[OwnTask, ...]
+    tasks: tuple[Entry, ...]
 
 
 def read_site(path: Path) -> SiteFile:
     """Raises UsageError with the key that is wrong."""
-    return _convert(path, _yaml(path), SiteFile)
+    data = _yaml(path)
+    if not isinstance(data, dict):
+        raise UsageError(f"{path} holds no mapping: see docs/own_application.md")
+    return _convert(path, data, SiteFile)
 
 
-def read_tasks(path: Path, pattern: str = "*") -> tuple[Task, ...]:
-    """The tasks of a file whose ids fit a pattern. Raises UsageError that names the nearest id or the key that is wrong."""
-    file = _convert(path, _yaml(path), _TaskFile)
+def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
+    """The tasks of a file whose ids fit a pattern: of a site's, or a plain list. Raises UsageError that names the nearest id or the key
+    that is wrong."""
+    data = _yaml(path)
+    if not isinstance(data, dict) or "tasks" not in data:
+        return _fitting({task.id.removeprefix("own/").partition("?")[0]: task for task in read_list(path)}, pattern, path)
+    file = _convert(path, data, _TaskFile)
     folder = path.parent
     where = folder if isinstance(file.site, SiteFile) else (folder / file.site).parent
     site = file.site if isinstance(file.site, SiteFile) else read_site(folder / file.site)
-    found = [each for each in file.tasks if fnmatch.fnmatchcase(each.id, pattern)]
+    made = {each.id: own_task(site, each, where.absolute(), folder.absolute()) for each in file.tasks}
+    return _fitting(made, pattern, path)
+
+
+def _fitting(tasks: dict[str, Task], pattern: str, path: Path) -> tuple[Task, ...]:
+    found = tuple(task for id, task in tasks.items() if fnmatch.fnmatchcase(id, pattern))
     if not found:
-        raise unknown("task", pattern, [each.id for each in file.tasks], f"in {path}")
-    return tuple(own_task(site, each, where.absolute(), folder.absolute()) for each in found)
+        raise unknown("task", pattern, tasks, f"in {path}")
+    return found
 
 
-def own_task(site: SiteFile, task: OwnTask, where: Path, folder: Path | None = None) -> Task:
+def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = None) -> Task:
     """A task as runs keep it: all that its worlds need is in it. `where`: the site file's folder; `folder`: the task file's."""
     folder = folder or where
     if not origin(site.url):
@@ -90,10 +102,11 @@ def own_task(site: SiteFile, task: OwnTask, where: Path, folder: Path | None = N
         ("hosts", site.hosts),
         ("outside", site.outside),
         ("browser", browser),
-        ("evaluator", check_form(task.evaluator, folder)),
     ):
         if value:
             metadata[key] = msgspec.json.encode(value).decode()
+    if task.evaluate:
+        metadata[EVALUATE] = kept(folder / "tasks", task.id, task.evaluate)
     made = Task(
         id=f"{site.name}/{task.id}", instruction=task.instruction, start=urljoin(site.url, task.start), seed=task.seed,
         origins=(site.url, *site.origins), files=tuple(str(folder / each) for each in task.files), metadata=metadata,
@@ -144,8 +157,6 @@ def _yaml(path: Path) -> Any:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(found, dict):
-        raise UsageError(f"{path} holds no mapping: see docs/own_application.md")
     return found
 
 

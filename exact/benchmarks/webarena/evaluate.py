@@ -30,6 +30,8 @@ class Setting(NamedTuple):
     addresses: Addresses
     judges: Judges
     helpers: Mapping[str, Helper]
+    quiet: float = 3.0
+    """Seconds for which a page opened for a verdict may go on loading things before it is looked at; 0: it is whole once loaded."""
 
 
 Check = Callable[["Page", Outcome], Awaitable[str]]
@@ -147,7 +149,7 @@ def _look(target: Target, task: TaskFile, setting: Setting) -> Check:
 
     async def check(page: Page, outcome: Outcome) -> str:
         url = await address_of(page)
-        async with looking_at(page, url, setting.addresses) as other:
+        async with looking_at(page, url, setting.addresses, setting.quiet) as other:
             seen, place = await locate(other), other.url
         if seen is None:
             return f"{place} has nothing at {target.locator[:120]}"
@@ -252,7 +254,7 @@ def _picture_look(query: ImageQuery, setting: Setting) -> Check:
     references = tuple(map(setting.addresses.fill, query.eval_fuzzy_image_match.split(text.OR))) if query.eval_fuzzy_image_match else ()
 
     async def check(page: Page, outcome: Outcome) -> str:
-        async with looking_at(page, await address_of(page), setting.addresses) as other:
+        async with looking_at(page, await address_of(page), setting.addresses, setting.quiet) as other:
             shown, place = await pictures.on_page(other, query.eval_image_class), other.url
         if not shown:
             return f"{place} shows no picture at {query.eval_image_class or 'any place'}"

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 _KNOWN = re.compile(r"(document\.|\[\.\.\.document\.)(querySelector|querySelectorAll|getElementById|getElementsBy\w+)\(", re.S)
 _FUNCTION = re.compile(r"\(\s*\(\s*\)\s*=>\s*\{.*\}\s*\)\s*\(\s*\)\s*;?\s*", re.S)
-_QUIET = 3000
-"""Milliseconds that a page may take, once loaded, until nothing is in flight any more."""
 _GONE = ("has been closed", "Target crashed", "Page crashed")
 _MOVED = ("context was destroyed", "navigation")
 
@@ -35,8 +33,11 @@ def check(locator: str) -> None:
 
 
 @asynccontextmanager
-async def looking_at(page: Page, url: str, addresses: Addresses) -> AsyncIterator[Page]:
-    """The page itself for `last`, else another one at `url`, closed afterwards. Raises EnvironmentError_ where it does not answer."""
+async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 3.0) -> AsyncIterator[Page]:
+    """The page itself for `last`, else another one at `url`, closed afterwards.
+
+    `quiet`: seconds for which it may go on loading. Raises EnvironmentError_ where it does not answer.
+    """
     from playwright.async_api import Error
 
     if url == "last":
@@ -51,8 +52,9 @@ async def looking_at(page: Page, url: str, addresses: Addresses) -> AsyncIterato
             why = str(error).strip().splitlines()[0].removeprefix("Page.goto: ")
             way_out = f": is {blame} right, and the site up?" if blame else ""
             raise EnvironmentError_(f"the page {url} cannot be looked at for the verdict ({why}){way_out}") from error
-        with suppress(Error):  # it keeps loading something: what is there is looked at
-            await other.wait_for_load_state("networkidle", timeout=_QUIET)
+        if quiet:
+            with suppress(Error):  # it keeps loading something: what is there is looked at
+                await other.wait_for_load_state("networkidle", timeout=quiet * 1000)
         yield other
     finally:
         with suppress(Error):

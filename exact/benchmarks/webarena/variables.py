@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from exact.errors import UsageError
 from exact.safety import origin
@@ -17,6 +17,7 @@ class Addresses:
     def __init__(self, prefix: str, environ: Mapping[str, str]) -> None:
         """`prefix`: the site SHOPPING is at `<prefix>SHOPPING`, else at `SHOPPING`: `WA_` for WebArena, `VWA_` for VisualWebArena."""
         self._prefix, self._environ = prefix, environ
+        self._asked = set[str]()
 
     def variable(self, site: str) -> str:
         """The variable that gives a site's address: the one that is set, else the one to set. Sites are named in any case."""
@@ -27,6 +28,7 @@ class Addresses:
     def of(self, site: str) -> str:
         """A site's address, without a last slash. Raises UsageError that names the variable."""
         variable = self.variable(site)
+        self._asked.add(site.upper())
         address = self._environ.get(variable, "").rstrip("/")
         if not address:
             raise UsageError(f"the site {site.lower()} has no address: export {variable}=http://host:port")
@@ -38,14 +40,10 @@ class Addresses:
         """A text with addresses for the names in it. Raises UsageError."""
         return _NAME.sub(lambda match: self.of(match[1]), text)
 
-    def blame(self, url: str, sites: Iterable[str] = ()) -> str:
-        """The variable that an address comes from: `WA_SHOPPING`; empty where none of the known ones fits."""
-        known = {*sites, *(name.removeprefix(self._prefix) for name in self._environ if name.startswith(self._prefix))}
-        for site in sorted(known):
-            address = self._environ.get(self.variable(site), "")
-            if address and origin(address) == origin(url):
-                return self.variable(site)
-        return ""
+    def blame(self, url: str) -> str:
+        """The variable that an address comes from: `WA_SHOPPING`; empty where none that was asked for fits."""
+        found = (self.variable(site) for site in sorted(self._asked))
+        return next((name for name in found if origin(self._environ.get(name, "")) == origin(url)), "")
 
 
 def named(text: str) -> set[str]:

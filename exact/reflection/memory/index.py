@@ -142,8 +142,12 @@ class Index:
         kept = [np.flatnonzero(kind.status[: kind.count] == _KEPT) for kind in kinds]
         shares = np.concatenate([utility(k.helped[p], k.hurt[p], self._rate) for k, p in zip(kinds, kept, strict=True)])
         seqs = np.concatenate([kind.seqs[places] for kind, places in zip(kinds, kept, strict=True)])
-        ids = [(kind, int(place)) for kind, places in zip(kinds, kept, strict=True) for place in places]
-        return [ids[i][0].ids[ids[i][1]] for i in np.lexsort((seqs, shares))[:count]]
+        places = np.concatenate(kept)
+        owner = np.repeat(np.arange(len(kinds)), [len(each) for each in kept])
+        worst = np.partition(shares, count - 1)[count - 1]
+        below, equal = np.flatnonzero(shares < worst), np.flatnonzero(shares == worst)
+        oldest = equal[np.argsort(seqs[equal])[: count - len(below)]]
+        return [kinds[owner[i]].ids[places[i]] for i in (*below, *oldest)]
 
     @property
     def _rate(self) -> float:
@@ -151,7 +155,7 @@ class Index:
 
 
 def _product(vectors: Vector, query: Vector) -> Vector:
-    """Each row's product with the query. On one core while it is short: where others use the machine, threads wait longer than they work."""
+    """Each row's product with the query. Short ones on one core: threads wait longer than they work where others use the machine."""
     product: Vector = np.einsum("ij,j->i", vectors, query) if len(vectors) <= _SHORT else vectors @ query
     return product
 

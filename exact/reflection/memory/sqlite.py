@@ -154,7 +154,8 @@ def _from_schema_1(cursor: sqlite3.Cursor, embedding: Embedding) -> None:
         reflection = msgspec.json.decode(record, type=Reflection)
         vector = situation.vector(embedding, situation.of_reflection(reflection)).astype("<f4").tobytes()
         cursor.execute(
-            "INSERT INTO reflections (seq, id, kind, task, about, confidence, record, vector, born, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO reflections (seq, id, kind, task, about, confidence, record, vector, born, revision) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (seq, id, kind, task, situation.about(reflection), confidence(reflection), record, vector, seq, seq),
         )
         cursor.execute("INSERT INTO found (rowid, words) VALUES (?, ?)", (seq, " ".join(situation.told(reflection))))

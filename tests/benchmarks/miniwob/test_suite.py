@@ -83,3 +83,22 @@ async def test_the_start_cover_is_out_of_reach(world: Environment, suite: MiniWo
     behind = (await world.step(world.actions.parse("click_at 80 105"))).observation
     assert behind and not await act(world, f"click [{named(behind, 'button').id}]")
     assert (await world.evaluate(NOTHING_DONE)).reason == "episode not finished"
+
+
+def test_the_lists_are_those_that_results_are_published_on(suite: MiniWob) -> None:
+    lists = suite.lists()
+    assert (len(lists["browsergym"]), len(lists["registered"]), len(suite.ids())) == (125, 128, 133)
+    assert set(lists["browsergym"]) < set(lists["registered"]) < set(suite.ids())
+
+
+@pytest.mark.parametrize("name", ["flight.AA", "flight.Alaska", "flight.Alaska-auto"])
+async def test_an_airline_opens_in_its_frame_with_a_goal_and_fields(name: str, world: Environment, suite: MiniWob) -> None:
+    start = await world.reset(suite.task(f"miniwob/{name}?seed=0"))
+    assert "Departure City" in start.instruction
+    assert any(element.role in ("textbox", "combobox", "searchbox") for element in start.elements)
+    assert await world.evaluate(NOTHING_DONE) == Score(value=0.0, success=False, reason="episode not finished")
+
+
+@pytest.mark.parametrize(("raw", "readings"), [(1.0, (1, 1)), (0.3, (1, 0)), (0.0, (0, 0)), (-1.0, (0, 0))])
+def test_a_raw_reward_is_read_as_browsergym_does_and_in_full(raw: float, readings: tuple[int, int], suite: MiniWob) -> None:
+    assert tuple(read(raw) for read in suite.rewards().values()) == readings

@@ -21,18 +21,22 @@ PAGES = {
       <tr><th>Manufacturer</th><td>Works</td></tr><tr><th>Weight</th><td>1 kg</td></tr></tbody></table>""",
     "/post": """<div id=main><a class=fg-inherit>asker</a><span class=vote__net-score>3</span>
       <div class=comment data-level=1><div class=comment__main><header><h1><a class=fg-inherit>ann</a><span>
-      <time datetime="2023-01-02T00:00:00Z">x</time></span></h1></header><div class=comment__content>first words</div><span class=vote__net-score>1</span></div>
+      <time datetime="2023-01-02T00:00:00Z">x</time></span></h1></header>
+      <div class=comment__content>first words</div><span class=vote__net-score>1</span></div>
       <div class=comment data-level=2><div class=comment__main><header><h1><a class=fg-inherit>bob</a><span>
-      <time datetime="2023-03-02T00:00:00Z">x</time></span></h1></header><div class=comment__content>a reply</div>
+      <time datetime="2023-03-02T00:00:00Z">x</time></span></h1></header>
+      <div class=comment__content>a reply</div>
       <span class=vote__net-score>1</span></div></div></div>
       <div class=comment data-level=1><div class=comment__main><header><h1><a class=fg-inherit>ann</a><span>
-      <time datetime="2023-02-02T00:00:00Z">x</time></span></h1></header><div class=comment__content>later words</div>
+      <time datetime="2023-02-02T00:00:00Z">x</time></span></h1></header>
+      <div class=comment__content>later words</div>
       <span class=vote__net-score>1</span></div></div></div>""",
     "/members": """<table><tr><td data-label=Account><span class=gl-avatar-labeled-sublabel>@koush</span></td><td class=col-max-role>
       <span>Guest</span></td></tr><tr><td data-label=Account><span class=gl-avatar-labeled-sublabel>@vinta</span></td>
       <td class=col-max-role><span>Reporter</span></td></tr></table>""",
     "/form": """<title>Form</title><input id=name value="Ann &amp; Bo"><input id=ok type=checkbox checked>
-      <select id=size><option>S<option selected>M</select><p class=note>Costs $5.99, not 1,000.</p><ul><li title=a>One<li title=b>Two</ul><div class=desc>30,000 miles</div>
+      <select id=size><option>S<option selected>M</select><p class=note>Costs $5.99, not 1,000.</p>
+      <ul><li title=a>One<li title=b>Two</ul><div class=desc>30,000 miles</div>
       <button id=more onclick="document.querySelector('.note').textContent='unfolded'">More</button>""",
     "/empty": "<p></p>",
 }

@@ -1,0 +1,134 @@
+"""Houses with traps, told in words: the worlds of bench/memory_gain.py, and an embedded agent for them.
+
+A house is a row of rooms. In each room one of four things leads on and the others end badly. In half of the kinds of rooms the thing that
+the policy likes best is a trap: two rooms behind it look best to the judge, until it ends. In the other half the favourite leads on, so
+that a memory which only unsettles the policy loses in these what it gains in those. What it is like is said by nothing but the room's
+description and the names of the things, in other words each time; things have their names from one small pool, so what is a trap in one
+room leads on in another. A share of the rooms is of kinds that recur in other houses, the rest of kinds that no other house has.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import NamedTuple
+
+import msgspec
+
+from exact.action import ActionSpace
+from exact.agents.builtin.policy import TEMPERATURE
+from exact.agents.builtin.recall import adjustment
+from exact.context import Context, Evaluation, Proposal
+from exact.environments.toy import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy_agents import ToyPolicy, ToyValue
+from exact.environments.toy_draw import uniform
+from exact.reflection.lesson import action_label
+
+ROOMS, KINDS = 4, 8
+THINGS = (
+    "pull the brass bell", "lift the red curtain", "turn the iron wheel", "open the oak door", "read the old letter", "climb the ladder",
+    "push the stone", "light the lamp", "ring at the gate", "take the narrow stairs", "move the mirror", "unlock the chest",
+    "follow the carpet", "wind up the clock", "crawl through the hatch", "knock at the wall",
+)  # fmt: skip
+EXTRAS = ("dust", "cobwebs", "candles", "chairs", "windows", "vases", "portraits", "draughts", "prints", "tables", "books", "silence")
+
+
+class Kind(NamedTuple):
+    """What a room is like, and what its things do."""
+
+    marks: tuple[str, ...]
+    """Words of its description."""
+    things: tuple[str, ...]
+    """The favourite, two others, and the way on where the favourite is a trap."""
+    trapped: bool
+    """Whether the favourite is a trap; else it leads on."""
+
+
+def kind_of(*about: object) -> Kind:
+    """The kind that belongs to some key."""
+    rng = random.Random(repr(about))
+    marks = tuple("".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.randint(2, 4))) for _ in range(4))
+    return Kind(marks, tuple(rng.sample(THINGS, 4)), rng.random() < 0.5)
+
+
+def house(recurrence: float, number: int, seed: int) -> ToyWorld:
+    """The house of a number, with that share of its rooms, in [0, 1], of kinds that other houses have too."""
+    rng = random.Random(f"{seed} {number}")
+    recurring = round(recurrence * ROOMS)
+    kinds = [kind_of(seed, "recurring", each) for each in rng.sample(range(KINDS), recurring)]
+    kinds += [kind_of(seed, "own", number, room) for room in range(ROOMS - recurring)]
+    rng.shuffle(kinds)
+    states = {"out": ToyState(reward=1.0), "lost": ToyState(reward=0.0)}
+    for room, kind in enumerate(kinds):
+        states |= _room(room, kind, rng)
+    instruction = (
+        f"Find the way out of the {rng.choice(['old', 'dark', 'empty', 'strange'])} house on {rng.choice(['the hill', 'the shore'])}."
+    )
+    return ToyWorld(name="house", instruction=instruction, start="room 0", states=states)
+
+
+def _room(room: int, kind: Kind, rng: random.Random) -> dict[str, ToyState]:
+    favourite, *ends, other = kind.things
+    on = "out" if room == ROOMS - 1 else f"room {room + 1}"
+    edges = {
+        favourite: ToyEdge(to=f"trap {room}" if kind.trapped else on, prior=6.0),
+        other: ToyEdge(to=on if kind.trapped else "lost", prior=1.5),
+        **{end: ToyEdge(to="lost", prior=1.5) for end in ends},
+    }
+    order = rng.sample(sorted(edges), len(edges))
+    marks = rng.sample(kind.marks, 3)
+    extras = rng.sample(EXTRAS, 3)
+    text = f"A {marks[0]} room with {extras[0]}, a {marks[1]} floor, {extras[1]} and {marks[2]} {extras[2]}"
+    behind = {f"trap {room}": "A bright hall behind it", f"trap {room} further": "A wide stair further on"}
+    far = {f"trap {room}": f"trap {room} further", f"trap {room} further": "lost"}
+    return {
+        f"room {room}": ToyState(text=text, edges={name: edges[name] for name in order}, looks=0.4 + 0.1 * room),
+        **{
+            name: ToyState(text=f"{words}, {rng.choice(marks)} light", edges={"go on": ToyEdge(to=far[name])}, looks=0.85)
+            for name, words in behind.items()
+        },
+    }
+
+
+class RemindedPolicy:
+    """A house's policy, with what the embedded agent makes of reflections: a change of an action's score before the softmax."""
+
+    def __init__(self, world: ToyWorld) -> None:
+        self._inner = ToyPolicy(world)
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        found = await self._inner.propose(context, actions, k)
+        weights = [
+            each.prior
+            * math.exp(
+                adjustment(context.reflections, "policy", context.instruction, action_label(each.action, context.observation))[0]
+                / TEMPERATURE
+            )
+            for each in found
+        ]
+        total = sum(weights)
+        return tuple(msgspec.structs.replace(each, prior=weight / total) for each, weight in zip(found, weights, strict=True))
+
+
+class RemindedValue:
+    """A house's looks, with what the embedded agent makes of reflections; of how an episode ended it is wrong as often as it is told to be.
+
+    Each judgement is wrong or right for itself.
+    """
+
+    def __init__(self, world: ToyWorld, *, errs: float, seed: int) -> None:
+        self._inner, self._errs, self._seed = ToyValue(world), errs, seed
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        evaluation = await self._inner.evaluate(context)
+        value = evaluation.value
+        if context.terminated:
+            path = [step.action.key for step in context.history]
+            if uniform(self._seed, context.task.id, path, context.draw, context.confirms) < self._errs:
+                value = 1 - value
+            value = 0.05 + 0.9 * value
+        if context.history:
+            last = context.history[-1]
+            value += adjustment(context.reflections, "value", context.instruction, action_label(last.action, last.observation))[0]
+        value = min(max(value, 0.01), 0.99)
+        return msgspec.structs.replace(evaluation, value=value, samples=(value,))

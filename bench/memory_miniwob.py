@@ -1,0 +1,197 @@
+"""What lessons do to the embedded agent on MiniWoB++. The embedded agent is not a language model.
+
+Forty tasks, those of bench/first_light.py. First each is attempted on training seeds, with nothing remembered; there the benchmark says how
+an attempt ended, so these lessons are marked. Then on other seeds, where it never does: with memory off, for the policy only, for the
+value function only, and for both. First table: what was learned on other seeds of the same task may be shown, as by --allow-same-task.
+Second table: it may not, so all that is shown comes from other tasks. The memory is the same for all and frozen: order does not matter.
+
+Intervals are 95 percent bootstrap intervals over tasks, paired with memory off on the same task and seed. It goes on where it was
+interrupted: what lies in --work is not run again.
+
+    python bench/memory_miniwob.py --json bench/results/memory_miniwob.json        about 40 minutes on two cores
+    python bench/memory_miniwob.py --quick                                         3 tasks, one seed
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import _common
+from first_light import SEARCH, bootstrap, gain, name_of, shown, success, tasks_of
+
+from exact.benchmarks.miniwob import MiniWob
+from exact.config import BrowserConfig, parse
+from exact.reflection.memory import SQLiteMemory
+from exact.runs.runner import Runner, create, reopen
+from exact.runs.shared import SharedWorlds
+from exact.runs.store import Line
+
+TRAINING, TESTING = (20, 21), (30,)
+"""Seeds that no other experiment has used."""
+LIMITS = {"actions": 4, "transitions": 40, "seconds": 120}
+LEARNING = {"kind": "builtin", "signals": ["policy", "outcome", "judge", "sibling", "branch"], "most": 3}
+PARTS = 2
+"""Processes."""
+SHOWN = {"policy": (2, 0), "value": (0, 2), "both": (2, 2)}
+"""How many lessons are shown at an expansion and at an evaluation."""
+TABLES = {"same task allowed": False, "other tasks only": True}
+"""Whether the same task's lessons are left out."""
+
+
+def modes(work: Path) -> dict[str, dict[str, Any]]:
+    """What is learned and shown, by the name of the agent."""
+    found: dict[str, dict[str, Any]] = {"off": {"kind": "none"}}
+    for table, excluded in TABLES.items():
+        for name, (k, value_k) in SHOWN.items():
+            mode = f"{name}, {table}"
+            memory = {"memory": str(work / f"{folder_name(mode)}.sqlite"), "round": 100_000}
+            found[mode] = {**LEARNING, **memory, "k": k, "value_k": value_k, "exclude_same_task": excluded}
+    return found
+
+
+def folder_name(mode: str) -> str:
+    return mode.replace(", ", "-").replace(" ", "_")
+
+
+async def attempted(folder: Path, name: str, ids: Sequence[str], reflection: Mapping[str, Any]) -> None:
+    """Some tasks with one agent; those with a result already are not attempted again."""
+    config = parse(
+        {"name": name, "browser": {"screenshots": False}, "search": {"algorithm": "mcts", **SEARCH}, "reflection": dict(reflection),
+         "limits": LIMITS}
+    )  # fmt: skip
+    if not (folder / "run.json").exists():
+        create(folder, tuple(MiniWob().task(id) for id in ids), config)
+    run, config = reopen(folder)
+    async with SharedWorlds(lambda task: "miniwob", lambda task: MiniWob().worlds(BrowserConfig(screenshots=False))) as worlds:
+        await Runner(folder=run, config=config, open_worlds=worlds).run()
+
+
+def part(folder: Path, name: str, ids: Sequence[str], reflection: Mapping[str, Any]) -> list[Line]:
+    asyncio.run(attempted(folder, name, ids, reflection))
+    return list(reopen(folder)[0].results())
+
+
+def split(ids: Sequence[str]) -> list[Sequence[str]]:
+    """All seeds of a task in one part, in turn."""
+    names = list(dict.fromkeys(name_of(id) for id in ids))
+    return [[id for id in ids if names.index(name_of(id)) % PARTS == part] for part in range(PARTS)]
+
+
+def train(pool: ProcessPoolExecutor, work: Path, names: Sequence[str], seeds: Sequence[int]) -> dict[str, Any]:
+    """Fill the memory that all are given a copy of."""
+    ids = [task.id for task in tasks_of(names, seeds)]
+    memory = work / "training.sqlite"
+    learning = {**LEARNING, "memory": str(memory), "outcome": "evaluator", "k": 0, "value_k": 0}
+    jobs = [pool.submit(part, work / f"training{n}", "training", some, learning) for n, some in enumerate(split(ids)) if some]
+    lines = [line for job in jobs for line in job.result()]
+    for mode in modes(work).values():
+        if "memory" in mode and not Path(mode["memory"]).exists():
+            with SQLiteMemory(memory) as source, SQLiteMemory(mode["memory"]) as copy:
+                copy.add_all([entry.reflection for entry in reversed(source.entries())])
+    with SQLiteMemory(memory) as source:
+        kinds = [entry.reflection.kind for entry in source.entries()]
+        held = len(source.entries("quarantined"))
+    scores = [line.score for line in lines if line.score is not None]
+    return {"attempts": len(scores), "success": statistics.fmean(scores), "lessons": len(kinds), "policy": kinds.count("policy"),
+            "value": kinds.count("value"), "quarantined": held}  # fmt: skip
+
+
+def summary(lines: Sequence[Line], off: Sequence[Line], memory: str) -> dict[str, Any]:
+    names = {name_of(line.task) for line in lines}
+    uses = 0
+    if memory:
+        with SQLiteMemory(memory) as opened:
+            uses = sum(entry.retrieved for entry in opened.entries(None))
+    pairs = {line.task: line.actions for line in off}
+    more: dict[str, list[float]] = {}
+    for line in lines:
+        more.setdefault(name_of(line.task), []).append(line.actions - pairs[line.task])
+    return {
+        "attempts": sum(line.score is not None for line in lines),
+        "failed": sum(line.status == "failed" for line in lines),
+        "success": bootstrap(success(lines, names)),
+        "gain": bootstrap(gain(lines, off, names)),
+        "actions": statistics.fmean(line.actions for line in lines),
+        "more_actions": bootstrap(more),
+        "steps": statistics.fmean(line.transitions for line in lines),
+        "lessons_shown": uses / len(lines),
+        "same_task": any(line.same_task for line in lines),
+    }
+
+
+def show(rows: Mapping[str, Any], table: str) -> None:
+    header = [table, "success", "gain over off", "actions", "more actions", "steps", "lessons shown", "failed"]
+    _common.table(
+        header,
+        [
+            [
+                mode.partition(",")[0],
+                shown(row["success"]),
+                shown(row["gain"]),
+                f"{row['actions']:.2f}",
+                shown(row["more_actions"]),
+                f"{row['steps']:.1f}",
+                f"{row['lessons_shown']:.1f}",
+                str(row["failed"]),
+            ]
+            for mode, row in rows.items()
+            if mode == "off" or mode.endswith(table)
+        ],
+    )
+    print()
+
+
+def main() -> int:
+    options = _common.parser(__doc__ or "")
+    options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "memory_miniwob", help="where the runs lie")
+    options.add_argument("--fresh", action="store_true", help="forget what lies in --work")
+    options.add_argument("--seeds", type=int, nargs="+", default=TESTING, help="to test on")
+    args = options.parse_args()
+    chosen: dict[str, list[str]] = json.loads((_common.ROOT / "bench" / "strata.json").read_text())["chosen"]
+    names, training, testing = [name for some in chosen.values() for name in some], TRAINING, tuple(args.seeds)
+    work = args.work
+    if args.quick:
+        names, training, testing, work = ["click-checkboxes", "click-tab-2", "click-option"], TRAINING[:1], TESTING[:1], work / "quick"
+    if args.fresh or args.quick:
+        shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True, exist_ok=True)
+    noise, results, agents = _common.Noise(), dict[str, list[Line]](), modes(work)
+    ids = [task.id for task in tasks_of(names, testing)]
+    with ProcessPoolExecutor(PARTS) as pool:
+        noise.probe()
+        trained = train(pool, work, names, training)
+        print(f"trained: {trained}", file=sys.stderr, flush=True)
+        for mode, reflection in agents.items():
+            folders = [work / f"{folder_name(mode)}{n}" for n in range(PARTS)]
+            jobs = [pool.submit(part, folder, mode, some, reflection) for folder, some in zip(folders, split(ids), strict=True) if some]
+            results[mode] = [line for job in jobs for line in job.result()]
+            noise.probe()
+            print(f"{mode} done", file=sys.stderr, flush=True)
+    rows = {mode: summary(lines, results["off"], agents[mode].get("memory", "")) for mode, lines in results.items()}
+    print(f"training: {trained}\n")
+    for table in TABLES:
+        show(rows, table)
+    same, other = (rows[f"both, {table}"]["gain"] for table in TABLES)
+    figures = [
+        _common.Figure("off_success", rows["off"]["success"][0]),
+        _common.Figure("same_task_gain", same[0]),
+        _common.Figure("transfer_gain", other[0]),
+    ]
+    scores = {mode: {line.task: line.score for line in lines} for mode, lines in results.items()}
+    seeds = {"training": training, "testing": testing}
+    setting = {"limits": LIMITS, "search": SEARCH, "learning": LEARNING}
+    details = {"rows": rows, "training": trained, "scores": scores, "seeds": seeds, **setting}
+    _common.finish(args, figures, noise, _common.versions("exact-agent", "miniwob", "playwright"), details)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

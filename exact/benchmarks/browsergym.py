@@ -1,0 +1,62 @@
+"""The suite `browsergym`: tasks as BrowserGym has them, run by BrowserGym, in a virtual environment of its own."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from exact.benchmarks.ids import join, split
+from exact.benchmarks.miniwob import names
+from exact.config import BrowserConfig
+from exact.environments.base import Worlds
+from exact.environments.gym import browsergym_worlds, family_of
+from exact.errors import unknown
+from exact.task import Task
+
+_WEBARENA, _VISUALWEBARENA = 812, 910
+
+
+class BrowserGymSuite:
+    """MiniWoB's 125 tasks, WebArena's 812 and VisualWebArena's 910 by number; WorkArena's by the names that its package gives them."""
+
+    name = "browsergym"
+
+    def ids(self) -> Sequence[str]:
+        """Without those of WorkArena, which only its package knows."""
+        found = [f"miniwob.{name}" for name in names.BROWSERGYM]
+        found += [f"webarena.{number}" for number in range(_WEBARENA)]
+        found += [f"visualwebarena.{number}" for number in range(_VISUALWEBARENA)]
+        return tuple(f"browsergym/{name}" for name in found)
+
+    def lists(self) -> Mapping[str, Sequence[str]]:
+        """One for each benchmark: `browsergym/@miniwob`."""
+        kinds = ("miniwob", "webarena", "visualwebarena")
+        return {kind: tuple(fnmatch.filter(self.ids(), f"browsergym/{kind}.*")) for kind in kinds}
+
+    def task(self, id: str) -> Task:
+        name, seed = split(id)
+        family_of(name.removeprefix("browsergym/"))
+        if name not in self.ids() and not name.startswith("browsergym/workarena."):
+            raise unknown("task", name, self.ids())
+        return Task(id=join(name, seed), instruction="", seed=seed, metadata={"browsergym": name.removeprefix("browsergym/")})
+
+    def kind(self, task: Task) -> str:
+        """Its family: each has a package, and needs, of its own."""
+        return str(task.metadata["browsergym"]).partition(".")[0]
+
+    @asynccontextmanager
+    async def worlds_of(self, task: Task, config: BrowserConfig) -> AsyncIterator[Worlds]:
+        """`config.sandbox`: `required` runs BrowserGym with its browser in gVisor; else it is a process, and states are replayed.
+
+        Raises UsageError that says what the task needs and this machine lacks.
+        """
+        name, sandbox = str(task.metadata["browsergym"]), config.sandbox == "required"
+        async with browsergym_worlds(name, screenshots=config.screenshots, sandbox=sandbox, limit=config.snapshots << 20) as worlds:
+            yield worlds
+
+    @asynccontextmanager
+    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
+        """Those of MiniWoB's tasks."""
+        async with self.worlds_of(self.task(self.ids()[0]), config) as worlds:
+            yield worlds

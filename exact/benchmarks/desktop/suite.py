@@ -1,0 +1,56 @@
+"""The suite `desktop`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from exact.benchmarks.desktop.tasks import TASKS
+from exact.benchmarks.ids import join, split
+from exact.config import BrowserConfig
+from exact.environments.base import Worlds
+from exact.environments.desktop import desktop_worlds
+from exact.environments.sandbox import find_runsc
+from exact.errors import EnvironmentError_, unknown
+from exact.task import Task
+
+
+class DesktopSuite:
+    """Tasks on a text editor and a calculator, with evaluators on files and on what is shown."""
+
+    name = "desktop"
+
+    def ids(self) -> Sequence[str]:
+        return tuple(f"desktop/{name}" for name in TASKS)
+
+    def lists(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    def task(self, id: str) -> Task:
+        name, seed = split(id)
+        if name not in self.ids():
+            raise unknown("task", name, self.ids())
+        problem = TASKS[name.removeprefix("desktop/")](random.Random(f"{name} {seed}"))
+        told = msgspec.json.encode(problem.setup).decode()
+        return Task(id=join(name, seed), instruction=problem.instruction, seed=seed, metadata={"desktop": told})
+
+    @asynccontextmanager
+    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
+        """`config.sandbox`: `auto` forks where this machine can, for a desktop does not replay exactly; `never` is reset and replay.
+
+        Raises UsageError where a desktop cannot be had here, with what is missing.
+        """
+        sandbox = config.sandbox == "required" or (config.sandbox == "auto" and _forks())
+        async with desktop_worlds(sandbox=sandbox, screenshots=config.screenshots, limit=config.snapshots << 20) as worlds:
+            yield worlds
+
+
+def _forks() -> bool:
+    try:
+        find_runsc()
+    except EnvironmentError_:
+        return False
+    return True

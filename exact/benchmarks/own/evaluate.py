@@ -1,0 +1,200 @@
+"""Tasks of one's own, from a YAML or JSON file: `exact run --tasks shop.yaml`.
+
+    - id: sign
+      goal: Sign the guest book as Ann.
+      url: http://127.0.0.1:8000/
+      evaluate: checks.py:signed        # a function; or WebArena's `eval` as a mapping; without it the agent judges itself
+
+A function gets the page (Playwright's, async) and the Outcome, and gives a Score, a number in [0, 1], or whether it is solved; it may be
+async. An AssertionError in it is an attempt that is not solved, with what it says as the reason.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from exact.benchmarks.webarena.evaluate import Setting, evaluate, evaluators
+from exact.benchmarks.webarena.format import TaskFile, parse
+from exact.benchmarks.webarena.helpers import ON_PAGES
+from exact.benchmarks.webarena.judges import Judges, opener
+from exact.benchmarks.webarena.variables import Addresses
+from exact.config import ModelsConfig
+from exact.environments.browser.environment import Evaluator
+from exact.environments.sandbox.service import Service
+from exact.errors import ExactError, UsageError
+from exact.models.base import ChatModel
+from exact.task import Outcome, Scalar, Score, Task
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+EVALUATE = "evaluate"
+"""Key of a task's metadata: `/path/to/checks.py:function`, or WebArena's `eval` in JSON."""
+
+
+class OwnTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One entry of the file."""
+
+    id: str
+    goal: str
+    url: str
+    seed: int = 0
+    origins: tuple[str, ...] = ()
+    """Origins that may be navigated to, besides that of `url`."""
+    images: tuple[str, ...] = ()
+    services: tuple[Service, ...] = ()
+    """The site itself, where it comes with the task: see docs/environments.md."""
+    tabs: tuple[str, ...] = ()
+    geolocation: str = ""
+    """`latitude longitude`, in degrees."""
+    evaluate: str | dict[str, Any] = ""
+
+
+def read_list(path: Path) -> tuple[Task, ...]:
+    """The tasks of a file that is a list of them. Raises UsageError that names file, task and field."""
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(data, list) or not data:
+        raise UsageError(f"{path} holds no list of tasks: write `- id: ...`, `goal: ...` and `url: ...`, or `site:` and `tasks:`")
+    found = [_task(path, number, item) for number, item in enumerate(data, 1)]
+    twice = {task.id for task in found if sum(other.id == task.id for other in found) > 1}
+    if twice:
+        raise UsageError(f"{path}: two tasks are named {min(twice)}: each needs an id of its own")
+    return tuple(found)
+
+
+def evaluator(task: Task, models: ModelsConfig | None = None, chat: Callable[[str], ChatModel] | None = None) -> Evaluator | None:
+    """Who judges a task; None where nobody but the agent does. `chat` opens models of `models` for fuzzy verdicts. Raises UsageError."""
+    said = str(task.metadata.get(EVALUATE) or "")
+    if not said:
+        return None
+    if said.startswith("{"):
+        return _by_rules(task, json.loads(said), models, chat)
+    return _by_function(_function(said), said)
+
+
+def _task(path: Path, number: int, item: object) -> Task:
+    name = item.get("id", f"number {number}") if isinstance(item, dict) else f"number {number}"
+    try:
+        own = msgspec.convert(item, OwnTask)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: task {name}: {error}") from error
+    if urlsplit(own.url).scheme not in ("http", "https"):
+        raise UsageError(f"{path}: task {name}: url {own.url!r} is no web address: write http://host/path")
+    metadata: dict[str, Scalar] = {}
+    if own.services:
+        metadata["services"] = msgspec.json.encode(own.services).decode()
+    if own.tabs:
+        metadata["tabs"] = "\n".join(own.tabs)
+    if own.geolocation:
+        metadata["geolocation"] = own.geolocation
+    if own.evaluate:
+        metadata[EVALUATE] = kept(path, name, own.evaluate)
+    return Task(
+        id=f"own/{own.id}?seed={own.seed}", instruction=own.goal, start=own.url, seed=own.seed, origins=own.origins, images=own.images,
+        metadata=metadata,
+    )  # fmt: skip
+
+
+def kept(path: Path, name: str, said: str | dict[str, Any]) -> str:
+    """An evaluator as it is kept with the task: tried now, so that what is wrong with it is said before anything is spent."""
+    try:
+        if isinstance(said, dict):
+            file = _as_file(said)
+            evaluators(file, _setting(None, None))
+            return json.dumps(said)
+        place, colon, function = said.rpartition(":")
+        if not colon:
+            raise UsageError(f"evaluate {said!r} names no function: write checks.py:function")
+        absolute = f"{(path.parent / place).resolve()}:{function}"
+        _function(absolute)
+    except UsageError as error:
+        raise UsageError(f"{path}: task {name}: {error}") from error
+    return absolute
+
+
+def _as_file(said: dict[str, Any]) -> TaskFile:
+    plain = {"task_id": "own", "sites": [], "require_login": False, "storage_state": None, "start_url": "", "geolocation": None}
+    return parse({**plain, "require_reset": False, "intent": "own", "eval": said}, "evaluate")
+
+
+def _setting(models: ModelsConfig | None, chat: Callable[[str], ChatModel] | None) -> Setting:
+    def nobody(role: str) -> ChatModel:
+        raise UsageError(f"there is no model for {role}")
+
+    return Setting("visualwebarena", Addresses("", {}), Judges(opener(models, chat or nobody)), ON_PAGES)
+
+
+def _by_rules(task: Task, said: dict[str, Any], models: ModelsConfig | None, chat: Callable[[str], ChatModel] | None) -> Evaluator:
+    checks = evaluators(msgspec.structs.replace(_as_file(said), intent=task.instruction), _setting(models, chat), task.id)
+
+    async def verdict(page: Page, outcome: Outcome) -> Score:
+        return await evaluate(checks, page, outcome)
+
+    return verdict
+
+
+def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluator:
+    async def verdict(page: Page, outcome: Outcome) -> Score:
+        from playwright.async_api import Error
+
+        try:
+            found = function(page, outcome)
+            found = await found if inspect.isawaitable(found) else found
+        except AssertionError as error:
+            return Score(value=0.0, success=False, reason=str(error) or "an assertion does not hold")
+        except (ExactError, Error):
+            raise
+        except Exception as error:
+            raise UsageError(f"the evaluator {name} failed: {type(error).__name__}: {error}") from error
+        return _score(found, name)
+
+    return verdict
+
+
+def _score(found: object, name: str) -> Score:
+    if isinstance(found, Score):
+        return found
+    if isinstance(found, bool | int | float) and 0 <= found <= 1:
+        return Score(value=float(found), success=float(found) == 1.0)
+    raise UsageError(f"the evaluator {name} gave {found!r}: give a Score, a number in [0, 1], True or False")
+
+
+@functools.lru_cache
+def _function(said: str) -> Callable[[Page, Outcome], Any]:
+    """The function of `file.py:name`. Raises UsageError."""
+    place, _, name = said.rpartition(":")
+    path = Path(place)
+    if not path.is_file():
+        raise UsageError(f"evaluate: there is no file {path}")
+    module_name = f"exact_own_{hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(f"evaluate: {path} does not load: {type(error).__name__}: {error}") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise UsageError(f"evaluate: {path} has no function {name!r}")
+    found: Callable[[Page, Outcome], Any] = function
+    return found

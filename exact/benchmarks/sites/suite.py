@@ -1,0 +1,192 @@
+"""Trac and Wagtail as suites: real applications that run here, with their servers inside the world that a search keeps and rolls back."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import secrets
+import socket
+import urllib.request
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from exact.benchmarks.ids import join, split
+from exact.benchmarks.sites.seeds import SERVED, interpreter, seed
+from exact.benchmarks.webarena.evaluate import Check, Setting, evaluate, evaluators
+from exact.benchmarks.webarena.format import TaskFile, read
+from exact.benchmarks.webarena.helpers import ON_PAGES
+from exact.benchmarks.webarena.judges import Judges
+from exact.benchmarks.webarena.sessions import Form, Sessions
+from exact.benchmarks.webarena.variables import Addresses
+from exact.config import BrowserConfig
+from exact.environments.base import Worlds
+from exact.environments.browser import BrowserWorlds, PageSetup
+from exact.environments.browser.served import served
+from exact.environments.browser.setup import Beginning, Prepare
+from exact.environments.sandbox.python import asked
+from exact.environments.sandbox.service import Service
+from exact.errors import EnvironmentError_, UsageError, unknown
+from exact.models.base import ChatModel
+from exact.task import Outcome, Scalar, Score, Task
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+_LOG = logging.getLogger("exact.sites")
+_READY = 120.0
+
+
+class Application(NamedTuple):
+    """What a suite is about."""
+
+    name: str
+    host: str
+    """Where browsers find it; the port behind the name is nobody's business."""
+    form: Form
+    word: str
+    """Everybody's password."""
+    users: tuple[str, ...]
+
+
+TRAC = Application(
+    name="trac",
+    host="trac.test",
+    form=Form("/login", "#username", "#password", "#acctmgr_loginform input[type=submit]", "/prefs", "logged in as"),
+    word="lantern-42",
+    users=("alice", "bob", "carol", "dave"),
+)
+WAGTAIL = Application(
+    name="wagtail",
+    host="gazette.test",
+    form=Form("/admin/login/", "#id_username", "#id_password", "button[type=submit]", "/admin/api/main/pages/?limit=1", "total_count"),
+    word="seagull-17",
+    users=("mara", "ben", "ines"),
+)
+
+
+class Site:
+    """The suite `trac` or `wagtail`: 30 tasks, numbered from 1."""
+
+    def __init__(self, application: Application, *, path: Path | None = None) -> None:
+        """`path`: another task file for the same application."""
+        self._application = application
+        self.path = path or Path(__file__).with_name(f"{application.name}.json")
+        names = {application.name.upper(): f"http://{application.host}"}
+        names |= {f"{application.name}_{user}".upper(): names[application.name.upper()] for user in application.users}
+        self._addresses = Addresses("", names)
+
+    @property
+    def name(self) -> str:
+        return self._application.name
+
+    @functools.cached_property
+    def files(self) -> Mapping[str, TaskFile]:
+        """Every task by its number. Raises UsageError."""
+        return {str(each.task_id): each for each in read(self.path)}
+
+    def ids(self) -> Sequence[str]:
+        return tuple(f"{self.name}/{number}" for number in self.files)
+
+    def lists(self) -> Mapping[str, Sequence[str]]:
+        """`@easy`, `@medium`, `@hard`; `@writes` and `@reads`, by whether a task changes the site."""
+        found: dict[str, list[str]] = {}
+        for number, file in self.files.items():
+            for key in (file.overall_difficulty, "writes" if file.require_reset else "reads"):
+                found.setdefault(key, []).append(f"{self.name}/{number}")
+        return found
+
+    def task(self, id: str) -> Task:
+        name, number_seed = split(id)
+        number = name.partition("/")[2]
+        if number not in self.files:
+            raise unknown("task", name, self.ids())
+        file = self.files[number]
+        metadata: dict[str, Scalar] = {"sites": " ".join(file.sites), "difficulty": file.overall_difficulty}
+        start = self._addresses.fill(file.starts[0])
+        return Task(id=join(name, number_seed), instruction=file.goal, start=start, seed=number_seed, metadata=metadata)
+
+    @asynccontextmanager
+    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
+        """In a sandbox the application is part of each world. Else one instance runs beside the browser: it is brought back to its data
+        whenever the live world is reset, so there is one live world at a time. Raises EnvironmentError_, UsageError."""
+        port, token = _free_port(), secrets.token_hex(8)
+        service = await self._service(port, token)
+        shared: list[bool] = []
+        setup = PageSetup(hosts={self._application.host: f"127.0.0.1:{port}"}, prepare=self._prepare(port, token, shared))
+        async with served(config, setup, [service], evaluator=self._verdict, tell=_LOG.warning) as worlds:
+            if isinstance(worlds, BrowserWorlds):
+                shared.append(True)
+            yield worlds
+
+    async def _service(self, port: int, token: str) -> Service:
+        python = await asked(interpreter(), {})
+        data = await seed(self.name, python.executable)
+        command = (str(python.executable), "-W", "ignore", "-I", str(SERVED / "serve.py"), self.name, str(port), str(data), token)
+        reads = (*map(str, python.folders), str(SERVED), str(data))
+        return Service(command=command, ready_url=f"http://127.0.0.1:{port}/", seconds=_READY, reads=reads)
+
+    def _prepare(self, port: int, token: str, shared: list[bool]) -> Prepare:
+        """Reset what is shared, and log in. `shared`: not empty where all worlds have one instance, in which log-ins last."""
+        forms = {
+            f"{self.name}_{user}": self._application.form._replace(account=(user, self._application.word))
+            for user in self._application.users
+        }
+        lasting, fresh = (Sessions(self._addresses, {}, forms=forms, lasting=each) for each in (True, False))
+
+        async def prepare(beginning: Beginning) -> None:
+            file = self.files[_number(beginning.task)]
+            if shared and not beginning.speculative:
+                await asyncio.to_thread(_reset, port, token)
+            if file.storage_state:
+                site = Path(file.storage_state).name.removesuffix("_state.json")
+                await (lasting if shared else fresh).enter(beginning.context, beginning.page, "", [site])
+
+        return prepare
+
+    async def _verdict(self, page: Page, outcome: Outcome) -> Score:
+        if outcome.task is None:
+            raise UsageError(f"{self.name}: nothing was attempted: reset first")
+        return await evaluate(self.checks(_number(outcome.task)), page, outcome)
+
+    def checks(self, number: str) -> tuple[Check, ...]:
+        """The evaluators of a task."""
+        setting = Setting("visualwebarena", self._addresses, Judges(_nobody), ON_PAGES, quiet=0)
+        return evaluators(self.files[number], setting, str(self.path))
+
+
+def trac() -> Site:
+    """The issue tracker and wiki."""
+    return Site(TRAC)
+
+
+def wagtail() -> Site:
+    """The newspaper's content management."""
+    return Site(WAGTAIL)
+
+
+def _number(task: Task) -> str:
+    return split(task.id)[0].partition("/")[2]
+
+
+def _nobody(role: str) -> ChatModel:
+    raise UsageError(
+        f"tasks of this suite need no model to judge, and this one asks for {role}: use exact_match, must_include or program_html"
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _reset(port: int, token: str) -> None:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/__reset__", b"", {"X-Reset": token}, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=60):
+            pass
+    except OSError as error:
+        raise EnvironmentError_(f"the site beside the browser was not reset: {error}") from error

@@ -1,0 +1,72 @@
+"""The results of a run as JUnit's XML, which continuous integration reads."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from pathlib import Path
+
+from exact.errors import UsageError
+from exact.runs.store import Line, write_whole
+
+SURE = 0.5
+"""The agent's own verdict from which an attempt that nothing else judges counts as solved here. In tables of success it never does."""
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def solved(line: Line) -> bool:
+    """Whether an attempt ended as it should."""
+    if line.status == "judged":
+        return line.value is not None and line.value >= SURE
+    return line.score is not None and line.score >= 1
+
+
+def junit(lines: Sequence[Line], name: str) -> bytes:
+    """A test suite with a case for each attempt. Not solved is a failure; what the infrastructure did to it is an error."""
+    failures, errors = sum(not solved(line) and line.status != "failed" for line in lines), sum(line.status == "failed" for line in lines)
+    suite = ET.Element(
+        "testsuite", name=_text(name), tests=str(len(lines)), failures=str(failures), errors=str(errors), skipped="0",
+        time=f"{sum(line.seconds for line in lines):.3f}",
+    )  # fmt: skip
+    for line in lines:
+        suite.append(_case(line))
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    written: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written
+
+
+def write(lines: Sequence[Line], name: str, path: Path) -> None:
+    """The file, whole. Raises UsageError where it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, junit(lines, name))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}: choose another --junit") from error
+
+
+def _case(line: Line) -> ET.Element:
+    suite, _, task = line.task.partition("/")
+    case = ET.Element("testcase", classname=_text(suite), name=_text(task or suite), time=f"{line.seconds:.3f}")
+    if line.status == "failed":
+        ET.SubElement(case, "error", message=_text(line.reason), type="infrastructure")
+    elif not solved(line):
+        ET.SubElement(case, "failure", message=_text(_why(line)), type=line.status)
+    said = f"status: {line.status}\nscore: {line.score}\nown verdict: {line.value}\nactions: {line.actions}\nsteps: {line.transitions}\n"
+    ET.SubElement(case, "system-out").text = _text(said + (f"reason: {line.reason}\n" if line.reason else ""))
+    return case
+
+
+def _why(line: Line) -> str:
+    if line.score is not None:
+        return f"score {line.score:g}{f': {line.reason}' if line.reason else ''}"
+    if line.status == "judged":
+        return f"the agent itself judges it {line.value if line.value is not None else 'not at all'}"
+    return f"{line.status}: {line.reason}"
+
+
+def _text(text: str) -> str:
+    """Without what XML cannot hold."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

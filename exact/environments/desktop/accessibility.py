@@ -1,0 +1,169 @@
+"""What applications tell assistive technology, over AT-SPI: D-Bus by jeepney, all questions on their way at once."""
+
+from __future__ import annotations
+
+import itertools
+import select
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from exact.errors import EnvironmentError_
+
+if TYPE_CHECKING:
+    from jeepney import Message
+    from jeepney.io.blocking import DBusConnection
+
+Ref = tuple[str, str]
+"""Where an object is: name on the bus, and path."""
+
+PATIENCE = 5.0
+"""Seconds after which an application that does not answer is taken for hung."""
+
+_REGISTRY: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/accessible/root")
+_ACCESSIBLE, _CACHE = "org.a11y.atspi.Accessible", "org.a11y.atspi.Cache"
+
+
+class Node(NamedTuple):
+    """One object of an application, as its cache has it."""
+
+    ref: Ref
+    parent: Ref
+    place: int
+    """Among its parent's children."""
+    interfaces: frozenset[str]
+    """Their last parts: Component, Text, Value, ..."""
+    name: str
+    role: int
+    states: int
+    """A bit for each: see `roles`."""
+
+
+class Question(NamedTuple):
+    """A call to one object."""
+
+    ref: Ref
+    interface: str
+    method: str
+    signature: str = ""
+    arguments: tuple[Any, ...] = ()
+
+
+class Silent(EnvironmentError_):
+    """An application that does not answer. `names`: on the bus."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__(f"an application does not answer for {PATIENCE:g} s")
+        self.names = frozenset(names)
+
+
+def property_of(ref: Ref, interface: str, name: str) -> Question:
+    """Ask for a property; the answer is `(signature, value)`."""
+    return Question(ref, "org.freedesktop.DBus.Properties", "Get", "ss", (f"org.a11y.atspi.{interface}", name))
+
+
+class Accessibility:
+    """A connection to the accessibility bus of a session."""
+
+    def __init__(self, address: str) -> None:
+        """`address`: of the session's bus, which starts the other one. Raises EnvironmentError_."""
+        from jeepney.io.blocking import open_dbus_connection
+
+        try:
+            with open_dbus_connection(address, auth_timeout=PATIENCE) as session:
+                reply = session.send_and_get_reply(_call(("org.a11y.Bus", "/org/a11y/bus"), "org.a11y.Bus", "GetAddress"), timeout=20.0)
+            self._bus: DBusConnection = open_dbus_connection(reply.body[0], auth_timeout=PATIENCE)
+            self.events = 0
+            """How many signals came so far."""
+            self._wake()
+        except (OSError, LookupError) as error:
+            raise EnvironmentError_(f"the accessibility bus cannot be reached: {error}") from error
+
+    def fileno(self) -> int:
+        """Readable when something came."""
+        return int(self._bus.sock.fileno())
+
+    def close(self) -> None:
+        self._bus.close()
+
+    def ask(self, questions: Sequence[Question], patience: float = PATIENCE) -> list[tuple[Any, ...] | None]:
+        """The answers, in order; None where an object is gone or does not know. Raises Silent, and EnvironmentError_ if the bus is gone."""
+        from jeepney import HeaderFields, MessageType
+
+        waiting = dict[int, int]()
+        answers: list[tuple[Any, ...] | None] = [None] * len(questions)
+        end = time.monotonic() + patience
+        try:
+            for at, question in enumerate(questions):
+                serial = next(self._bus.outgoing_serial)
+                self._bus.send(_message(question), serial=serial)
+                waiting[serial] = at
+            while waiting:
+                message = self._bus.receive(timeout=max(0.0, end - time.monotonic()))
+                to = message.header.fields.get(HeaderFields.reply_serial)
+                at = waiting.pop(to, -1)
+                if message.header.message_type is MessageType.signal:
+                    self.events += 1
+                elif at >= 0 and message.header.message_type is MessageType.method_return:
+                    answers[at] = message.body
+        except TimeoutError:
+            raise Silent(questions[at].ref[0] for at in waiting.values()) from None
+        except OSError as error:
+            raise EnvironmentError_(f"the accessibility bus is gone: {error}") from error
+        return answers
+
+    def take(self) -> None:
+        """Read the signals that came."""
+        while select.select([self._bus.sock], [], [], 0)[0]:
+            try:
+                self._bus.receive(timeout=0)
+            except TimeoutError:
+                return
+            except OSError as error:
+                raise EnvironmentError_(f"the accessibility bus is gone: {error}") from error
+            self.events += 1
+
+    def applications(self) -> list[str]:
+        """Names on the bus, in the order in which they registered."""
+        (answer,) = self.ask([Question(_REGISTRY, _ACCESSIBLE, "GetChildren")])
+        return [name for name, _ in answer[0]] if answer else []
+
+    def nodes(self, names: Sequence[str]) -> dict[str, list[Node]]:
+        """All objects of applications, by name on the bus; none of one that has ended. Raises Silent."""
+        answers = self.ask([Question((name, "/org/a11y/atspi/cache"), _CACHE, "GetItems") for name in names])
+        return {name: [_node(item) for item in answer[0]] if answer else [] for name, answer in zip(names, answers, strict=True)}
+
+    def _wake(self) -> None:
+        """Applications tell nothing until somebody listens; and what is heard says when they are at rest."""
+        registry: Ref = ("org.a11y.atspi.Registry", "/org/a11y/atspi/registry")
+        kinds = ("object:state-changed", "object:children-changed", "object:text-changed", "object:property-change", "window:")
+        self.ask([Question(registry, "org.a11y.atspi.Registry", "RegisterEvent", "s", (kind,)) for kind in kinds], 20.0)
+        bus: Ref = ("org.freedesktop.DBus", "/org/freedesktop/DBus")
+        rules = ("type='signal',interface='org.a11y.atspi.Event.Object'", "type='signal',interface='org.a11y.atspi.Event.Window'")
+        self.ask([Question(bus, "org.freedesktop.DBus", "AddMatch", "s", (rule,)) for rule in rules])
+
+
+def _node(item: tuple[Any, ...]) -> Node:
+    """(object, application, parent, index, children, interfaces, name, role, description, states); older ones list the children instead."""
+    ref, _, parent, *middle, interfaces, name, role, _, states = item
+    place = middle[0] if len(middle) == 2 else -1
+    return Node(ref, parent, place, frozenset(i.rpartition(".")[2] for i in interfaces), name, role, states[0] | states[1] << 32)
+
+
+def _message(question: Question) -> Message:
+    ref, interface, method, signature, arguments = question
+    return _call(ref, interface, method, signature, arguments)
+
+
+def _call(ref: Ref, interface: str, method: str, signature: str = "", arguments: tuple[Any, ...] = ()) -> Message:
+    from jeepney import DBusAddress, new_method_call
+
+    return new_method_call(DBusAddress(ref[1], bus_name=ref[0], interface=interface), method, signature or None, arguments)
+
+
+def grouped(nodes: Iterable[Node]) -> dict[Ref, list[Node]]:
+    """Nodes by parent, in their order."""
+    found: dict[Ref, list[Node]] = {}
+    for parent, inside in itertools.groupby(sorted(nodes, key=lambda node: (node.parent, node.place)), key=lambda node: node.parent):
+        found[parent] = list(inside)
+    return found

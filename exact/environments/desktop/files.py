@@ -1,0 +1,126 @@
+"""What a desktop's programs read before they start: configuration that makes equal sessions look equal."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import struct
+from pathlib import Path
+
+_ANY, _LOCAL = 0xFFFF, 256
+"""Families of addresses in an X authority file."""
+
+QUICK = 60
+"""Milliseconds within which two clicks are a double click: so little that two steps never are."""
+
+_OPENBOX = f"""<?xml version="1.0" encoding="UTF-8"?>
+<openbox_config xmlns="http://openbox.org/3.4/rc">
+<focus><focusNew>yes</focusNew><followMouse>no</followMouse><raiseOnFocus>yes</raiseOnFocus></focus>
+<placement><policy>Smart</policy><center>yes</center></placement>
+<theme><name>Clearlooks</name><titleLayout>NLMC</titleLayout><animateIconify>no</animateIconify></theme>
+<desktops><number>1</number><popupTime>0</popupTime></desktops>
+<resize><drawContents>yes</drawContents><popupShow>Never</popupShow></resize>
+<keyboard>
+<keybind key="A-Tab"><action name="NextWindow"><finalactions><action name="Focus"/><action name="Raise"/></finalactions></action></keybind>
+<keybind key="A-F4"><action name="Close"/></keybind>
+</keyboard>
+<mouse><dragThreshold>1</dragThreshold><doubleClickTime>{QUICK}</doubleClickTime><screenEdgeWarpTime>0</screenEdgeWarpTime>
+<context name="Titlebar">
+<mousebind button="Left" action="Press"><action name="Focus"/><action name="Raise"/></mousebind>
+<mousebind button="Left" action="Drag"><action name="Move"/></mousebind>
+<mousebind button="Left" action="DoubleClick"><action name="ToggleMaximize"/></mousebind>
+</context>
+<context name="Client">
+<mousebind button="Left" action="Press"><action name="Focus"/><action name="Raise"/></mousebind>
+<mousebind button="Middle" action="Press"><action name="Focus"/><action name="Raise"/></mousebind>
+<mousebind button="Right" action="Press"><action name="Focus"/><action name="Raise"/></mousebind>
+</context>
+<context name="Close"><mousebind button="Left" action="Click"><action name="Close"/></mousebind></context>
+<context name="Maximize"><mousebind button="Left" action="Click"><action name="ToggleMaximize"/></mousebind></context>
+<context name="Iconify"><mousebind button="Left" action="Click"><action name="Iconify"/></mousebind></context>
+</mouse>
+<applications><application type="normal"><focus>yes</focus></application></applications>
+</openbox_config>
+"""
+
+_BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>session</type><listen>unix:dir={folder}</listen><auth>EXTERNAL</auth><servicedir>{services}</servicedir>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
+</busconfig>
+"""
+
+_A11Y = "[D-BUS Service]\nName=org.a11y.Bus\nExec=/usr/libexec/at-spi-bus-launcher --launch-immediately\n"
+
+_GTK = f"""[Settings]
+gtk-theme-name=Adwaita
+gtk-icon-theme-name=Adwaita
+gtk-font-name=Sans 10
+gtk-cursor-blink=0
+gtk-enable-animations=0
+gtk-double-click-time={QUICK}
+gtk-recent-files-enabled=0
+gtk-enable-event-sounds=0
+gtk-dialogs-use-header=0
+gtk-primary-button-warps-slider=0
+"""
+
+
+def configuration(base: Path) -> None:
+    """Files of window manager and bus, which stay as long as the desktop."""
+    (base / "openbox.xml").write_text(_OPENBOX)
+    services = base / "services"
+    services.mkdir()
+    (services / "org.a11y.Bus.service").write_text(_A11Y)
+    (base / "bus.conf").write_text(_BUS.format(folder=base, services=services))
+    (base / "run").mkdir(mode=0o700)
+
+
+def home(folder: Path) -> None:
+    """A home folder in which nobody was before."""
+    settings = folder / ".config" / "gtk-3.0"
+    settings.mkdir(parents=True)
+    (settings / "settings.ini").write_text(_GTK)
+
+
+def cookie(path: Path) -> bytes:
+    """A secret, for the X server to read; who connects is told of it by `admit`."""
+    data = secrets.token_bytes(16)
+    path.touch(mode=0o600)
+    path.write_bytes(_authority(_ANY, b"", b"", data))
+    return data
+
+
+def admit(path: Path, number: str, data: bytes) -> None:
+    """The X authority file of those that may connect to a display."""
+    here = _authority(_LOCAL, socket.gethostname().encode(), number.encode(), data)
+    path.write_bytes(here + _authority(_ANY, b"", b"", data))
+
+
+def _authority(family: int, address: bytes, number: bytes, data: bytes) -> bytes:
+    """An entry: family, then address, number, name and data, each with its length."""
+    parts = (address, number, b"MIT-MAGIC-COOKIE-1", data)
+    return struct.pack(">H", family) + b"".join(struct.pack(">H", len(part)) + part for part in parts)
+
+
+def variables(base: Path, display: str) -> dict[str, str]:
+    """What applications find in their environment: this display, this home, and settings that are not kept elsewhere."""
+    folder = base / "home"
+    return {
+        "DISPLAY": display,
+        "XAUTHORITY": str(base / "Xauthority"),
+        "HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder / ".config"),
+        "XDG_DATA_HOME": str(folder / ".local" / "share"),
+        "XDG_CACHE_HOME": str(folder / ".cache"),
+        "XDG_RUNTIME_DIR": str(base / "run"),
+        "GDK_BACKEND": "x11",
+        "GSETTINGS_BACKEND": "memory",
+        "GIO_USE_VFS": "local",
+        "GTK_A11Y": "atspi",
+        "GTK_OVERLAY_SCROLLING": "0",
+        "NO_AT_BRIDGE": "0",
+        "GTK_MODULES": "gail:atk-bridge",
+        "LIBGL_ALWAYS_SOFTWARE": "1",
+        "LANG": "C.UTF-8",
+    }

@@ -1,0 +1,100 @@
+"""The actions of a desktop: on elements, as in a browser, or by coordinates, as OSWorld's `computer_13` has them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from exact.action import ActionSpace, Parameter, Verb
+from exact.environments.browser.grammar import chord
+from exact.errors import ActionError
+
+Args = tuple[str | float, ...]
+
+Space = Literal["elements", "computer_13"]
+
+_FURTHEST, _MOST = 9_999, 9
+_BUTTONS = "left|middle|right"
+
+
+def _chord(args: Args) -> Args:
+    return (chord(str(args[0])),)
+
+
+def _key(args: Args) -> Args:
+    """One key, which may be a modifier."""
+    try:
+        return (chord(str(args[0])),)
+    except ActionError:
+        return (chord(f"{args[0]}+Enter").removesuffix("+Enter"),)
+
+
+def _point(args: Args) -> Args:
+    if not all(isinstance(a, float) and 0 <= a <= _FURTHEST for a in args):
+        raise ActionError(f"{args[0]} {args[1]} is nowhere: write pixels from the top left corner of the screen")
+    return tuple(float(round(a)) for a in args if not isinstance(a, str))
+
+
+def _distance(args: Args) -> Args:
+    if not all(isinstance(a, float) and abs(a) <= _FURTHEST for a in args):
+        raise ActionError(f"scroll_by {args[0]} {args[1]} is too far: write notches of the wheel, to the right and upwards")
+    return tuple(float(round(a)) for a in args if not isinstance(a, str))
+
+
+def _times(args: Args) -> Args:
+    button, times = args
+    if not isinstance(times, float) or not 1 <= times <= _MOST:
+        raise ActionError(f"click_here {button} {times} is no number of clicks: write 1 to {_MOST}")
+    return button, float(round(times))
+
+
+_ELEMENT, _TEXT, _NUMBER = Parameter.ELEMENT, Parameter.TEXT, Parameter.NUMBER
+
+_PRESS = Verb(name="press", form=(_TEXT,), normalise=_chord, help='press keys together, such as "Enter" or "Ctrl+s"')
+_TYPE = Verb(name="type", form=(_TEXT,), help="type a text where the focus is")
+_POINT = (_NUMBER, _NUMBER)
+_CLICK_AT = Verb(name="click_at", form=_POINT, normalise=_point, help="click a point, in pixels from the top left of the screen")
+_WAIT = Verb(name="wait", help="wait until the screen changes, at most a second")
+_STOP = Verb(name="stop", form=(_TEXT,), final=True, help="end the task, with the answer if one was asked for")
+
+ELEMENT_ACTIONS = ActionSpace(
+    (
+        Verb(name="click", form=(_ELEMENT,), help="click an element"),
+        Verb(name="double_click", form=(_ELEMENT,), help="click an element twice, quickly"),
+        Verb(name="right_click", form=(_ELEMENT,), help="click an element with the right button"),
+        Verb(name="fill", form=(_ELEMENT, _TEXT), help="replace the content of a field by typing"),
+        _TYPE,
+        _PRESS,
+        Verb(name="hover", form=(_ELEMENT,), help="move the pointer over an element"),
+        Verb(name="select", form=(_ELEMENT, _TEXT), help="choose an option of a drop-down or list by its label"),
+        Verb(name="drag", form=(_ELEMENT, "to", _ELEMENT), help="drag one element onto another"),
+        _CLICK_AT,
+        Verb(name="scroll", form=("up|down",), help="turn the wheel where the pointer is, by most of a window"),
+        _WAIT,
+        _STOP,
+    )
+)
+"""By the ids of an observation's elements."""
+
+COMPUTER_13 = ActionSpace(
+    (
+        Verb(name="move_to", form=_POINT, normalise=_point, help="move the pointer to a point of the screen, in pixels"),
+        _CLICK_AT,
+        Verb(name="click_here", form=(_BUTTONS, _NUMBER), normalise=_times, help="click a button so many times where the pointer is"),
+        Verb(name="mouse_down", form=(_BUTTONS,), help="press a button and hold it"),
+        Verb(name="mouse_up", form=(_BUTTONS,), help="let a button go"),
+        Verb(name="right_click_at", form=_POINT, normalise=_point, help="click a point with the right button"),
+        Verb(name="double_click_at", form=_POINT, normalise=_point, help="click a point twice, quickly"),
+        Verb(name="drag_to", form=_POINT, normalise=_point, help="drag from where the pointer is to a point"),
+        Verb(name="scroll_by", form=(_NUMBER, _NUMBER), normalise=_distance, help="turn the wheel by notches, to the right and upwards"),
+        _TYPE,
+        _PRESS,
+        Verb(name="key_down", form=(_TEXT,), normalise=_key, help="press a key and hold it"),
+        Verb(name="key_up", form=(_TEXT,), normalise=_key, help="let a key go"),
+        _WAIT,
+        Verb(name="fail", final=True, help="end the task: it cannot be done"),
+        _STOP,
+    )
+)
+"""By points of the screen. OSWorld's own form of an action is read by `computer13.read`."""
+
+SPACES: dict[Space, ActionSpace] = {"elements": ELEMENT_ACTIONS, "computer_13": COMPUTER_13}

@@ -1,0 +1,56 @@
+"""When is a desktop at rest? When its applications answer, and neither they nor the screen have said anything for a moment."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Sequence
+
+from exact.environments.desktop.accessibility import Accessibility, property_of
+from exact.environments.desktop.screen import Screen
+from exact.errors import EnvironmentError_
+
+QUIET = 0.04
+"""Seconds without a sign of change that count as rest where applications answer at once."""
+_PATIENCE = 20.0
+"""Seconds after which the window manager is taken for hung."""
+_SLOWER = 4.0
+"""The same as a multiple of what an answer took, on a machine that is slower."""
+
+
+def settle(bus: Accessibility, screen: Screen, applications: Sequence[str], seconds: float) -> bool:
+    """Wait until a desktop is at rest; False where it still changed after so many seconds. Raises Silent where an application hangs."""
+    end = time.monotonic() + seconds
+    while True:
+        began = time.monotonic()
+        _answered(bus, screen, applications)
+        quiet = max(QUIET, _SLOWER * (time.monotonic() - began))
+        bus.take()
+        screen.take()
+        changed = changes(bus, screen, min(quiet, max(0.0, end - time.monotonic())))
+        if not changed and not _answered(bus, screen, applications):
+            return True
+        if time.monotonic() >= end:
+            return False
+
+
+def _answered(bus: Accessibility, screen: Screen, applications: Sequence[str]) -> bool:
+    """Wait until all have done what they were asked before; whether something was said or drawn meanwhile.
+
+    An application that is busy with a key or click says nothing, and answers when it is done.
+    """
+    screen.sync()
+    if not screen.manager(_PATIENCE):
+        raise EnvironmentError_(f"the desktop broke: its window manager does not answer for {_PATIENCE:g} s")
+    heard = bus.events
+    bus.ask([property_of((name, "/org/a11y/atspi/accessible/root"), "Accessible", "ChildCount") for name in applications])
+    bus.take()
+    return screen.take() or bus.events > heard
+
+
+def changes(bus: Accessibility, screen: Screen, seconds: float) -> bool:
+    """Whether something is said or drawn within so many seconds; returns at once when it is."""
+    ready, _, _ = select.select([bus.fileno(), screen.fileno()], [], [], seconds)
+    bus.take()
+    screen.take()
+    return bool(ready)

@@ -1,0 +1,228 @@
+"""The X screen: pointer, keys, windows and pictures. XTEST through python-xlib, pictures by mss."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from exact.environments.desktop.keys import Keyboard
+from exact.errors import EnvironmentError_
+
+if TYPE_CHECKING:
+    from mss.base import MSSBase
+
+BUTTONS = {"left": 1, "middle": 2, "right": 3}
+_UP, _DOWN, _LEFT, _RIGHT = 4, 5, 6, 7
+_QUICKLY = 1
+X_PROPERTY = 28
+"""PropertyNotify of X.h."""
+
+
+class Window(NamedTuple):
+    """A top-level window of an application."""
+
+    id: int
+    pid: int
+    title: str
+    box: tuple[int, int, int, int]
+    """x, y, width and height of what the application draws, without the frame."""
+
+
+@contextmanager
+def broken() -> Iterator[None]:
+    """Whatever python-xlib raises of a display that is gone, as EnvironmentError_."""
+    from Xlib.error import ConnectionClosedError, DisplayError, XError
+
+    try:
+        yield
+    except (ConnectionClosedError, DisplayError, XError, OSError) as error:
+        raise EnvironmentError_(f"the display broke: {error}") from error
+
+
+class Screen:
+    """One display. It reads DISPLAY and XAUTHORITY."""
+
+    def __init__(self) -> None:
+        """Raises EnvironmentError_ where there is no such display."""
+        from Xlib import X, display
+        from Xlib.ext import damage
+
+        with broken():
+            self._display: Any = display.Display()
+            self._root: Any = self._display.screen().root
+            self._display.damage_query_version()
+            self._damage = self._root.damage_create(damage.DamageReportNonEmpty)
+            self._display.sync()
+            self._bell: Any = self._root.create_window(0, 0, 1, 1, 0, 0, window_class=X.InputOnly, event_mask=X.PropertyChangeMask)
+        self.keyboard = Keyboard(self._display)
+        self._held = set[int]()
+        self._drawn = False
+        self._mss: MSSBase | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        screen = self._display.screen()
+        return int(screen.width_in_pixels), int(screen.height_in_pixels)
+
+    def fileno(self) -> int:
+        """Readable when something was drawn."""
+        return int(self._display.fileno())
+
+    def sync(self) -> None:
+        """Until the server has done all that was asked."""
+        with broken():
+            self._display.sync()
+
+    def take(self) -> bool:
+        """Read what came; whether something was drawn."""
+        from Xlib.ext import damage
+
+        with broken():
+            drawn, self._drawn = self._drawn, False
+            while self._display.pending_events():
+                drawn |= self._display.next_event().type != X_PROPERTY
+            if drawn:
+                damage.damage_subtract(self._root, self._damage)
+                self._display.flush()
+            return drawn
+
+    def manager(self, seconds: float) -> bool:
+        """Until the window manager has done all that came before: it sees clicks first. False where it does not answer.
+
+        It is asked how wide a frame would be, which it answers by setting a property of the window that asks.
+        """
+        from Xlib import X
+        from Xlib.protocol import event
+
+        end = time.monotonic() + seconds
+        with broken():
+            message = event.ClientMessage(window=self._bell, client_type=self._atom("_NET_REQUEST_FRAME_EXTENTS"), data=(32, [0] * 5))
+            self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
+            self._display.flush()
+            while (left := end - time.monotonic()) > 0:
+                while self._display.pending_events():
+                    if self._display.next_event().type == X_PROPERTY:
+                        return True
+                    self._drawn = True
+                select.select([self], [], [], left)
+        return False
+
+    def move(self, x: float, y: float) -> None:
+        from Xlib import X
+
+        self._fake(X.MotionNotify, 0, int(x), int(y))
+
+    def press(self, button: int) -> None:
+        from Xlib import X
+
+        self._held.add(button)
+        self._fake(X.ButtonPress, button)
+
+    def release(self, button: int) -> None:
+        from Xlib import X
+
+        self._held.discard(button)
+        self._fake(X.ButtonRelease, button)
+
+    def click(self, button: int = 1, times: int = 1) -> None:
+        """Where the pointer is; several as one double or triple click."""
+        for _ in range(times):
+            self.press(button)
+            self.release(button)
+
+    def scroll(self, right: int, up: int) -> None:
+        """By notches of the wheel."""
+        self.click(_RIGHT if right > 0 else _LEFT, abs(right))
+        self.click(_UP if up > 0 else _DOWN, abs(up))
+
+    def let_go(self) -> None:
+        """Of every button and key that is held."""
+        for button in tuple(self._held):
+            self.release(button)
+        with broken():
+            self.keyboard.let_go()
+        self.sync()
+
+    def pointer(self) -> tuple[int, int]:
+        with broken():
+            found = self._root.query_pointer()
+        return int(found.root_x), int(found.root_y)
+
+    def windows(self) -> list[Window]:
+        """Of applications, the one on top last; minimised ones are left out."""
+        with broken():
+            ids = self._property(self._root, "_NET_CLIENT_LIST_STACKING")
+            return [window for id in ids if (window := self._window(id))]
+
+    def activate(self, window: Window) -> None:
+        """Bring it to the front and give it the focus."""
+        from Xlib import X
+        from Xlib.protocol import event
+
+        with broken():
+            target = self._display.create_resource_object("window", window.id)
+            message = event.ClientMessage(window=target, client_type=self._atom("_NET_ACTIVE_WINDOW"), data=(32, [2, 0, 0, 0, 0]))
+            self._root.send_event(message, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
+            self._display.sync()
+
+    def at(self, x: float, y: float) -> int:
+        """Process number of who owns what is seen at a point; 0 for the background, -1 for what does not say, such as a menu."""
+        with broken():
+            here, inside = self._root, None
+            while child := here.translate_coords(self._root, int(x), int(y)).child:
+                inside, here = child, child
+                if found := self._property(child, "_NET_WM_PID"):
+                    return int(found[0])
+            return 0 if inside is None else -1
+
+    def picture(self) -> bytes:
+        """The screen as PNG."""
+        import mss
+        import mss.tools
+
+        if self._mss is None:
+            self._mss = mss.mss()
+        shot = self._mss.grab(self._mss.monitors[0])
+        png = mss.tools.to_png(shot.rgb, shot.size, level=_QUICKLY)
+        assert png is not None
+        return png
+
+    def close(self) -> None:
+        if self._mss is not None:
+            self._mss.close()
+        with broken():
+            self._display.close()
+
+    def _window(self, id: int) -> Window | None:
+        from Xlib.error import XError
+
+        window = self._display.create_resource_object("window", id)
+        try:
+            shape, origin = window.get_geometry(), window.translate_coords(self._root, 0, 0)
+            pid, title = self._property(window, "_NET_WM_PID"), self._property(window, "_NET_WM_NAME")
+            seen = window.get_attributes().map_state
+        except XError:  # it closed meanwhile
+            return None
+        if not seen:
+            return None
+        place = (-origin.x, -origin.y, shape.width, shape.height)
+        return Window(id, int(pid[0]) if pid else 0, bytes(title).decode("utf-8", "replace"), place)
+
+    def _property(self, window: Any, name: str) -> Any:
+        from Xlib import X
+
+        found = window.get_full_property(self._atom(name), X.AnyPropertyType)
+        return found.value if found else ()
+
+    def _atom(self, name: str) -> int:
+        return int(self._display.intern_atom(name))
+
+    def _fake(self, kind: int, detail: int, x: int = 0, y: int = 0) -> None:
+        from Xlib.ext import xtest
+
+        with broken():
+            xtest.fake_input(self._display, kind, detail=detail, x=x, y=y)
+            self._display.flush()

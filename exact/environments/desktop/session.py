@@ -1,0 +1,150 @@
+"""An X display of its own with its buses, window manager and applications. Needs Xvfb, openbox and dbus-daemon."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from exact.environments.desktop import files
+from exact.errors import EnvironmentError_
+
+PROGRAMS = {
+    "Xvfb": "xvfb",
+    "openbox": "openbox",
+    "dbus-daemon": "dbus-daemon",
+    "/usr/libexec/at-spi-bus-launcher": "at-spi2-core",
+}
+"""What a desktop needs, and the Debian packages that have it."""
+
+_PATIENCE = 20.0
+"""Seconds until a part of the desktop is up."""
+_KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "EXACT_GUEST")
+"""Variables of ours that applications see; the last one marks what is ended with us."""
+_GRACE = 2.0
+
+
+def missing() -> list[str]:
+    """Debian packages of programs that are not here."""
+    return [package for program, package in PROGRAMS.items() if not shutil.which(program)]
+
+
+class Session:
+    """One desktop's processes and folders. Not started until `start`."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.width, self.height = width, height
+        self.base = Path(tempfile.mkdtemp(prefix="exact-desktop-"))
+        self.home = self.base / "home"
+        self.display = ""
+        self._parts: list[subprocess.Popen[bytes]] = []
+        self.applications: list[subprocess.Popen[bytes]] = []
+        self.env: dict[str, str] = {}
+
+    def start(self) -> None:
+        """Display, bus and window manager. Raises EnvironmentError_."""
+        if lacking := missing():
+            raise EnvironmentError_(f"a desktop needs {', '.join(lacking)}: run shells/setup.sh --desktop")
+        try:
+            self._display()
+            self._bus()
+            self._parts.append(self._run(["openbox", "--sm-disable", "--config-file", str(self.base / "openbox.xml")]))
+        except OSError as error:
+            raise EnvironmentError_(f"the desktop cannot be started: {error}") from error
+
+    def launch(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start an application in the home folder. Raises EnvironmentError_ where there is no such program."""
+        words = [word.replace("~", str(self.home), 1) if word.startswith("~") else word for word in command]
+        try:
+            process = self._run(words, cwd=self.home)
+        except OSError as error:
+            raise EnvironmentError_(f"{command[0]} cannot be started: {error.strerror}: install it, or correct the task") from error
+        self.applications.append(process)
+        return process
+
+    def renew(self) -> None:
+        """End all applications and whatever they started, and make the home folder new."""
+        self._end(self.applications)
+        self.applications.clear()
+        shutil.rmtree(self.home, ignore_errors=True)
+        files.home(self.home)
+
+    @property
+    def broken(self) -> str:
+        """Which part of the desktop has ended, and how; empty while all run."""
+        ended = next((part for part in self._parts if part.poll() is not None), None)
+        return "" if ended is None else f"{Path(str(ended.args[0])).name} ended with status {ended.returncode}"  # type: ignore[index]
+
+    def check(self) -> None:
+        """Raises EnvironmentError_ where a part of the desktop has ended."""
+        if self.broken:
+            raise EnvironmentError_(f"the desktop broke: {self.broken}: reset, and it is started anew")
+
+    def stop(self) -> None:
+        """End everything; remove the folders. May be called twice."""
+        self._end([*self.applications, *reversed(self._parts)])
+        self.applications.clear()
+        self._parts.clear()
+        shutil.rmtree(self.base, ignore_errors=True)
+
+    def _display(self) -> None:
+        """The X server chooses a free number; only who has the cookie may connect."""
+        files.home(self.home)
+        files.configuration(self.base)
+        authority = self.base / "Xauthority"
+        secret = files.cookie(authority)
+        reading, writing = os.pipe()
+        try:
+            screen = f"{self.width}x{self.height}x24"
+            command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", screen, "-nolisten", "tcp", "-noreset", "-dpi", "96"]
+            kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+            self._parts.append(subprocess.Popen([*command, "-auth", str(authority)], env=kept, pass_fds=(writing,), start_new_session=True))
+            os.close(writing)
+            number = self._number(reading)
+        finally:
+            os.close(reading)
+        self.display = f":{number}"
+        files.admit(authority, str(number), secret)
+        self.env = {**kept, **files.variables(self.base, self.display)}
+
+    def _number(self, reading: int) -> int:
+        said, end = b"", time.monotonic() + _PATIENCE
+        while not said.endswith(b"\n"):
+            ready, _, _ = select.select([reading], [], [], max(0.0, end - time.monotonic()))
+            part = os.read(reading, 64) if ready else b""
+            if not part:
+                raise EnvironmentError_("Xvfb did not start: see its messages in the guest's log")
+            said += part
+        return int(said)
+
+    def _bus(self) -> None:
+        command = ["dbus-daemon", "--nofork", "--print-address=1", f"--config-file={self.base / 'bus.conf'}"]
+        bus = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, start_new_session=True)
+        self._parts.append(bus)
+        assert bus.stdout is not None
+        with bus.stdout:
+            ready, _, _ = select.select([bus.stdout], [], [], _PATIENCE)
+            address = bus.stdout.readline().decode().strip() if ready else ""
+        if not address:
+            raise EnvironmentError_("dbus-daemon did not start: see its messages in the guest's log")
+        self.env["DBUS_SESSION_BUS_ADDRESS"] = address
+
+    def _run(self, command: Sequence[str], cwd: Path | None = None) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, env=self.env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=2, start_new_session=True)
+
+    @staticmethod
+    def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+        """Each with its session; at once, for nothing of it is kept."""
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE)

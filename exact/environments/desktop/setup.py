@@ -1,0 +1,83 @@
+"""What a task asks of a desktop: applications, files, and how the outcome is judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from exact.errors import UsageError
+from exact.observation import Element
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One condition on the outcome: on a file of the home folder, on an element that is shown, or on the answer."""
+
+    file: str = ""
+    element: str = ""
+    """Role, then its name if that matters: `textbox` or `button Save`."""
+    answer: bool = False
+    equals: str | None = None
+    """The whole text, but for white space at its ends."""
+    contains: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+
+class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A task's desktop. Told by the metadata `desktop`, a JSON object."""
+
+    applications: tuple[tuple[str, ...], ...] = ()
+    """Program and arguments of each, started in this order; a leading `~` is the home folder, in which they work."""
+    files: dict[str, str] = {}
+    """Texts, by their paths in the home folder."""
+    checks: tuple[Check, ...] = ()
+    """Success is when all of them hold. None: the task has no evaluator."""
+    seconds: float = 20.0
+    """How long an application may take to show a window."""
+
+
+def declared(metadata: dict[str, object]) -> Setup:
+    """The set-up in a task's metadata. Raises UsageError."""
+    try:
+        setup = msgspec.json.decode(str(metadata.get("desktop") or "{}"), type=Setup)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"the task's `desktop` cannot be read: {error}: write JSON with applications, files and checks") from error
+    for path in [*setup.files, *(check.file for check in setup.checks)]:
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            raise UsageError(f"{path!r} is outside the home folder: write a path that begins there")
+    return setup
+
+
+def failure(check: Check, home: Path, elements: Sequence[Element], answer: str | None) -> str:
+    """Why a condition does not hold; empty where it does."""
+    if check.file:
+        path = home / check.file
+        if not path.is_file():
+            return f"there is no file {check.file}"
+        return _differs(check, f"file {check.file}", path.read_text("utf-8", "replace"))
+    if check.answer:
+        return _differs(check, "the answer", answer or "")
+    role, _, name = check.element.partition(" ")
+    found = [each for each in elements if each.role == role and (not name or each.name == name)]
+    if not found:
+        return f"there is no {check.element}"
+    reasons = [_differs(check, check.element, each.value if each.value is not None else each.name) for each in found]
+    return "" if "" in reasons else reasons[0]
+
+
+def _differs(check: Check, what: str, text: str) -> str:
+    if check.equals is not None and text.strip() != check.equals.strip():
+        return f"{what} is {_short(text)}"
+    for part in check.contains:
+        if part not in text:
+            return f"{what} lacks {_short(part)}"
+    for part in check.lacks:
+        if part in text:
+            return f"{what} still has {_short(part)}"
+    return ""
+
+
+def _short(text: str) -> str:
+    return repr(re.sub(r"\s+", " ", text.strip())[:60])

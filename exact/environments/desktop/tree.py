@@ -1,0 +1,255 @@
+"""The windows of a desktop as elements: what applications show of themselves, in the form in which a page is observed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from exact.environments.browser.describe import text as written
+from exact.environments.desktop import roles
+from exact.environments.desktop.accessibility import Accessibility, Node, Question, Ref, grouped, property_of
+from exact.observation import Box, Element
+
+_LONGEST = 2000
+"""Characters of a value that the text of an observation shows."""
+_CELLS = 300
+"""Parts of a table or list that are asked for at most."""
+_DEEP = 3
+"""Levels of them."""
+_SCREEN = 0
+"""Coordinates from the corner of the screen."""
+
+
+class Seen(NamedTuple):
+    """One look at a desktop."""
+
+    elements: tuple[Element, ...]
+    refs: dict[str, Ref]
+    """Objects by element id."""
+    owners: dict[str, str]
+    """Names of applications on the bus, by element id."""
+    windows: dict[str, str]
+    """Title of the window that each element is in."""
+    caret: str
+    """Where the caret is in the text that has the focus, and what is selected."""
+
+    @property
+    def text(self) -> str:
+        return written(msgspec.structs.replace(each, value=_cut(each.value)) for each in self.elements)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what identifies the state: of each element depth, role, name, value and states; and the caret. Boxes and ids are left out."""
+        parts = [[each.depth, each.role, each.name, each.value, each.states] for each in self.elements]
+        said = json.dumps([parts, self.caret], ensure_ascii=False)
+        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def element(self, id: str) -> Element | None:
+        return next((each for each in self.elements if each.id == id), None)
+
+
+class _Line(NamedTuple):
+    """A node that becomes an element."""
+
+    node: Node
+    role: str
+    depth: int
+    window: str
+    box: Box | None
+
+
+class Tree:
+    """Looks at a desktop. Ids are kept for as long as their objects live; `forget` begins anew."""
+
+    def __init__(self, accessibility: Accessibility, veil: Callable[[str], str]) -> None:
+        """`veil`: takes out of a text what differs between equal desktops."""
+        self._bus, self._veil = accessibility, veil
+        self._ids: dict[Ref, str] = {}
+
+    def forget(self) -> None:
+        self._ids.clear()
+
+    def look(self, applications: Sequence[str]) -> Seen:
+        """The windows of applications, given by name on the bus. Raises Silent."""
+        nodes = self._bus.nodes(applications)
+        whole = {name: self._whole(nodes[name]) for name in applications}
+        boxes = self._boxes([node for each in whole.values() for node in each])
+        lines = [line for name in applications for line in _lines(whole[name], boxes)]
+        told = _Answers(self._bus, lines)
+        for line in lines:
+            self._ids.setdefault(line.node.ref, str(len(self._ids) + 1))
+        elements = tuple(self._element(line, told, at) for at, line in enumerate(lines))
+        ids = [element.id for element in elements]
+        return Seen(
+            elements=elements,
+            refs={id: line.node.ref for id, line in zip(ids, lines, strict=True)},
+            owners={id: line.node.ref[0] for id, line in zip(ids, lines, strict=True)},
+            windows={id: line.window for id, line in zip(ids, lines, strict=True)},
+            caret=told.caret,
+        )
+
+    def _whole(self, nodes: list[Node]) -> list[Node]:
+        """With the parts of tables and lists, which are told only when they are asked for; and theirs, where they have no name."""
+        known = {node.ref for node in nodes}
+        full = {node.parent for node in nodes}
+        shown = [node for node in nodes if node.states & roles.SHOWING]
+        holders = [node for node in shown if node.role in _LAID_OUT or (node.role in _PARTS and not node.name and node.ref not in full)]
+        for _ in range(_DEEP):
+            parts = self._parts(holders, known)
+            nodes, known = [*nodes, *parts], known | {part.ref for part in parts}
+            holders = [part for part in parts if not part.name.strip()]
+        return nodes
+
+    def _parts(self, holders: list[Node], known: set[Ref]) -> list[Node]:
+        """The children of objects that are not known yet, and are showing."""
+        if not holders:
+            return []
+        inside = self._bus.ask([Question(node.ref, "org.a11y.atspi.Accessible", "GetChildren") for node in holders])
+        wanted = [
+            ((ref[0], ref[1]), holder.ref, at)
+            for holder, answer in zip(holders, inside, strict=True)
+            for at, ref in enumerate(answer[0][:_CELLS] if answer else [])
+            if (ref[0], ref[1]) not in known
+        ]
+        answers = self._bus.ask([question for ref, _, _ in wanted for question in _about(ref)])
+        told = [answers[4 * at : 4 * at + 4] for at in range(len(wanted))]
+        parts = [_cell(*where, *answer) for where, answer in zip(wanted, told, strict=True) if None not in answer]
+        return [part for part in parts if part.states & roles.SHOWING]
+
+    def _boxes(self, nodes: list[Node]) -> dict[Ref, Box]:
+        """Where everything is that is showing."""
+        shown = [node.ref for node in nodes if node.states & roles.SHOWING and "Component" in node.interfaces]
+        answers = self._bus.ask([Question(ref, "org.a11y.atspi.Component", "GetExtents", "u", (_SCREEN,)) for ref in shown])
+        return {ref: Box(*map(float, answer[0])) for ref, answer in zip(shown, answers, strict=True) if answer}
+
+    def _element(self, line: _Line, told: _Answers, at: int) -> Element:
+        node, role = line.node, line.role
+        value = told.value(at, line)
+        name = self._veil(told.text(at) if role in roles.CAPTIONED and not node.name else node.name)
+        return Element(
+            id=self._ids[node.ref],
+            role=role,
+            name=name.strip(),
+            value=None if value is None else self._veil(value),
+            states=roles.states(node.states, role),
+            box=line.box,
+            depth=line.depth,
+        )
+
+
+class _Answers:
+    """What is asked of all lines at once: texts, values; and the caret of the one with the focus."""
+
+    def __init__(self, bus: Accessibility, lines: Sequence[_Line]) -> None:
+        self._kinds: dict[tuple[int, str], int] = {}
+        questions: list[Question] = []
+        for at, line in enumerate(lines):
+            for kind, question in _questions(line):
+                self._kinds[at, kind] = len(questions)
+                questions.append(question)
+        self._found = bus.ask(questions)
+        spots = [self._get(at, kind) for at, kind in self._kinds if kind in ("caret", "selection")]
+        self.caret = json.dumps([spot and spot[-1] for spot in spots]) if spots else ""
+
+    def _get(self, at: int, kind: str) -> tuple[Any, ...] | None:
+        place = self._kinds.get((at, kind))
+        return None if place is None else self._found[place]
+
+    def text(self, at: int) -> str:
+        found = self._get(at, "text")
+        return str(found[0]) if found else ""
+
+    def value(self, at: int, line: _Line) -> str | None:
+        """Of fields their text, of sliders their number, of drop-downs what is chosen."""
+        if line.role in roles.FIELDS and "Text" in line.node.interfaces:
+            text = self.text(at)
+            return "•" * len(text) if line.node.role == roles.PASSWORD else text
+        if number := self._get(at, "number"):
+            return f"{number[0][1]:g}"
+        return line.node.name if line.role == "combobox" else None
+
+
+def _questions(line: _Line) -> Iterator[tuple[str, Question]]:
+    ref, interfaces = line.node.ref, line.node.interfaces
+    if "Text" in interfaces and line.role in roles.FIELDS | roles.CAPTIONED:
+        yield "text", Question(ref, "org.a11y.atspi.Text", "GetText", "ii", (0, -1))
+        if line.node.states & roles.FOCUSED and line.role in roles.FIELDS:
+            yield "caret", property_of(ref, "Text", "CaretOffset")
+            yield "selection", Question(ref, "org.a11y.atspi.Text", "GetSelection", "i", (0,))
+    elif "Value" in interfaces and line.role in ("slider", "progressbar", "meter", "spinbutton"):
+        yield "number", property_of(ref, "Value", "CurrentValue")
+
+
+_PARTS = frozenset(number for number, word in roles.ROLES.items() if word in ("option", "cell", "treeitem"))
+_LAID_OUT = frozenset(number for number, word in roles.ROLES.items() if word in roles.LAID_OUT)
+
+
+def _about(ref: Ref) -> list[Question]:
+    accessible = "org.a11y.atspi.Accessible"
+    return [
+        property_of(ref, "Accessible", "Name"),
+        *(Question(ref, accessible, method) for method in ("GetRole", "GetState", "GetInterfaces")),
+    ]
+
+
+def _cell(ref: Ref, parent: Ref, place: int, name: Any, role: Any, states: Any, interfaces: Any) -> Node:
+    kinds = frozenset(each.rpartition(".")[2] for each in interfaces[0])
+    return Node(ref, parent, place, kinds, str(name[0][1]), int(role[0]), states[0][0] | states[0][1] << 32)
+
+
+def _lines(nodes: list[Node], boxes: dict[Ref, Box]) -> Iterator[_Line]:
+    """What of an application becomes elements: what is showing, in the order in which it is read, without wrappers that say nothing."""
+    inside, known = grouped(nodes), {node.ref for node in nodes}
+    tops = [node for parent, group in inside.items() if parent not in known for node in group]
+
+    def below(node: Node, depth: int, window: str, top: bool) -> Iterator[_Line]:
+        if node.role != roles.APPLICATION:
+            if not node.states & roles.SHOWING or node.role in (roles.TOOLTIP, roles.SEPARATOR):
+                return
+            role = roles.ROLES.get(node.role, "group" if node.name.strip() else "")
+            role = "dialog" if top and role not in roles.WINDOWS else role
+            window = node.name if top else window
+            if role and not _empty(node, role, inside):
+                yield _Line(node, role, depth, window, boxes.get(node.ref))
+                depth += 1
+        children = inside.get(node.ref, [])
+        for child in children if node.role == roles.APPLICATION else _in_reading_order(children, boxes):
+            yield from below(child, depth, window, node.role == roles.APPLICATION)
+
+    for top in tops:
+        yield from below(top, 0, "", False)
+
+
+def _in_reading_order(nodes: list[Node], boxes: dict[Ref, Box]) -> list[Node]:
+    """Row by row, from the left; an application has them in the order in which they were made. Those in one row overlap by half."""
+    placed = sorted((node for node in nodes if node.ref in boxes), key=lambda node: boxes[node.ref].y)
+    rows: list[list[Node]] = []
+    for node in placed:
+        first = boxes[rows[-1][0].ref] if rows else None
+        here = boxes[node.ref]
+        if first and here.y < first.y + min(first.height, here.height) / 2:
+            rows[-1].append(node)
+        else:
+            rows.append([node])
+    return [node for row in rows for node in sorted(row, key=lambda node: boxes[node.ref].x)]
+
+
+def _empty(node: Node, role: str, inside: dict[Ref, list[Node]]) -> bool:
+    """Whether it says nothing: a status bar, an image or a text without a word, a scroll bar, a window for what pops up elsewhere."""
+    if role == "window" and not node.name:
+        return not any(child.states & roles.SHOWING for child in inside.get(node.ref, ()))
+    if role == "scrollbar":
+        return True
+    if role in ("status", "image", "StaticText", "toolbar", "menubar") and not node.name.strip():
+        return not inside.get(node.ref)
+    return False
+
+
+def _cut(value: str | None) -> str | None:
+    if value is None or len(value) <= _LONGEST:
+        return value
+    return f"{value[:_LONGEST]} ... ({len(value) - _LONGEST} more characters)"

@@ -1,0 +1,163 @@
+"""A desktop as a guest serves it: plain data in and out, no snapshots of its own (see exact/environments/guest.py)."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import msgspec
+
+from exact.action import Action
+from exact.environments.desktop.accessibility import Accessibility, Silent
+from exact.environments.desktop.act import Body, act
+from exact.environments.desktop.grammar import SPACES, Space
+from exact.environments.desktop.rest import changes, settle
+from exact.environments.desktop.roles import SHOWING
+from exact.environments.desktop.screen import Screen
+from exact.environments.desktop.session import Session
+from exact.environments.desktop.setup import Setup, declared, failure
+from exact.environments.desktop.tree import Seen, Tree
+from exact.errors import ActionError, EnvironmentError_
+
+_WAIT = 1.0
+"""Seconds that the action `wait` takes at most."""
+_SIGN = 0.1
+
+
+class Desktop:
+    """One desktop, started when it is made. Its environment variables are this process's from then on."""
+
+    def __init__(
+        self, width: int = 1280, height: int = 800, screenshots: bool = True, actions: Space = "elements", settle_seconds: float = 3.0
+    ) -> None:
+        self._screenshots, self._patience = screenshots, settle_seconds
+        self._space = SPACES[actions]
+        self.actions = list(self._space.verbs.values())
+        self.capabilities = {"fidelity": "replay", "sealed": True, "screenshots": screenshots, "evaluates": True}
+        self._size = width, height
+        self._setup, self._over, self._rested = Setup(), True, True
+        self._seen = Seen((), {}, {}, {}, "")
+        self._begin()
+
+    def _begin(self) -> None:
+        """A session that nobody was in."""
+        self._session = Session(*self._size)
+        try:
+            self._session.start()
+            os.environ.update({name: self._session.env[name] for name in ("DISPLAY", "XAUTHORITY")})
+            self._screen = Screen()
+            self._manage()
+            self._bus = Accessibility(self._session.env["DBUS_SESSION_BUS_ADDRESS"])
+        except BaseException:
+            self._session.stop()
+            raise
+        self._tree = Tree(self._bus, self._veil)
+
+    def _manage(self) -> None:
+        """Wait until there is a window manager."""
+        end = time.monotonic() + self._setup.seconds
+        while not self._screen.manager(_SIGN):
+            self._session.check()
+            if time.monotonic() > end:
+                raise EnvironmentError_("openbox did not start: see its messages in the guest's log")
+
+    def reset(self, task: dict[str, Any]) -> dict[str, Any]:
+        """The task's applications, in a home folder that is new. Raises UsageError and EnvironmentError_."""
+        self._over, self._setup = True, declared(task["metadata"])
+        if self._session.broken:
+            self._session.stop()
+            self._begin()
+        self._screen.let_go()
+        self._session.renew()
+        self._tree.forget()
+        for path, content in self._setup.files.items():
+            place = self._session.home / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content, "utf-8")
+        width, height = self._screen.size
+        self._screen.move(width - 1, height - 1)
+        for command in self._setup.applications:
+            self._start(command)
+        self._over = False
+        return self.observe()
+
+    def step(self, action: dict[str, Any]) -> dict[str, Any]:
+        """One action, and the desktop at rest after it. Raises ActionError and EnvironmentError_."""
+        if self._over:
+            raise ActionError("the episode is over: reset first")
+        chosen = self._space.action(action["name"], *action["args"])
+        if self._space.is_final(chosen):
+            self._over = True
+            return {"observation": None, "terminated": True}
+        self._session.check()
+        try:
+            act(Body(self._screen, self._bus, self._seen, self._rest, self._wait), chosen)
+            observation = self.observe()
+        except Silent as silent:
+            raise self._hung(silent, chosen) from None
+        info = {} if self._rested else {"unsettled": f"still changing after {self._patience:g} s"}
+        return {"observation": observation, "info": info}
+
+    def observe(self) -> dict[str, Any]:
+        """The desktop as it is, once it is at rest."""
+        self._session.check()
+        self._rested = self._rest()
+        self._seen = self._look()
+        active = [each for each in self._seen.elements if "active" in each.states]
+        return {
+            "text": self._seen.text,
+            "fingerprint": self._seen.fingerprint,
+            "title": active[0].name if active else "",
+            "elements": [msgspec.to_builtins(each) for each in self._seen.elements],
+            "screenshot": self._screen.picture() if self._screenshots else None,
+        }
+
+    def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
+        """Whether all conditions hold now. Nothing is changed by it."""
+        elements = self._look().elements
+        reasons = [failure(check, self._session.home, elements, outcome.get("answer")) for check in self._setup.checks]
+        wrong = [reason for reason in reasons if reason]
+        success = bool(reasons) and not wrong
+        reason = "; ".join(wrong) or ("all conditions hold" if reasons else "the task has no conditions")
+        return {"value": float(success), "success": success, "raw": float(len(reasons) - len(wrong)), "reason": reason}
+
+    def close(self) -> None:
+        self._over = True
+        self._session.stop()
+
+    def _start(self, command: tuple[str, ...]) -> None:
+        """Start one application and wait for its window."""
+        process, end = self._session.launch(command), time.monotonic() + self._setup.seconds
+        windows, names = {window.id for window in self._screen.windows()}, set(self._bus.applications())
+        while True:
+            changes(self._bus, self._screen, _SIGN)
+            if process.poll() is not None and process.returncode:
+                raise EnvironmentError_(f"{command[0]} did not start: it ended with status {process.returncode}: see the guest's log")
+            titles = {window.title for window in self._screen.windows() if window.id not in windows}
+            told = self._bus.nodes([name for name in self._bus.applications() if name not in names]) if titles else {}
+            if any(node.name in titles and node.states & SHOWING for nodes in told.values() for node in nodes):
+                break
+            if time.monotonic() > end:
+                what = "told nothing to assistive technology" if titles else "showed no window"
+                raise EnvironmentError_(f"{command[0]} did not start: it {what} within {self._setup.seconds:g} s")
+        self._rest()
+
+    def _look(self) -> Seen:
+        return self._tree.look(self._bus.applications())
+
+    def _rest(self) -> bool:
+        return settle(self._bus, self._screen, self._bus.applications(), self._patience)
+
+    def _wait(self) -> None:
+        changes(self._bus, self._screen, _WAIT)
+
+    def _hung(self, silent: Silent, action: Action) -> EnvironmentError_:
+        seen = self._seen
+        titles = dict.fromkeys(seen.windows[id] for id, name in seen.owners.items() if name in silent.names)
+        who = ", ".join(map(self._veil, titles)) or "an application"
+        return EnvironmentError_(f"{who} does not answer after {action}: it hangs; reset, or restore a snapshot")
+
+    def _veil(self, text: str) -> str:
+        """The home folder's name differs between desktops that are equal otherwise."""
+        return text.replace(str(self._session.home), "~")

@@ -1,0 +1,66 @@
+"""Desktops to search in: each in a process of its own, or in a sandbox that can be kept and forked as a whole.
+
+async with desktop_worlds() as worlds, worlds.open(speculative=True) as desktop:
+    observation = await desktop.reset(task)
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import exact
+from exact.environments.base import Worlds
+from exact.environments.desktop.grammar import SPACES, Space
+from exact.environments.desktop.session import missing
+from exact.environments.sandbox.sandboxes import LIMIT
+from exact.environments.worker import Factory, Limits, WorkerWorlds
+from exact.errors import UsageError
+
+_PACKAGES = {"mss": "mss", "jeepney": "jeepney", "python-xlib": "Xlib"}
+LIMITS = Limits(reset=180.0, step=90.0)
+
+
+def absent() -> str:
+    """What a desktop needs and this machine lacks, with the way to get it; empty where all is there."""
+    packages = [name for name, module in _PACKAGES.items() if not importlib.util.find_spec(module)]
+    if packages:
+        return f"{', '.join(packages)} not installed: pip install 'exact-agent[desktop]'"
+    lacking = missing()
+    return f"{', '.join(lacking)} not installed: apt-get install {' '.join(lacking)}, or shells/setup.sh --desktop" if lacking else ""
+
+
+@asynccontextmanager
+async def desktop_worlds(
+    *,
+    sandbox: bool = False,
+    width: int = 1280,
+    height: int = 800,
+    screenshots: bool = True,
+    actions: Space = "elements",
+    limits: Limits = LIMITS,
+    limit: int = LIMIT,
+    log: Path | None = None,
+) -> AsyncIterator[Worlds]:
+    """Desktops while the block runs. A task says by its metadata what is on one: see `desktop.setup`.
+
+    `sandbox`: whether each is in gVisor, so that it is kept and forked as a whole; else states are reached by reset and replay.
+    `width`, `height`: of the screen in pixels. `limit`: bytes of snapshots kept. `log`: a file that what its programs say is appended to.
+    Raises UsageError where packages are missing, and EnvironmentError_ where there is no usable runsc.
+    """
+    if lack := absent():
+        raise UsageError(f"no desktop here: {lack}")
+    factory = Factory(
+        "exact.environments.desktop.world:Desktop",
+        {"width": width, "height": height, "screenshots": screenshots, "actions": actions},
+        paths=(Path(exact.__file__).parents[1],),
+    )
+    if not sandbox:
+        yield WorkerWorlds(factory, limits=limits, actions=SPACES[actions], log=log)
+        return
+    from exact.environments.sandboxed import sandboxed_worlds
+
+    async with sandboxed_worlds(factory, limits=limits, actions=SPACES[actions], limit=limit, log=log) as worlds:
+        yield worlds

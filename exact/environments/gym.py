@@ -1,0 +1,200 @@
+"""Environments of Gymnasium, and BrowserGym's tasks, each in a process by its own interpreter, or in a sandbox.
+
+async with gym_worlds("FrozenLake-v1") as worlds, worlds.open(speculative=True) as world:
+    observation = await world.reset(task)
+
+Their spaces are mapped both ways by the files in `guests/`: a small discrete action space has a verb for each action, another one the verb
+`act` with JSON; observations are written out part by part, pictures are screenshots. The reward is not shown: `evaluate` goes by it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import exact.environments.guests
+from exact.environments.base import Worlds
+from exact.environments.browser.find import find_browser
+from exact.environments.sandbox.sandboxes import LIMIT
+from exact.environments.worker import Factory, Limits, WorkerWorlds
+from exact.errors import UsageError, unknown
+
+GUESTS = Path(exact.environments.guests.__file__).parent
+VARIABLE = "EXACT_BROWSERGYM"
+"""Names the interpreter of BrowserGym's virtual environment."""
+
+
+class Family(NamedTuple):
+    """Tasks of BrowserGym that one package registers."""
+
+    package: str
+    module: str
+    variables: tuple[str, ...]
+    """What must be set for them: addresses of their sites, keys of their judges."""
+    needs: str
+    """What else they need, in words."""
+
+
+_SITES = ("WA_SHOPPING", "WA_SHOPPING_ADMIN", "WA_REDDIT", "WA_GITLAB", "WA_WIKIPEDIA", "WA_MAP", "WA_HOMEPAGE")
+_VISUAL = ("VWA_CLASSIFIEDS", "VWA_CLASSIFIEDS_RESET_TOKEN", "VWA_SHOPPING", "VWA_REDDIT", "VWA_WIKIPEDIA", "VWA_HOMEPAGE")
+
+FAMILIES: Mapping[str, Family] = {
+    "miniwob": Family("browsergym-miniwob", "browsergym.miniwob", (), "the pages of the wheel miniwob"),
+    "webarena": Family("browsergym-webarena", "browsergym.webarena", (*_SITES, "OPENAI_API_KEY"), "seven sites that run in containers"),
+    "visualwebarena": Family(
+        "browsergym-visualwebarena", "browsergym.visualwebarena", (*_VISUAL, "OPENAI_API_KEY"), "its sites, torch and a captioning model"
+    ),
+    "workarena": Family(
+        "browsergym-workarena", "browsergym.workarena", ("SNOW_INSTANCE_URL", "SNOW_INSTANCE_UNAME", "SNOW_INSTANCE_PWD"),
+        "an instance of ServiceNow on the internet",
+    ),
+}  # fmt: skip
+"""By the first part of a task's name: `webarena.310`."""
+
+
+@asynccontextmanager
+async def gym_worlds(
+    id: str,
+    *,
+    python: Path = Path(sys.executable),
+    options: Mapping[str, Any] | None = None,
+    imports: Sequence[str] = (),
+    paths: Sequence[Path] = (),
+    success: float | None = None,
+    sealed: bool = True,
+    deterministic: bool = True,
+    sandbox: bool = False,
+    limits: Limits | None = None,
+    limit: int = LIMIT,
+    log: Path | None = None,
+) -> AsyncIterator[Worlds]:
+    """Worlds of one Gymnasium environment while the block runs. A task's seed is given to `reset`, and `options` in its metadata, as JSON.
+
+    `id`, `options`: as for `gymnasium.make`. `python`: an interpreter that has Gymnasium and the environment. `imports`: modules that
+    register it, found in `paths` too. `success`: total reward from which an episode counts as solved. `sealed`, `deterministic`: see
+    Capabilities. `sandbox`: whether it runs in gVisor, and so is kept and forked as a whole. `limit`: bytes of snapshots kept.
+    """
+    arguments = {
+        "id": id, "options": dict(options or {}), "imports": list(imports), "success": success,
+        "sealed": sealed, "deterministic": deterministic,
+    }  # fmt: skip
+    factory = Factory(f"{GUESTS / 'gymnasium_world.py'}:World", arguments, python=python, paths=(GUESTS, *paths))
+    async with _worlds(factory, (), sandbox=sandbox, limits=limits, limit=limit, log=log) as worlds:
+        yield worlds
+
+
+@asynccontextmanager
+async def browsergym_worlds(
+    id: str,
+    *,
+    python: Path | None = None,
+    screenshots: bool = True,
+    options: Mapping[str, Any] | None = None,
+    sandbox: bool = False,
+    limits: Limits | None = None,
+    limit: int = LIMIT,
+    log: Path | None = None,
+) -> AsyncIterator[Worlds]:
+    """Worlds of BrowserGym: of `miniwob.click-test`, `webarena.310`, `visualwebarena.5` or `workarena.servicenow.order-ipad-pro`.
+
+    A task that names another one of the same family, by `browsergym` in its metadata, is attempted in them too. `python`: of BrowserGym's
+    virtual environment; by default as `browsergym_python` finds it. `options`: of BrowserGym's environment.
+    Raises UsageError that says what a task needs and this machine lacks.
+    """
+    family = family_of(id)
+    if lack := lacks(id, python):
+        raise UsageError(f"browsergym/{id} cannot be attempted here: {lack}")
+    env = {name: os.environ[name] for name in family.variables}
+    reads: tuple[Path, ...] = ()
+    if family is FAMILIES["miniwob"]:
+        pages = _miniwob_pages()
+        env["MINIWOB_URL"], reads = f"{(pages / 'miniwob').as_uri()}/", (pages,)
+    elif sandbox:
+        raise UsageError(f"browsergym/{id} needs {family.needs}, which a sandbox does not reach: leave the sandbox out")
+    arguments = {
+        "id": id, "browser": str(find_browser()), "screenshots": screenshots, "sealed": bool(reads), "options": dict(options or {}),
+    }  # fmt: skip
+    python = python or browsergym_python()
+    factory = Factory(f"{GUESTS / 'browsergym_world.py'}:World", arguments, python=python, paths=(GUESTS,), env=env)
+    async with _worlds(factory, reads, sandbox=sandbox, limits=limits, limit=limit, log=log) as worlds:
+        yield worlds
+
+
+def family_of(id: str) -> Family:
+    """The package that has a BrowserGym task. Raises UsageError that names the nearest one."""
+    name = id.partition(".")[0]
+    if name not in FAMILIES:
+        raise unknown("family of BrowserGym tasks", name, FAMILIES, f"in {id!r}")
+    return FAMILIES[name]
+
+
+def lacks(id: str, python: Path | None = None) -> str:
+    """What a BrowserGym task needs and this machine lacks, with the way to get it; empty where it can be attempted."""
+    family, found = family_of(id), list[str]()
+    try:
+        python = python or browsergym_python()
+        if not has_module(python, family.module):
+            found.append(f"{family.package} is not in {python.parents[1]}: install it there")
+    except UsageError as error:
+        found.append(str(error))
+    if unset := [name for name in family.variables if not os.environ.get(name)]:
+        found.append(f"{', '.join(unset)} not set")
+    if family is FAMILIES["miniwob"]:
+        try:
+            _miniwob_pages()
+        except UsageError as error:
+            found.append(str(error))
+    elif found:
+        found.append(f"it needs {family.needs}")
+    return "; ".join(found)
+
+
+def browsergym_python() -> Path:
+    """The interpreter of BrowserGym's virtual environment: $EXACT_BROWSERGYM, else what shells/setup.sh --browsergym made.
+
+    Raises UsageError where there is none.
+    """
+    named = os.environ.get(VARIABLE)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    python = Path(named).absolute() if named else cache / "exact" / "browsergym" / "bin" / "python"
+    if os.access(python, os.X_OK):
+        return python
+    if named:
+        raise UsageError(f"{VARIABLE}={named} is no interpreter: correct it or unset it")
+    raise UsageError(f"BrowserGym is not installed: run shells/setup.sh --browsergym, or name its interpreter in {VARIABLE}")
+
+
+def has_module(python: Path, module: str) -> bool:
+    """Whether an interpreter has a module, by the names of its packages: nothing is run."""
+    places = [*python.parents[1].glob("lib/python3*/site-packages"), python.parents[1] / "Lib" / "site-packages"]
+    return any((place / module.replace(".", "/")).is_dir() for place in places)
+
+
+def _miniwob_pages() -> Path:
+    """Raises UsageError where the wheel's pages are not installed."""
+    import importlib.util
+
+    spec = importlib.util.find_spec("miniwob")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        if (pages := Path(place) / "html").is_dir():
+            return pages
+    raise UsageError("the pages of MiniWoB++ are not installed: run `pip install 'exact-agent[miniwob]'`")
+
+
+def _worlds(
+    factory: Factory, reads: Sequence[Path], *, sandbox: bool, limits: Limits | None, limit: int, log: Path | None
+) -> AbstractAsyncContextManager[Worlds]:
+    if sandbox:
+        from exact.environments.sandboxed import sandboxed_worlds
+
+        return sandboxed_worlds(factory, reads=reads, limits=limits, limit=limit, log=log)
+    return _plain(WorkerWorlds(factory, limits=limits, log=log))
+
+
+@asynccontextmanager
+async def _plain(worlds: Worlds) -> AsyncIterator[Worlds]:
+    yield worlds

@@ -1,0 +1,168 @@
+"""WebArena's `ScriptBrowserEnv`, which is sync, from any event loop, as many at once as there is room for.
+
+async with script_browsers() as open, open() as browser:
+    state = await browser.reset(config)
+    state = await browser.action("click [12]")
+    await browser.end("42")
+    score = await browser.score()
+
+Each runs in a process of its own. Every command answers exactly once: with its result, or by an error whose cause holds the traceback of
+the other side. The same environment is searched through `script_browser_worlds`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exact.environments.base import Worlds
+from exact.environments.browser.find import find_browser
+from exact.environments.gym import GUESTS, browsergym_python, has_module
+from exact.environments.sandbox.sandboxes import LIMIT
+from exact.environments.worker import Factory, Limits, Worker, WorkerWorlds
+from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.observation import Observation
+from exact.task import Outcome, Score, Task
+
+_SITES = ("REDDIT", "SHOPPING", "SHOPPING_ADMIN", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE", "OPENAI_API_KEY")
+"""Variables of ours that WebArena's tasks and judges read."""
+
+
+class PageState(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent's prompt is made of."""
+
+    observation: str
+    """WebArena's accessibility tree, one element a line."""
+    url: str
+    objective: str
+    error: str = ""
+    """Why the last action was not carried out; empty where it was."""
+
+    @property
+    def prompt(self) -> str:
+        """As text, the error last and only where there is one."""
+        last = f"\nLAST ERROR: {self.error}" if self.error else ""
+        return f"OBSERVATION:\n{self.observation}\nURL: {self.url}\nOBJECTIVE: {self.objective}{last}"
+
+
+class ScriptBrowser:
+    """One ScriptBrowserEnv. One command at a time."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._seen: Observation | None = None
+        self._actions: list[str] = []
+        self._answer: str | None = None
+        self._error = ""
+
+    @property
+    def state(self) -> PageState:
+        """The last one. Raises EnvironmentError_ before the first reset."""
+        if self._seen is None:
+            raise EnvironmentError_("nothing is observed: reset first")
+        return PageState(observation=self._seen.text, url=self._seen.url, objective=self._seen.instruction, error=self._error)
+
+    async def reset(self, config: Mapping[str, Any] | Path) -> PageState:
+        """Begin a task: a configuration in WebArena's form, or a file of one. Raises EnvironmentError_, and UsageError for no such file."""
+        told = task_of(config)
+        self._seen, self._actions, self._answer, self._error = None, [], None, ""
+        self._seen = await self._worker.reset(told)
+        return self.state
+
+    async def action(self, text: str) -> PageState:
+        """Carry out an action in WebArena's form: `click [4]`, `type [5] [pears] [1]`. One that is refused is told in the state."""
+        try:
+            transition = await self._worker.step(self._worker.actions.action("do", text))
+        except ActionError as error:
+            self._error = str(error)
+            return self.state
+        self._error = ""
+        self._actions.append(text)
+        self._seen = transition.observation or self._seen
+        return self.state
+
+    async def end(self, answer: str = "") -> None:
+        """End the task with an answer."""
+        await self._worker.step(self._worker.actions.action("stop", answer))
+        self._actions.append(f"stop [{answer}]")
+        self._answer = answer
+
+    async def score(self) -> Score:
+        """The verdict of WebArena's evaluator, which looks at the page as it is there."""
+        return await self._worker.evaluate(Outcome(actions=tuple(self._actions), answer=self._answer))
+
+    async def save_trace(self, path: Path) -> None:
+        """Playwright's trace since the reset. Raises EnvironmentError_ where none was recorded."""
+        told = await self._worker.command("save_trace")
+        await asyncio.to_thread(path.write_bytes, told["trace"])
+
+
+Open = Callable[[], AbstractAsyncContextManager[ScriptBrowser]]
+
+
+@asynccontextmanager
+async def script_browsers(
+    *, python: Path | None = None, trace: bool = False, options: Mapping[str, Any] | None = None, limits: Limits | None = None,
+    log: Path | None = None,
+) -> AsyncIterator[Open]:  # fmt: skip
+    """What opens them, while the block runs. `trace`: whether one is recorded. For the rest see `script_browser_worlds`."""
+    worlds = WorkerWorlds(_factory(python, trace=trace, sealed=False, options=options), limits=limits, log=log)
+
+    @asynccontextmanager
+    async def open() -> AsyncIterator[ScriptBrowser]:
+        async with worlds.open(speculative=False) as worker:
+            yield ScriptBrowser(worker)
+
+    yield open
+
+
+@asynccontextmanager
+async def script_browser_worlds(
+    *, python: Path | None = None, sandbox: bool = False, reads: Sequence[Path] = (), sealed: bool = False,
+    config: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, limits: Limits | None = None, limit: int = LIMIT,
+    log: Path | None = None,
+) -> AsyncIterator[Worlds]:  # fmt: skip
+    """ScriptBrowserEnv as worlds to search in; tasks are made by `task_of`.
+
+    `python`: of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each is in gVisor,
+    where it sees `reads` and no network. `sealed`: whether a reset undoes everything, as with pages from files. `config`: of tasks
+    that bring none. `options`: of ScriptBrowserEnv. Raises UsageError where libwebarena is missing.
+    """
+    factory = _factory(python, trace=False, sealed=sealed or sandbox, options=options, config=config)
+    if not sandbox:
+        yield WorkerWorlds(factory, limits=limits, log=log)
+        return
+    from exact.environments.sandboxed import sandboxed_worlds
+
+    async with sandboxed_worlds(factory, reads=reads, limits=limits, limit=limit, log=log) as worlds:
+        yield worlds
+
+
+def task_of(config: Mapping[str, Any] | Path) -> Task:
+    """A configuration in WebArena's form as a task. Raises UsageError where it is none."""
+    try:
+        told = dict(config) if isinstance(config, Mapping) else json.loads(config.read_text("utf-8"))
+        name = f"webarena/{told.get('task_id', 'task')}"
+        return Task(id=name, instruction=str(told["intent"]), metadata={"config": json.dumps(told)})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"no task in WebArena's form: {type(error).__name__}: {error}: it needs intent, start_url and eval") from error
+
+
+def _factory(
+    python: Path | None, *, trace: bool, sealed: bool, options: Mapping[str, Any] | None, config: Mapping[str, Any] | None = None
+) -> Factory:
+    python = python or browsergym_python()
+    if not has_module(python, "webarena"):
+        raise UsageError(f"libwebarena is not in {python.parents[1]}: run shells/setup.sh --browsergym, or install it there")
+    arguments = {"browser": str(find_browser()), "trace": trace, "sealed": sealed, "options": dict(options or {})}
+    if config:
+        arguments["config"] = task_of(config).metadata["config"]
+    env = {name: os.environ[name] for name in _SITES if name in os.environ}
+    return Factory(f"{GUESTS / 'script_browser_world.py'}:World", arguments, python=python, paths=(GUESTS,), env=env)

@@ -1,0 +1,152 @@
+"""Tasks of one's own: judged by a function, by rules, or by nobody but the agent; and what continuous integration gets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from exact.benchmarks.own import evaluator, read
+from exact.cli.junit import junit, solved
+from exact.errors import UsageError
+from exact.runs.store import Line, RunFolder
+from exact.task import Outcome
+
+PAGE: Any = SimpleNamespace(url="http://shop.test/paid")
+CHECKS = """
+from exact.task import Score
+
+def yes(page, outcome): return True
+def half(page, outcome): return 0.5
+async def scored(page, outcome): return Score(value=1.0, success=True, reason=page.url)
+def asserts(page, outcome): assert outcome.answer == "42", "the answer is not 42"
+def breaks(page, outcome): return 1 / 0
+def nothing(page, outcome): return "yes"
+async def heading(page, outcome): return "Thank" in await page.inner_text("h1")
+"""
+
+
+def tasks(folder: Path, *entries: str) -> Path:
+    (folder / "checks.py").write_text(CHECKS)
+    path = folder / "tasks.yaml"
+    path.write_text("\n".join(f"- {{id: t{at}, goal: Do it., url: 'http://shop.test/', {entry}}}" for at, entry in enumerate(entries)))
+    return path
+
+
+async def score(folder: Path, name: str, answer: str | None = None) -> Any:
+    (task,) = read(tasks(folder, f"evaluate: 'checks.py:{name}'"))
+    judge = evaluator(task)
+    assert judge is not None
+    return await judge(PAGE, Outcome(actions=(), answer=answer))
+
+
+async def test_a_function_judges(tmp_path: Path) -> None:
+    assert (await score(tmp_path, "yes")).success
+    assert ((await score(tmp_path, "half")).value, (await score(tmp_path, "half")).success) == (0.5, False)
+    assert (await score(tmp_path, "scored")).reason == PAGE.url
+
+
+async def test_an_assertion_that_does_not_hold_is_a_score_and_any_other_error_is_not(tmp_path: Path) -> None:
+    assert (await score(tmp_path, "asserts", "41")).reason == "the answer is not 42"
+    with pytest.raises(UsageError, match=r"checks\.py:breaks failed: ZeroDivisionError"):
+        await score(tmp_path, "breaks")
+    with pytest.raises(UsageError, match=r"gave 'yes': give a Score"):
+        await score(tmp_path, "nothing")
+
+
+async def test_webarena_s_rules_judge_too(tmp_path: Path) -> None:
+    (task,) = read(tasks(tmp_path, "evaluate: {eval_types: [url_match], reference_url: 'http://shop.test/paid'}"))
+    judge = evaluator(task)
+    assert judge is not None and (await judge(PAGE, Outcome(actions=()))).success
+
+
+def test_without_an_evaluator_nobody_judges(tmp_path: Path) -> None:
+    (task,) = read(tasks(tmp_path, "seed: 3"))
+    assert evaluator(task) is None and task.id == "own/t0?seed=3"
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("evaluate: 'checks.py'", r"tasks\.yaml: task t0: evaluate 'checks.py' names no function"),
+        ("evaluate: 'absent.py:f'", r"task t0: evaluate: there is no file .*absent\.py"),
+        ("evaluate: 'checks.py:absent'", r"task t0: evaluate: .* has no function 'absent'"),
+        ("evaluate: {eval_types: [magic]}", r"task t0: evaluate: task own: Invalid enum value 'magic'"),
+        ("evalute: x", r"tasks\.yaml: task t0: Object contains unknown field `evalute`"),
+        ("origins: here", r"task t0: Expected `array`, got `str` - at `\$\.origins`"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_task_and_field(entry: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=said):
+        read(tasks(tmp_path, entry))
+
+
+def test_a_file_without_a_list_and_equal_names_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("id: x")
+    with pytest.raises(UsageError, match=r"a\.yaml holds no list of tasks"):
+        read(tmp_path / "a.yaml")
+    (tmp_path / "b.yaml").write_text("- {id: x, goal: g, url: 'http://a/'}\n- {id: x, goal: g, url: 'http://a/'}")
+    with pytest.raises(UsageError, match="two tasks are named own/x"):
+        read(tmp_path / "b.yaml")
+
+
+LINES = (
+    Line(task="own/a?seed=0", seed=0, agent="x", status="scored", score=1.0, seconds=1.5),
+    Line(task="own/b?seed=0", seed=0, agent="x", status="scored", score=0.0),
+    Line(task="own/c?seed=0", seed=0, agent="x", status="judged", value=0.9),
+    Line(task="own/d?seed=0", seed=0, agent="x", status="judged", value=0.1),
+    Line(task="own/e?seed=0", seed=0, agent="x", status="failed", reason="the site is <down> \x00 & out"),
+    Line(task="own/f?seed=0", seed=0, agent="x", status="stopped", reason="nothing left"),
+)
+
+
+def test_junit_tells_failures_from_errors() -> None:
+    suite = ET.fromstring(junit(LINES, "my agent"))[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors"), suite.get("time")) == ("6", "3", "1", "1.500")
+    cases = {case.get("name", "")[0]: [child.tag for child in case if child.tag != "system-out"] for case in suite}
+    assert cases == {"a": [], "b": ["failure"], "c": [], "d": ["failure"], "e": ["error"], "f": ["failure"]}
+    error = suite.find("testcase/error")
+    assert error is not None and error.get("message") == "the site is <down> \N{REPLACEMENT CHARACTER} & out"
+    assert [solved(line) for line in LINES] == [True, False, True, False, False, False]
+
+
+def exact(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "exact.cli", *arguments]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environ)
+
+
+def test_a_run_of_own_tasks_is_scored_and_its_exit_code_says_whether_they_are_solved(
+    httpserver: HTTPServer, executable: str, tmp_path: Path
+) -> None:
+    httpserver.expect_request("/thanks").respond_with_data("<h1>Thank you</h1>", content_type="text/html")
+    httpserver.expect_request("/").respond_with_data("<h1>Shop</h1><a href=/thanks>Pay</a>", content_type="text/html")
+    (tmp_path / "checks.py").write_text(CHECKS)
+    goal, url = 'Click the link "Pay".', httpserver.url_for("/")
+    entries = [
+        f"- {{id: pay, goal: '{goal}', url: '{url}', evaluate: 'checks.py:heading'}}",
+        f"- {{id: look, goal: '{goal}', url: '{url}'}}",
+    ]
+    (tmp_path / "tasks.yaml").write_text("\n".join(entries))
+    short = ["--set", "search.algorithm=react", "--set", "limits.actions=1", "--set", "reflection.kind=none"]
+    to = ["--out", str(tmp_path / "run"), "--junit", str(tmp_path / "ci" / "junit.xml")]
+    done = exact("run", "--tasks", str(tmp_path / "tasks.yaml"), "--fail-unsolved", *short, *to)
+    lines = list(RunFolder.open(tmp_path / "run").results())
+    assert [line.status for line in lines] == ["scored", "judged"] and lines[0].score == 1.0
+    assert done.returncode == (0 if solved(lines[1]) else 3), done.stderr
+    assert ET.parse(tmp_path / "ci" / "junit.xml").getroot()[0].get("tests") == "2"
+    (tmp_path / "tasks.yaml").write_text(entries[0].replace("heading", "asserts"))
+    again = exact("run", "--tasks", str(tmp_path / "tasks.yaml"), "--fail-unsolved", *short, "--out", str(tmp_path / "two"))
+    assert again.returncode == 3 and "Traceback" not in again.stderr
+
+
+def test_tasks_of_a_file_go_alone(tmp_path: Path) -> None:
+    done = exact("run", "--tasks", str(tasks(tmp_path, "seed: 1")), "--goal", "x", "--out", str(tmp_path / "run"))
+    assert done.returncode == 2 and "--tasks goes without" in done.stderr

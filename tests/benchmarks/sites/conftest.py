@@ -1,0 +1,27 @@
+"""Skips where Trac and Wagtail, or a sandbox, are not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from exact.benchmarks.sites.seeds import interpreter
+from exact.environments.sandbox import find_runsc
+from exact.errors import EnvironmentError_, UsageError
+
+
+@pytest.fixture(scope="session")
+def applications() -> None:
+    """Skipped where Trac and Wagtail are not installed."""
+    try:
+        interpreter()
+    except UsageError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def runsc() -> None:
+    """Skipped where worlds cannot fork."""
+    try:
+        find_runsc()
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))

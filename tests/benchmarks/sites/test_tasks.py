@@ -1,0 +1,59 @@
+"""The 60 tasks: what they are made of, and what the suites say about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exact.benchmarks import registry
+from exact.benchmarks.sites import Site, trac, wagtail
+from exact.benchmarks.sites.seeds import interpreter
+from exact.errors import UsageError
+from tests.benchmarks.sites.walk import REFERENCE
+
+
+@pytest.fixture(params=[trac, wagtail])
+def site(request: pytest.FixtureRequest) -> Site:
+    made: Site = request.param()
+    return made
+
+
+def test_each_site_has_thirty_tasks_whose_evaluators_can_be_made(site: Site) -> None:
+    assert list(site.ids()) == [f"{site.name}/{number}" for number in range(1, 31)]
+    assert all(site.checks(id.partition("/")[2]) for id in site.ids())
+
+
+def test_tasks_are_of_all_kinds(site: Site) -> None:
+    lists = site.lists()
+    assert sum(len(lists[name]) for name in ("easy", "medium", "hard")) == 30
+    assert min(len(lists[name]) for name in ("easy", "medium", "hard")) >= 7
+    assert min(len(lists[name]) for name in ("reads", "writes")) >= 12
+    files = site.files.values()
+    assert len({file.storage_state for file in files}) >= 4, "several people, and nobody"
+    assert sum("N/A" in file.goal for file in files) >= 2, "some cannot be done"
+    assert len({file.goal for file in files}) == 30
+
+
+def test_each_task_has_a_reference_and_a_wrong_sequence(site: Site) -> None:
+    for id in site.ids():
+        sequences = REFERENCE[id]
+        assert sequences["right"][-1][0] == sequences["wrong"][-1][0] == "stop" and sequences["right"] != sequences["wrong"]
+
+
+def test_no_reference_is_in_the_package(site: Site) -> None:
+    for path in site.path.parent.rglob("*.json"):
+        assert "right" not in path.read_text("utf-8").split('"')
+
+
+def test_the_registry_knows_the_suites() -> None:
+    found = registry.expand(["trac/@writes", "wagtail/1"])
+    assert found[-1].id == "wagtail/1?seed=0" and found[0].start.startswith("http://trac.test/")
+    with pytest.raises(UsageError, match="did you mean 'trac/3"):
+        registry.task("trac/33")
+
+
+def test_without_the_applications_the_way_to_get_them_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXACT_SITES", str(tmp_path))
+    with pytest.raises(UsageError, match=r"EXACT_SITES is .* there is no Python"):
+        interpreter()

@@ -1,0 +1,96 @@
+"""Task files: all of both benchmarks read, and what is wrong in one is named with file, task and field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exact.benchmarks.webarena import WebArena, parse, read
+from exact.benchmarks.webarena.judges import Judges
+from exact.errors import UsageError
+from tests.benchmarks.webarena.conftest import checks, item, nobody
+
+
+def test_every_task_file_is_a_task_whose_evaluators_can_be_made(suite: WebArena) -> None:
+    made = {id: len(suite.checks(id.partition("/")[2], Judges(nobody))) for id in suite.ids()}
+    assert len(made) == {"webarena": 812, "visualwebarena": 910}[suite.name] and min(made.values()) >= 1
+    tasks = [suite.task(id) for id in suite.ids()]
+    assert all(task.start.startswith("http://127.0.0.1:9") and task.instruction and task.origins for task in tasks)
+    assert not any("__" in url for task in tasks for url in (task.start, *task.images, *task.origins))
+
+
+def test_several_start_addresses_are_tabs_and_pictures_have_addresses(suite: WebArena) -> None:
+    tasks = [suite.task(id) for id in suite.ids()]
+    tabs = [task for task in tasks if "tabs" in task.metadata]
+    assert len(tabs) == {"webarena": 5, "visualwebarena": 62}[suite.name]
+    assert all(url.startswith("http://127.0.0.1:9") for task in tabs for url in str(task.metadata["tabs"]).splitlines())
+    assert sum(bool(task.images) for task in tasks) == {"webarena": 0, "visualwebarena": 321}[suite.name]
+
+
+def test_the_ids_of_the_release_are_those_of_its_file(suite: WebArena) -> None:
+    assert set(suite.ids()) == {f"{suite.name}/{number}" for number in suite.files}
+    assert {f"{suite.name}/{at}" for at in range(len(suite.files))} == set(suite.ids())
+
+
+def test_lists_are_by_site_difficulty_and_template(suite: WebArena) -> None:
+    lists = suite.lists()
+    assert len(lists["shopping"]) == {"webarena": 192, "visualwebarena": 479}[suite.name]
+    assert any(name.startswith("template-") and len(ids) > 1 for name, ids in lists.items())
+
+
+def test_a_goal_is_made_of_its_template() -> None:
+    made = parse(item(intent="", intent_template="Buy {{n}} of {{what}}", instantiation_dict={"n": 3, "what": "tea"}), "x.json")
+    assert made.goal == "Buy 3 of tea"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"eval": {"eval_types": ["magic_match"]}}, r"x\.json: task 7: Invalid enum value 'magic_match' - at `\$\.eval\.eval_types\[0\]`"),
+        ({"eval": None}, r"x\.json: task 7: Expected `object`, got `null` - at `\$\.eval`"),
+        ({"start_url": 3}, r"x\.json: task 7: Expected `str`, got `int` - at `\$\.start_url`"),
+        ({"require_reset": "no"}, r"task 7: .*`\$\.require_reset`"),
+        ({"eval": {"eval_types": ["url_match"]}}, r"task 7: `url_match` needs the field `eval\.reference_url`"),
+        ({"eval": {"eval_types": ["string_match"], "reference_answers": {"exactly": "5"}}}, r"task 7: .*unknown field `exactly`"),
+        ({"eval": {"eval_types": []}}, r"task 7: `eval\.eval_types` is empty"),
+        ({"intent": "", "intent_template": ""}, r"task 7: neither `intent` nor `intent_template`"),
+    ],
+)
+def test_what_is_wrong_in_a_task_file_is_named(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse(item(**change), "x.json")
+
+
+def test_a_missing_field_is_named() -> None:
+    lacking = item()
+    del lacking["start_url"]
+    with pytest.raises(UsageError, match=r"x\.json: task 7: Object missing required field `start_url`"):
+        parse(lacking, "x.json")
+
+
+@pytest.mark.parametrize(("text", "said"), [("{", "is not JSON"), ("[3]", "that is no object")])
+def test_a_file_that_holds_no_tasks_is_named(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "tasks.json").write_text(text)
+    with pytest.raises(UsageError, match=rf"tasks\.json.*{said}"):
+        read(tmp_path / "tasks.json")
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ({"locator": "func:os.system('x')"}, r"test\.json: task 7: func: .*no call"),
+        ({"locator": "func:__import__('os')"}, "is no helper: known are get_query_text"),
+        ({"locator": "func:get_query_text(open('x'))"}, r"task 7: func: .* cannot be read"),
+        ({"locator": "alert(1)"}, "unknown locator 'alert"),
+        ({"locator": "document.cookie"}, "unknown locator"),
+        ({"locator": "lambda: fetch('/')"}, "unknown locator"),
+        ({"required_contents": {"required_values": ["about 3"]}}, "is no comparison"),
+        ({"url": "__NOWHERE__/x"}, "the site nowhere has no address: export WA_NOWHERE="),
+    ],
+)
+def test_an_evaluator_that_cannot_be_made_says_why_before_anything_runs(target: dict[str, Any], said: str) -> None:
+    plain = {"url": "last", "locator": "", "required_contents": {"exact_match": "x"}}
+    with pytest.raises(UsageError, match=said):
+        checks({"eval_types": ["program_html"], "program_html": [{**plain, **target}]})

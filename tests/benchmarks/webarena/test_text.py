@@ -1,0 +1,68 @@
+"""Rules for texts, numbers and addresses."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exact.benchmarks.webarena import address, text
+
+
+@pytest.mark.parametrize(
+    ("said", "parts"),
+    [
+        ("Don't pay $5.99!", ["Do", "n't", "pay", "$", "5.99", "!"]),
+        ("(a/b), 10:30; it's 1,000.", ["(", "a/b", ")", ",", "10:30", ";", "it", "'s", "1,000", "."]),
+        ("", []),
+        ("...", ["..."]),
+    ],
+)
+def test_tokens_are_words_and_signs(said: str, parts: list[str]) -> None:
+    assert text.tokens(said) == parts
+
+
+@given(st.text())
+def test_no_sign_is_lost_in_tokens(said: str) -> None:
+    assert "".join(text.tokens(said)) == "".join(said.split())
+
+
+def test_a_single_token_is_looked_for_as_one() -> None:
+    assert not text.includes("0", "10 of them", "visualwebarena") and text.includes("10", "10 of them", "visualwebarena")
+    assert text.includes("10 of", "It is 10 of them", "visualwebarena")
+
+
+def test_webarena_does_so_for_one_character_that_is_the_only_reference() -> None:
+    assert text.includes("0", "10", "webarena") and not text.includes("0", "10", "webarena", alone=True)
+    assert text.includes("10", "110", "webarena", alone=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "comparisons", "holds"),
+    [(5, "== 5", True), (5, "< 5", False), (5, "> 5", False), (5, "<= 5", True), (5, "< 3 |OR| >= 5", True), (1200, ">= 1,000", True)],
+)
+def test_numbers_are_compared(value: float, comparisons: str, holds: bool) -> None:
+    assert text.fulfils(value, comparisons) is holds
+
+
+@given(st.integers(), st.integers())
+def test_exactly_one_of_less_equal_and_greater_holds(value: int, bound: int) -> None:
+    value, bound = value % 10**6, bound % 10**6
+    assert sum(text.fulfils(value, f"{sign} {bound}") for sign in ("<", "==", ">")) == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "url", "rule", "dialect", "holds"),
+    [
+        ("http://a/b", "http://a/b/", "EXACT", "visualwebarena", True),
+        ("http://a/b", "http://a/bc", "EXACT", "visualwebarena", False),
+        ("http://localhost:1/b", "http://127.0.0.1:1/b", "EXACT", "visualwebarena", True),
+        ("http://a/b |OR| http://a/c", "http://a/c", "EXACT", "visualwebarena", True),
+        ("http://a/b", "http://a/b?x=1", "GOLD in PRED", "visualwebarena", True),
+        ("http://a/b?x=1", "http://a/b?y=2&x=1", "GOLD in PRED", "webarena", True),
+        ("http://a/b?x=1", "http://a/b?x=2", "GOLD in PRED", "webarena", False),
+        ("http://a/b", "https://a/b/c", "GOLD in PRED", "webarena", True),
+    ],
+)
+def test_addresses_match(wanted: str, url: str, rule: str, dialect: str, holds: bool) -> None:
+    assert address.matches(wanted, url, rule, dialect) is holds  # type: ignore[arg-type]

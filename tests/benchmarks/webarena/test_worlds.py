@@ -1,0 +1,176 @@
+"""Worlds of the suite: log-in by form and by file, resets by their owner's hook, tabs, places, and judges that are missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from exact.benchmarks.webarena import WebArena
+from exact.config import BrowserConfig, ModelConfig, ModelsConfig
+from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.errors import EnvironmentError_, UsageError
+from exact.task import Outcome, Task
+from tests.benchmarks.webarena.conftest import item
+
+CONFIG = BrowserConfig(screenshots=False)
+NOTHING = Outcome(actions=())
+
+
+class Classifieds:
+    """A site that is logged into by a form, and counts what is asked of it."""
+
+    def __init__(self, server: HTTPServer) -> None:
+        self.entries, self.resets, self.valid = 0, 0, "1"
+        server.expect_request("/index.php", query_string="page=login", method="GET").respond_with_data(
+            "<form method=post action=/in><input id=email name=n><input id=password name=p><button>Log in</button></form>",
+            content_type="text/html",
+        )
+        server.expect_request("/in", method="POST").respond_with_handler(self.enter)
+        server.expect_request("/index.php", query_string="page=user&action=items").respond_with_handler(self.items)
+        server.expect_request("/").respond_with_handler(self.home)
+        server.expect_request("/reset", method="POST").respond_with_handler(self.reset)
+
+    def enter(self, request: Request) -> Response:
+        self.entries += 1
+        answer = Response(status=303, headers={"Location": "/"})
+        if (request.form["n"], request.form["p"]) == ("ann", "s3cret"):
+            answer.set_cookie("session", self.valid)
+        return answer
+
+    def items(self, request: Request) -> Response:
+        inside = request.cookies.get("session") == self.valid
+        return Response("<h1>My listings</h1>" if inside else "<h1>Log in first</h1>", content_type="text/html")
+
+    def home(self, request: Request) -> Response:
+        name = "Ann" if request.cookies.get("session") == self.valid else "stranger"
+        return Response(f"<h1>Hello {name}</h1>", content_type="text/html")
+
+    def reset(self, request: Request) -> Response:
+        self.resets += 1
+        return Response("done")
+
+
+@pytest.fixture
+def classifieds(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> Classifieds:
+    address = f"http://localhost:{httpserver.port}"
+    for name, value in {"": address, "_USERNAME": "ann", "_PASSWORD": "s3cret", "_RESET": f"{address}/reset"}.items():
+        monkeypatch.setenv(f"CLASSIFIEDS{name}", value)
+    monkeypatch.delenv("WA_CLASSIFIEDS", raising=False)
+    return Classifieds(httpserver)
+
+
+def suite(folder: Path, **fields: Any) -> WebArena:
+    """One task at the site."""
+    plain = {"task_id": 0, "sites": ["classifieds"], "start_url": "__CLASSIFIEDS__/", "require_login": True}
+    state = {"storage_state": "./.auth/classifieds_state.json", "require_reset": True}
+    (folder / "tasks.json").write_text(json.dumps([item(**{**plain, **state, **fields})]))
+    return WebArena(path=folder / "tasks.json")
+
+
+async def test_a_log_in_is_done_once_and_again_when_it_has_run_out(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
+    made = suite(tmp_path)
+    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as live, worlds.open(speculative=True) as other:
+        for world in (live, other, live):
+            assert "Hello Ann" in (await world.reset(made.task("webarena/0"))).text
+        assert classifieds.entries == 1
+        assert classifieds.resets == 2, "before each attempt in the live world, never for one that searches"
+        made.sessions._proved.clear()
+        classifieds.valid = "2"
+        assert "Hello Ann" in (await live.reset(made.task("webarena/0"))).text and classifieds.entries == 2
+
+
+async def test_a_storage_state_file_is_used_and_refreshed(
+    classifieds: Classifieds, executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXACT_AUTH", str(tmp_path / "auth"))
+    for expected in (1, 1):
+        made = suite(tmp_path)
+        async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+            assert "Hello Ann" in (await world.reset(made.task("webarena/0"))).text
+        assert classifieds.entries == expected
+    path = tmp_path / "auth" / "classifieds_state.json"
+    assert path.stat().st_mode & 0o077 == 0, "nobody else reads it"
+    classifieds.valid = "3"
+    made = suite(tmp_path)
+    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+        await world.reset(made.task("webarena/0"))
+    assert classifieds.entries == 2 and '"3"' in path.read_text()
+
+
+async def test_a_refused_account_and_a_site_that_is_down_are_told_apart(
+    classifieds: Classifieds, executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLASSIFIEDS_PASSWORD", "wrong")
+    made = suite(tmp_path, require_reset=False)
+    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+        with pytest.raises(EnvironmentError_, match=r"does not let ann in: check CLASSIFIEDS_USERNAME"):
+            await world.reset(made.task("webarena/0"))
+        monkeypatch.setenv("CLASSIFIEDS", "http://localhost:9")
+        with pytest.raises(EnvironmentError_, match=r"classifieds does not answer at http://localhost:9/.* is CLASSIFIEDS right"):
+            await world.reset(made.task("webarena/0"))
+
+
+async def test_a_reset_that_fails_is_no_attempt(
+    classifieds: Classifieds, executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLASSIFIEDS_RESET", "sh -c 'echo disk full >&2; exit 4'")
+    made = suite(tmp_path)
+    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+        with pytest.raises(EnvironmentError_, match=r"classifieds was not reset: .*status 4: disk full.* see CLASSIFIEDS_RESET"):
+            await world.reset(made.task("webarena/0"))
+
+
+async def test_a_judge_that_is_not_named_is_missed_before_anything_is_tried(
+    classifieds: Classifieds, executable: str, tmp_path: Path
+) -> None:
+    made = suite(tmp_path, eval={"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["x"]}})
+    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+        with pytest.raises(UsageError, match=r"name one at models\.parts\.evaluator"):
+            await world.reset(made.task("webarena/0"))
+    assert classifieds.resets == 0
+    named = made.judged_by(ModelsConfig(parts={"evaluator": ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")}))
+    async with named.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+        await world.reset(named.task("webarena/0"))
+
+
+async def test_the_verdict_is_that_of_the_task(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
+    url = {"eval_types": ["url_match"], "reference_url": "__CLASSIFIEDS__/index.php?page=user", "url_note": "GOLD in PRED"}
+    made = suite(tmp_path, eval=url)
+    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+        await world.reset(made.task("webarena/0"))
+        assert not (await world.evaluate(NOTHING)).success
+        await world.step(world.actions.action("goto", "/index.php?page=user&action=items"))
+        assert (await world.evaluate(NOTHING)).success
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_further_tabs_are_open_below_the_start_page(browser: Browser, httpserver: HTTPServer) -> None:
+    for name in ("one", "two", "three"):
+        httpserver.expect_request(f"/{name}").respond_with_data(f"<title>{name}</title><h1>{name}</h1>", content_type="text/html")
+    base = f"http://localhost:{httpserver.port}"
+    task = Task(id="test/tabs", instruction="", start=f"{base}/one", metadata={"tabs": f"{base}/two\n{base}/three"})
+    worlds = BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False)
+    async with worlds.open(speculative=False) as world:
+        for _ in range(2):
+            seen = await world.reset(task)
+            assert (seen.url, seen.tabs) == (f"{base}/one", (f"{base}/two", f"{base}/three"))
+        back = await world.step(world.actions.action("go_back"))
+        assert back.observation is not None and back.observation.title == "three"
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_browser_says_it_is_where_the_task_says(browser: Browser, httpserver: HTTPServer) -> None:
+    script = "navigator.geolocation.getCurrentPosition(p => document.body.append(`${p.coords.latitude} ${p.coords.longitude}`))"
+    httpserver.expect_request("/").respond_with_data(f"<body><script>{script}</script>", content_type="text/html")
+    start = f"http://localhost:{httpserver.port}/"
+    worlds = BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False)
+    async with worlds.open(speculative=False) as world:
+        seen = await world.reset(Task(id="test/place", instruction="", start=start, metadata={"geolocation": "40.44 -79.99"}))
+        assert "40.44 -79.99" in seen.text
+        with pytest.raises(UsageError, match="write `latitude longitude`"):
+            await world.reset(Task(id="test/place", instruction="", start=start, metadata={"geolocation": "here"}))

@@ -1,0 +1,88 @@
+"""`exact bench`, `exact compare` and `exact rescore` as commands, on real pages."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from exact.cli.main import main
+
+SMALL = (
+    "miniwob/click-test-2",
+    "--agent",
+    "react",
+    "--agent",
+    "mcts",
+    "--seeds",
+    "0..1",
+    "--budget",
+    "actions=3",
+    "--budget",
+    "transitions=8",
+)
+
+
+def told(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    assert main(args) == 2
+    return capsys.readouterr().err
+
+
+def test_a_benchmark_runs_is_gone_on_with_compared_and_rescored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "bench")
+    assert main(["bench", *SMALL, "--set", "search.enact=promote", "--parallel", "2", "--out", out]) == 0
+    table = capsys.readouterr().out
+    assert "budget for each task: 3 actions, 8 transitions" in table and "| react | 1.000" in table
+    results = (tmp_path / "bench" / "results.jsonl").read_text()
+    assert [json.loads(line)["score"] for line in results.splitlines()] == [1.0] * 4
+    (tmp_path / "bench" / "results.jsonl").write_text(results[:200])
+    assert main(["bench", "--resume", "--out", out]) == 0
+    assert (tmp_path / "bench" / "results.jsonl").read_text() == results
+    assert main(["compare", f"{out}/agents/mcts", f"{out}/agents/react"]) == 0
+    assert "wins 0, losses 0, ties 2" in capsys.readouterr().out
+    assert main(["rescore", out, "--task", "*?seed=1"]) == 0
+    assert "= mcts miniwob/click-test-2?seed=1: 1 -> 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("bench",), "name a suite and an agent"),
+        (("bench", "miniwob", "--agent", "mct"), "did you mean 'mcts'?"),
+        (("bench", "miniwob/click-tset", "--agent", "mcts"), "did you mean 'miniwob/click-test'?"),
+        (("bench", "miniwob", "--agent", "mcts", "--agent", "mcts"), "two agents are named 'mcts'"),
+        (("bench", "miniwob", "--agent", "mcts", "--budget", "actons=3"), "did you mean 'actions'?"),
+        (("bench", "--resume"), "--resume needs --out"),
+        (("bench", "--resume", "--out", "nowhere"), "no benchmark in nowhere"),
+        (("compare", "nowhere", "nowhere"), "no run in nowhere"),
+        (("rescore", "nowhere"), "no run in nowhere"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_written(
+    args: tuple[str, ...], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert words in told(capsys, *args)
+    assert not list(tmp_path.iterdir())
+
+
+def test_unequal_budgets_are_refused_before_anything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = tmp_path / "mine.yaml"
+    own.write_text("search: {algorithm: react}\nlimits: {actions: 30}\n")
+    assert "limits.actions differs (mcts 15, mine 30)" in told(
+        capsys, "bench", "miniwob", "-a", "mcts", "-a", str(own), "-o", str(tmp_path / "b")
+    )
+    assert not (tmp_path / "b").exists()
+
+
+def test_too_few_worlds_for_one_attempt_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    args = ("bench", "miniwob/click-test", "-a", "mcts", "--worlds", "1", "-o", str(tmp_path / "b"))
+    assert "one attempt may need 6" in told(capsys, *args)
+
+
+def test_a_benchmark_is_not_gone_on_with_as_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from tests.evaluation.toys import toy_bench
+
+    folder = toy_bench(tmp_path / "bench")
+    out = str(folder.path)
+    assert "is of other tasks" in told(capsys, "bench", "miniwob/click-test", "--resume", "--out", out)
+    assert "already holds a benchmark" in told(capsys, "bench", "miniwob/click-test", "--agent", "react", "--out", out)

@@ -1,0 +1,119 @@
+"""libwebarena's own ScriptBrowserEnv, on local task files."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import re
+import signal
+import zipfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from exact.environments.channel import RemoteError
+from exact.environments.check import check
+from exact.environments.sandbox import find_runsc
+from exact.environments.script_browser import ScriptBrowser, script_browser_worlds, script_browsers, task_of
+from exact.errors import EnvironmentError_, UsageError
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+HERE = Path(__file__).parents[3] / "examples" / "sync_environments"
+
+
+def local_tasks() -> list[dict[str, Any]]:
+    spec = importlib.util.spec_from_file_location("sync_environments", HERE / "run.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: list[dict[str, Any]] = module.tasks()
+    return found
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def browser(libwebarena: Path) -> AsyncIterator[ScriptBrowser]:
+    """One for all tests: a reset is enough between them."""
+    async with script_browsers(trace=True) as open, open() as opened:
+        yield opened
+
+
+def button(browser: ScriptBrowser, name: str) -> str:
+    found = re.search(rf"\[(\d+)\] button '{name}'", browser.state.observation)
+    assert found, browser.state.observation
+    return found[1]
+
+
+async def test_a_task_is_done_by_commands_and_scored_on_the_guests_page(browser: ScriptBrowser, tmp_path: Path) -> None:
+    task, _ = local_tasks()
+    state = await browser.reset(task)
+    assert "button 'Order'" in state.observation and state.url == task["start_url"]
+    assert state.prompt.endswith(f"URL: {state.url}\nOBJECTIVE: Order one quince box.")
+    refused = await browser.action("click [99999]")
+    assert refused.observation == state.observation and "LAST ERROR: do" in refused.prompt
+    note = re.search(r"\[(\d+)\] textbox", refused.observation)
+    state = await browser.action(f"type [{note[1] if note else 0}] [ring twice] [0]")
+    assert not state.error and "LAST ERROR" not in state.prompt
+    assert not (await browser.score()).success
+    await browser.action(f"click [{button(browser, 'Add quinces')}]")
+    await browser.action(f"click [{button(browser, 'Order')}]")
+    await browser.end()
+    assert (await browser.score()).success
+    await browser.save_trace(tmp_path / "trace.zip")
+    assert zipfile.ZipFile(tmp_path / "trace.zip").namelist()
+
+
+async def test_an_answer_is_judged_by_its_text(browser: ScriptBrowser) -> None:
+    _, task = local_tasks()
+    for answer, success in (("3.20", True), ("4.10", False)):
+        await browser.reset(task)
+        await browser.end(answer)
+        assert (await browser.score()).success is success
+
+
+async def test_what_is_raised_over_there_comes_with_its_traceback_and_each_command_answers_once(browser: ScriptBrowser) -> None:
+    task, _ = local_tasks()
+    await browser.reset({**task, "eval": {**task["eval"], "eval_types": ["magic"]}})
+    with pytest.raises(EnvironmentError_, match="eval_type magic is not supported") as raised:
+        await browser.score()
+    assert isinstance(raised.value.__cause__, RemoteError) and "evaluator_router" in raised.value.__cause__.traceback
+    assert "Corner shop" in (await browser.action("scroll [down]")).observation
+
+
+async def test_one_that_is_killed_in_mid_command_fails_alone_and_a_reset_mends_it(browser: ScriptBrowser) -> None:
+    task, _ = local_tasks()
+    async with script_browsers() as open, open() as other:
+        await asyncio.gather(browser.reset(task), other.reset(task))
+        under_way = asyncio.ensure_future(browser.action(f"click [{button(browser, 'Order')}]"))
+        await asyncio.sleep(0)
+        assert browser._worker.pid is not None
+        os.kill(browser._worker.pid, signal.SIGKILL)
+        with pytest.raises(EnvironmentError_, match="the guest was lost"):
+            await under_way
+        assert "Pears" in (await other.action(f"click [{button(other, 'Add pears')}]")).observation
+        with pytest.raises(EnvironmentError_, match="no trace is recorded"):
+            await other.save_trace(Path("trace.zip"))
+        assert "Corner shop" in (await browser.reset(task)).observation
+
+
+@pytest.mark.parametrize("sandbox", [False, True])
+async def test_it_keeps_the_contract_of_worlds(sandbox: bool, libwebarena: Path) -> None:
+    if sandbox:
+        try:
+            find_runsc()
+        except EnvironmentError_ as error:
+            pytest.skip(str(error))
+    names = ("snapshots are states",) if sandbox else ("resets alike", "errors are typed")
+    async with script_browser_worlds(sandbox=sandbox, reads=(HERE,), sealed=True) as worlds:
+        found = await check(worlds, task_of(local_tasks()[0]), quick=True, names=names)
+    assert [each for each in found if not each.passed or each.skipped] == []
+
+
+async def test_a_file_that_holds_no_task_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "task.json").write_text('{"start_url": "x"}')
+    with pytest.raises(UsageError, match="no task in WebArena's form: KeyError: 'intent'"):
+        task_of(tmp_path / "task.json")

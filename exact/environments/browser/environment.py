@@ -420,7 +420,7 @@ class BrowserEnvironment:
         shadows = f"{SHADOWS}({json.dumps(blank.rules(self._config.mask))})"
         self._context, page = await self._browser.enter(self._config, (*timers, shadows, *self._setup.init_scripts), self._origins)
         if not self._speculative:
-            await self._trace.begin(self._context, self._config.traces)
+            await self._trace.begin(self._context, self._config.traces, self._task.id if self._task else "")
         if self._clock:
             await self._clock.hold(self._context, now)
         if self._task is not None and (place := place_of(self._task)):
@@ -603,7 +603,7 @@ class BrowserEnvironment:
         for task in self._opening:
             task.cancel()
         if context is not None:
-            await self._trace.end(self._task.id if self._task else "", self._veil)
+            await self._trace.end(self._veil)
             with suppress(Error):
                 await self._browser.leave(context)
 

@@ -91,7 +91,10 @@ class PageEnvironment(BrowserEnvironment):
         async with self._world("snapshot"):
             state = await take(tab, self._context)
             behind = (*self._behind, *await tab.history())
-        memo = Memo(self._task, seen.fingerprint, self._instruction, self._ids.copy(), self._opened, (), now, self._downloads.kept)
+        memo = Memo(
+            self._task, seen.fingerprint, self._instruction, self._ids.copy(), self._opened, (), now, self._downloads.kept,
+            account=self._who,
+        )  # fmt: skip
         id = self._pages.keep(PageSnapshot(memo, seen.volatile, seen.elements, behind, state))
         return Snapshot(id=id, fidelity="page", fingerprint=seen.fingerprint)
 
@@ -103,6 +106,8 @@ class PageEnvironment(BrowserEnvironment):
         """
         kept = self._pages.get(snapshot.id)
         memo = kept.memo
+        if self._login:
+            self._login.change(memo.account)
         self._masks, self._terminated = self._shared.of(memo.task), True
         async with self._world("restore"):
             begins = bool(self._setup.begin) and _same_page(kept.state.url, memo.task.start)

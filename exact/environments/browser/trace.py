@@ -22,22 +22,22 @@ class Trace:
 
     def __init__(self) -> None:
         self._context: BrowserContext | None = None
-        self._folder = ""
+        self._folder = self._name = ""
 
-    async def begin(self, context: BrowserContext, folder: str) -> None:
-        """Trace from now on; not if the folder is empty."""
+    async def begin(self, context: BrowserContext, folder: str, name: str) -> None:
+        """Trace from now on; not if the folder is empty. `name`: what the file is to be called."""
         if folder:
-            self._context, self._folder = context, folder
+            self._context, self._folder, self._name = context, folder, name
             await context.tracing.start(screenshots=True, snapshots=True)
 
-    async def end(self, name: str, veil: Callable[[str], str]) -> None:
+    async def end(self, veil: Callable[[str], str]) -> None:
         """Write it, readable by this user only: `playwright show-trace FILE` opens it. Never raises for a context that is gone."""
         from playwright.async_api import Error
 
         context, self._context = self._context, None
         if context is None:
             return
-        path = _free(Path(self._folder), re.sub(r"\W+", "-", name).strip("-") or "world")
+        path = _free(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "world")
         with tempfile.TemporaryDirectory(prefix="exact-trace-") as folder:
             raw = Path(folder) / "raw.zip"
             try:

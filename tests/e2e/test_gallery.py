@@ -199,7 +199,7 @@ async def test_a_dialog_is_observed_and_answered(enter: Enter, button: str, answ
         asked = step.observation
         assert asked is not None and [effect.kind for effect in step.effects] == ["dialog"]
         assert asked.elements[0].role == "alertdialog" and asked.fingerprint != seen.fingerprint
-        with pytest.raises(ActionError, match="a dialog is open: accept it, dismiss it"):
+        with pytest.raises(ActionError, match=r"a dialog is open and says '.*': accept it, dismiss it"):
             await act(environment, seen, 'click ["Warn"]')
         assert outcome in (await go(environment, asked, answer)).text
         with pytest.raises(ActionError, match="no dialog is open"):
@@ -329,3 +329,21 @@ async def test_a_trace_is_written_on_request(enter: Enter, tmp_path: Path) -> No
         await go(environment, seen, 'press "x"')
     [trace] = (tmp_path / "traces").iterdir()
     assert trace.stat().st_mode & 0o777 == 0o600 and trace.read_bytes()[:2] == b"PK"
+
+
+async def test_dialogs_of_two_pages_are_answered_one_after_the_other(enter: Enter) -> None:
+    async with enter("/tabs") as (environment, seen):
+        opened = await go(environment, seen, 'click ["Opens a tab"]')
+        for page in environment.page.context.pages:
+            await page.evaluate("void setTimeout(() => { confirm('Of ' + location.pathname); document.title = 'answered' })")
+        async with asyncio.timeout(10):
+            while not (environment._dialogs.is_asked and environment._dialogs._next):  # noqa: ASYNC110 (nobody tells)
+                await asyncio.sleep(0.01)
+        with pytest.raises(ActionError, match="a dialog is open and says 'Of /") as refused:
+            await go(environment, opened, "wait")
+        second = await go(environment, opened, "accept")
+        assert {second.elements[0].name} == {"Of /tabs", "Of /canvas"} - {
+            name for name in ("Of /tabs", "Of /canvas") if name in str(refused.value)
+        }
+        after = await go(environment, second, "dismiss")
+        assert after.title == "answered" and after.elements[0].role != "alertdialog"

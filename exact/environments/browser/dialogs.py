@@ -42,6 +42,8 @@ class Dialogs:
     def __init__(self, mode: Literal["ask", "accept", "dismiss"]) -> None:
         self.mode = mode
         self._open: Dialog | None = None
+        self._next: list[Dialog] = []
+        """Of other pages, which came while it was open."""
         self._text: str | None = None
         """What stands in the field of a prompt."""
         self._ids: dict[str, str] = {}
@@ -64,7 +66,7 @@ class Dialogs:
 
     def clear(self) -> None:
         """Forget all: the pages are gone."""
-        self._open, self._text, self._number, self._way = None, None, 0, ""
+        self._open, self._next, self._text, self._number, self._way = None, [], None, 0, ""
         self._came.clear()
         for task in self._behind:
             task.cancel()
@@ -74,6 +76,9 @@ class Dialogs:
         """A page opened one. It is answered at once where nobody is to be asked."""
         from playwright.async_api import Error
 
+        if self.mode == "ask" and self._open is not None:
+            self._next.append(dialog)
+            return
         if self.mode == "ask":
             self._number += 1
             self._open, self._text = dialog, dialog.default_value if dialog.type == "prompt" else None
@@ -95,6 +100,7 @@ class Dialogs:
                 return task.result()
             if goes_on:
                 self._behind.add(task)
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # what it failed with, the next look tells
             return None
         finally:
             came.cancel()
@@ -134,7 +140,10 @@ class Dialogs:
             case "fill", "textbox":
                 self._text = fill(str(action.args[1]))
             case _:
-                raise ActionError(f"{action.key} does not fit: a dialog is open: accept it, dismiss it, or answer it if it asks for a text")
+                said = f" and says {self._open.message[:200]!r}" if self._open and self._open.message else ""
+                raise ActionError(
+                    f"{action.key} does not fit: a dialog is open{said}: accept it, dismiss it, or answer it if it asks for a text"
+                )
 
     def _prompted(self, what: str) -> None:
         if self._open is None or self._open.type != "prompt":
@@ -150,5 +159,7 @@ class Dialogs:
         self._came.clear()
         with suppress(Error):  # its page is gone
             await (dialog.accept(self._text) if yes and dialog.type == "prompt" else dialog.accept() if yes else dialog.dismiss())
+        if self._next:
+            await self.opened(self._next.pop(0))
         if behind:
             await self.race(asyncio.gather(*behind, return_exceptions=True), goes_on=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from exact.cli.main import main
@@ -16,7 +17,7 @@ from exact.environments.toy import ToyWorlds
 from exact.environments.toy_worlds import maze, toy_task
 from exact.models import retry
 from exact.models.base import Sampling, Usage
-from exact.models.scripted import Answers, AtMost, Cut, Fault, Malformed, Question, Reset, ScriptedServer, Status, Twice
+from exact.models.scripted import Answers, AtMost, Cut, Fault, Malformed, Question, Reply, Reset, ScriptedServer, Slow, Status, Twice
 from exact.runs import events as ev
 from exact.runs.costs import WAYS, Spent, costs, total
 from exact.runs.runner import Runner, create, reopen
@@ -27,6 +28,7 @@ from tests.runs.test_resume_scripted import answers
 WORDS = "scripted failure of the server"
 FAULTS: tuple[Fault, ...] = (
     Status(429, WORDS, retry_after=0.01), Status(500, WORDS), Reset(), Malformed(f'{{"choices": "{WORDS}"'), Cut(), AtMost(0), Twice(),
+    AtMost(1), Slow(3, 0.005),
 )  # fmt: skip
 
 
@@ -34,6 +36,14 @@ def a_fifth(question: Question, times: int) -> Fault | None:
     """By what is asked, its seed and how often: whatever the order, the same requests fail."""
     draw = hashlib.sha256(f"{question.key}/{question.seed}/{times}".encode()).digest()
     return FAULTS[draw[1] % len(FAULTS)] if draw[0] < 256 / 5 else None
+
+
+def refusing(question: Question, sample: int) -> str | Reply:
+    """One sample in seven is a refusal."""
+    draw = hashlib.sha256(f"{question.key}/{question.seed}/{sample}/no".encode()).digest()
+    if draw[0] < 256 / 7:
+        return Reply(refusal="I will not.")
+    return answers(msgspec.structs.replace(question, messages=question.messages[:2]), sample)
 
 
 def for_good(question: Question, times: int) -> Fault | None:
@@ -49,7 +59,7 @@ def config(url: str, workers: int, seed: int) -> Config:
             "seed": seed,
             "search": {"iterations": 30, "k": 4, "depth": 8, "workers": workers},
             "policy": {"kind": "llm", "samples": 4},
-            "value": {"kind": "llm", "samples": 2},
+            "value": {"kind": "llm", "samples": 2, "threshold": 1},
             "reflection": {"kind": "none"},
             "models": {"policy": model, "value": model | {"retries": 1 if seed < 0 else 6}},
             "limits": {"actions": 12, "money": 1},
@@ -78,7 +88,7 @@ async def run(
 async def test_a_fifth_of_faults_costs_calls_but_no_judgement_and_no_token_of_the_account(tmp_path: Path, workers: int) -> None:
     faults = 0
     for seed in range(6):
-        line, events, server = await run(tmp_path / str(seed), a_fifth, workers, seed)
+        line, events, server = await run(tmp_path / str(seed), a_fifth, workers, seed, refusing)
         faults += sum(bool(received.fault) for received in server.log)
         assert line.status != "failed" and line.failures == 0 and line.evaluations > 3
         whole = [received for received in server.log if received.whole]

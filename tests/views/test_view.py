@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from PIL import Image as Picture
 
-from exact.errors import UsageError
+from exact.errors import EnvironmentError_, UsageError
 from exact.models import tokens
 from exact.models.base import Image
 from exact.observation import Box, Element
@@ -66,6 +66,17 @@ def test_the_pictures_of_a_task_are_read_from_files_and_data(tmp_path):
 def test_a_picture_of_a_task_that_cannot_be_read_is_a_usage_error(where):
     with pytest.raises(UsageError, match="picture"):
         task_pictures(Task(id="t", instruction="", images=(where,)))
+
+
+def test_a_picture_of_a_task_is_fetched_from_its_address_once(httpserver):
+    buffer = io.BytesIO()
+    Picture.new("RGB", (2, 2)).save(buffer, "PNG")
+    httpserver.expect_ordered_request("/one.png").respond_with_data(buffer.getvalue(), content_type="image/png")
+    for _ in range(2):
+        (found,) = task_pictures(Task(id="a", instruction="", images=(httpserver.url_for("/one.png"),)))
+        assert (found.data, found.media_type) == (buffer.getvalue(), "image/png")
+    with pytest.raises(EnvironmentError_, match=r"http://127\.0\.0\.1:9/x\.png cannot be fetched"):
+        task_pictures(Task(id="a", instruction="", images=("http://127.0.0.1:9/x.png",)))
 
 
 def test_a_view_cuts_what_is_long_and_notes_it():

@@ -137,6 +137,7 @@ def page_setup(address: str) -> PageSetup:
         begin=BEGIN,
         instruction=INSTRUCTION,
         terminated=TERMINATED,
+        one_page=True,
     )
 
 

@@ -13,7 +13,7 @@ compile() { # output, then more arguments
     --output-file "$output" "$@" >/dev/null
 }
 
-package=(pyproject.toml constraints/build.in --extra miniwob --extra desktop)
+package=(pyproject.toml constraints/build.in --extra miniwob --extra desktop --extra live)
 compile constraints/test.txt "${package[@]}" constraints/test.in --extra test "$@"
 compile constraints/run.txt "${package[@]}" --constraints constraints/test.txt
 compile constraints/sites.txt constraints/sites.in "$@"

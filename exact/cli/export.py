@@ -21,6 +21,7 @@ KINDS = {
     "svg": ".svg",
     "pdf": ".pdf",
     "png": ".png",
+    "path": ".png",
     "trajectory": ".svg",
 }
 """The ending of each kind's file."""
@@ -40,6 +41,7 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
     graphml     the same as a graph, for networkx, Gephi or yEd
     dot         the tree for Graphviz
     svg         the tree as a drawing; likewise pdf and png (these need Graphviz)
+    path        the decision path and what was one action away from it, as a PNG (needs Graphviz)
     trajectory  the committed path as an SVG that moves from screenshot to screenshot
     """
     from exact.cli.report import chosen
@@ -58,7 +60,7 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
         if out == Path("-"):
             sys.stdout.buffer.write(content)
             continue
-        name = "trajectory" if kind == "trajectory" else "test_path" if kind == "playwright" else "tree"
+        name = {"trajectory": "trajectory", "playwright": "test_path", "path": "path"}.get(kind, "tree")
         path = out or folder.task_folder(task) / f"{name}{KINDS[kind]}"
         write_whole(path, content)
         click.echo(path)
@@ -82,5 +84,5 @@ async def _content(kind: str, task: Task, reading: Reading) -> bytes:
             return trajectory(reading).encode()
     from exact.report.dot import dot, drawn
 
-    text = dot(reading.state.tree, frozenset(reading.state.path))
-    return text.encode() if kind == "dot" else await drawn(text, kind)  # type: ignore[arg-type]
+    text = dot(reading.state.tree, frozenset(reading.state.path), path=kind == "path")
+    return text.encode() if kind == "dot" else await drawn(text, "png" if kind == "path" else kind)  # type: ignore[arg-type]

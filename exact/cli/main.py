@@ -26,6 +26,7 @@ COMMANDS = {
     "compare": ("exact.cli.compare:compare", "Compares two runs task by task."),
     "rescore": ("exact.cli.rescore:rescore", "Takes the committed actions of a run again in fresh worlds and evaluates them."),
     "report": ("exact.cli.report:report", "Builds the reports of a run again."),
+    "view": ("exact.cli.view:view", "Shows searches in a browser while they run, and takes commands for them."),
     "show": ("exact.cli.show:show", "Prints what a search found: figures, warnings, the principal variation, one state."),
     "calibrate": ("exact.cli.calibrate:calibrate", "Compares a value function's judgements with outcomes."),
     "export": ("exact.cli.export:export", "Writes a run in other forms: a Playwright test, a graph, a drawing, a moving picture."),

@@ -16,33 +16,55 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("runs", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="RUN...")
 @click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed: 'miniwob/click-*'.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the report of a single task.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the report of a single task, or the comparison."
+)
 @click.option("--no-screenshots", is_flag=True, help="Leaves the pictures out: a smaller file.")
+@click.option(
+    "--max-size", type=click.FloatRange(min=0.01), metavar="MB", help="At most so large a file: pictures shrink, then texts are cut."
+)
+@click.option(
+    "--share", is_flag=True, help="A redacted copy, shared.html: no pictures; keys, addresses, typed texts and the like taken out."
+)
+@click.option("--redact", "words", multiple=True, metavar="TEXT", help="With --share: take this out too. Repeatable.")
 @click.option("--open", "show", is_flag=True, help="Opens it in a browser.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of paths, one a line.")
-def report(run: Path, pattern: str | None, out: Path | None, no_screenshots: bool, show: bool, as_json: bool) -> None:
-    """Writes a page for each task of RUN that was started, and index.html; prints their paths.
+def report(
+    runs: tuple[Path, ...], pattern: str | None, out: Path | None, no_screenshots: bool, max_size: float | None, share: bool,
+    words: tuple[str, ...], show: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Writes a page for each task of each RUN that was started, and index.html; prints their paths.
 
-    A running, interrupted or torn journal gives a report of what it holds.
+    Of several runs it writes compare.html beside the first one too: all attempts in one table, and where two of them part. A running,
+    interrupted or torn journal gives a report of what it holds.
     """
     from exact.errors import UsageError
-    from exact.report import build_index, build_report
+    from exact.report import build_index, build_report, build_suite
     from exact.runs.store import RunFolder
 
-    folder = RunFolder.open(run)
-    tasks = chosen(folder, pattern)
-    if out is not None and len(tasks) != 1:
+    if words and not share:
+        raise UsageError("--redact takes texts out of a shared copy: give --share with it")
+    folders = [RunFolder.open(run) for run in runs]
+    tasks = [(folder, task) for folder in folders for task in chosen(folder, pattern)]
+    if out is not None and len(folders) == 1 and len(tasks) != 1:
         raise UsageError(f"--out names one file, but {len(tasks)} tasks were chosen: name one with --task")
-    reports = {task.id: build_report(folder, task, out=out, screenshots=not no_screenshots) for task in tasks}
-    index = build_index(folder)
+    alone = out if len(folders) == 1 else None
+    paths = [
+        build_report(folder, task, out=alone, screenshots=not no_screenshots, most=max_size, share=share, words=words)
+        for folder, task in tasks
+    ]
+    pages = [] if share else [build_index(folder) for folder in folders]
+    if len(folders) > 1:
+        pages = [*pages, build_suite(folders, out or folders[0].path.resolve().parent / "compare.html")]
     if as_json:
-        click.echo(json.dumps({"index": str(index), "reports": {id: str(path) for id, path in reports.items()}}))
+        found = {"reports": {task.id: str(path) for (_, task), path in zip(tasks, paths, strict=True)}}
+        click.echo(json.dumps({"index": str(pages[-1]) if pages else None, **found}))
     else:
-        click.echo("\n".join(map(str, [*reports.values(), index])))
+        click.echo("\n".join(map(str, [*paths, *pages])))
     if show:
-        click.launch(str(next(iter(reports.values())) if len(reports) == 1 else index))
+        click.launch(str(paths[0] if len(paths) == 1 or not pages else pages[-1]))
 
 
 def chosen(run: RunFolder, pattern: str | None) -> Sequence[Task]:

@@ -14,9 +14,12 @@ import click
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JUnit XML.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
 def resume(run: Path, repeat_uncertain: bool, as_json: bool, fail_unsolved: bool, junit: Path | None) -> int:
-    """Go on with RUN where its journals end. No journalled model call or environment step is made again."""
+    """Go on with RUN where its journals end. No journalled model call or environment step is made again. A pause is lifted."""
     from exact.cli.attempt import attempt
+    from exact.runs.commands import lift
     from exact.runs.runner import reopen
 
     folder, config = reopen(run)
+    for task in folder.manifest.tasks:
+        lift(folder.task_folder(task) / "journal.jsonl")
     return attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain, fail_unsolved=fail_unsolved, junit=junit)

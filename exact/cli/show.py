@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--node", metavar="N", type=int, help="One state and its actions, and the principal variation from there.")
 @click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed: 'miniwob/click-*'.")
+@click.option(
+    "--tree", "depth", metavar="DEPTH", type=click.IntRange(1), help="Also the tree, so many actions deep, from the start or the node."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text.")
-def show(run: Path, node: int | None, pattern: str | None, as_json: bool) -> None:
+def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as_json: bool) -> None:
     """Prints the figures, the warnings and the principal variation of each search of RUN.
 
     A running, interrupted or torn journal is shown as far as it reads.
@@ -37,6 +40,28 @@ def show(run: Path, node: int | None, pattern: str | None, as_json: bool) -> Non
         reading = Reading(folder.task_folder(task) / "journal.jsonl", config, folder.blobs)
         at = _node(reading, node)
         click.echo(_as_json(task.id, reading, at) if as_json else "\n".join(_lines(task.id, reading, at, whole=node is None)))
+        if depth is not None and not as_json:
+            _draw(reading, at, depth)
+
+
+def _draw(reading: Reading, node: Node, depth: int) -> None:
+    """The tree below a state, on the terminal; what was committed in bold, what is closed dimmed."""
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree as Drawn
+
+    path = frozenset(reading.state.path)
+    drawn = Drawn(Text(f"state {node.id}  V {_figure(node.value)}  N {node.visits}"))
+    below, known = [(node, drawn)], {node.id}
+    while below:
+        here, at = below.pop()
+        for edge in here.edges:
+            child, style = edge.child, "dim" if edge.closed else "bold" if edge.child and edge.child.id in path and here.id in path else ""
+            branch = at.add(Text(_edge(edge), style=style))
+            if child is not None and child.id not in known and child.depth < node.depth + depth:
+                known.add(child.id)
+                below.append((child, branch))
+    Console(soft_wrap=True, highlight=False).print(drawn)
 
 
 def _node(reading: Reading, id: int | None) -> Node:

@@ -1,5 +1,6 @@
 """Reports: what a search did, as pages that open anywhere."""
 
 from exact.report.build import build_index, build_report
+from exact.report.suite import build_suite
 
-__all__ = ["build_index", "build_report"]
+__all__ = ["build_index", "build_report", "build_suite"]

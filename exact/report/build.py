@@ -2,68 +2,85 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import msgspec
-
-from exact.errors import JournalError
-from exact.report.model import report
-from exact.report.page import index, page
-from exact.report.text import one_line
-from exact.runs.store import Line, RunFolder, write_whole
+from exact.errors import JournalError, UsageError
+from exact.report.data import Report
+from exact.report.model import PICTURES, TEXTS, report
+from exact.report.page import page, suite_page
+from exact.report.redact import redacted
+from exact.report.suite import suite
+from exact.runs.store import RunFolder, write_whole
 from exact.task import Task
 
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One task on the page of a run."""
-
-    task: str
-    href: str
-    """Of its report, relative to the run; empty where there is none."""
-    ending: str
-    line: Line | None
-    """None where the attempt has not ended."""
+MEGABYTE = 1_000_000
 
 
-def build_report(run: RunFolder, task: Task, *, out: Path | None = None, screenshots: bool = True) -> Path:
+def build_report(
+    run: RunFolder,
+    task: Task,
+    *,
+    out: Path | None = None,
+    screenshots: bool = True,
+    most: float | None = None,
+    share: bool = False,
+    words: Iterable[str] = (),
+) -> Path:
     """Write a task's report (default: `report.html` beside its journal) from the journal and its blobs alone.
 
-    A torn or unfinished journal gives a report of what it holds. Raises JournalError where there is none, or no room for the page.
+    A torn or unfinished journal gives a report of what it holds. most: megabytes that the file may take; pictures become smaller first,
+    then long texts are cut. share: without screenshots and raw answers, and redacted; `words` are taken out too (default:
+    `shared.html`). Raises JournalError where there is no journal, or no room for the page; UsageError where `most` is too little.
     """
     folder = run.task_folder(task)
     if not (folder / "journal.jsonl").exists():
         raise JournalError(f"no journal of {task.id} in {run.path}: it was not started")
-    path = out or folder / "report.html"
-    _write(path, page(report(run, task, screenshots=screenshots)))
+    path = out or folder / ("shared.html" if share else "report.html")
+    write(
+        path, fitted(run, task, screenshots=screenshots and not share, most=most, clean=(lambda r: redacted(r, words)) if share else None)
+    )
     return path
+
+
+def fitted(
+    run: RunFolder, task: Task, *, screenshots: bool = True, most: float | None = None, clean: Callable[[Report], Report] | None = None
+) -> str:
+    """A report's page within a number of megabytes, if one is given. Raises UsageError where even a bare one takes more."""
+
+    def built(pictures: int, texts: int) -> str:
+        found = report(run, task, screenshots=screenshots and pictures > 0, room=(pictures, texts))
+        return page(clean(found) if clean is not None else found)
+
+    if most is None:
+        return built(PICTURES, TEXTS)
+    room = int(most * MEGABYTE)
+    bare = len(built(0, 1).encode())
+    left = room - bare
+    if left < 0:
+        raise UsageError(
+            f"--max-size {most:g}: the report of {task.id} takes {bare / MEGABYTE:.2f} MB even without pictures and long texts"
+        )
+    texts = min(TEXTS, left // 4 if screenshots else left)
+    text = built(min(PICTURES, (left - texts) * 9 // 10), texts * 9 // 10)
+    return text if len(text.encode()) <= room else built(0, texts // 2)
 
 
 def build_index(run: RunFolder) -> Path:
     """Write `index.html` of a run, one row a task, with links to the reports that exist."""
-    manifest, lines = run.manifest, {line.task: line for line in run.results()}
-    rows = [_row(run, task, lines.get(task.id)) for task in manifest.tasks]
     path = run.path / "index.html"
-    solved = sum(row.ending == "solved" for row in rows)
-    _write(path, index(rows=rows, name=one_line(run.path.name), agent=one_line(manifest.agent), solved=solved))
+    write(path, index_page(run))
     return path
 
 
-def _row(run: RunFolder, task: Task, line: Line | None) -> Row:
-    folder = run.task_folder(task)
-    there = (folder / "report.html").exists()
-    href = (folder / "report.html").relative_to(run.path).as_posix() if there else ""
-    return Row(task=one_line(task.id), href=href, ending=_ending(line, (folder / "journal.jsonl").exists()), line=line)
+def index_page(run: RunFolder, *, live: bool = False) -> str:
+    """The text of that page. `live`: links lead to the pages of the live view."""
+    hrefs = [f"{number}/" for number in range(len(run.manifest.tasks))] if live else ()
+    return suite_page(suite([run], hrefs=hrefs), live=live)
 
 
-def _ending(line: Line | None, started: bool) -> str:
-    if line is None:
-        return "unfinished" if started else "not started"
-    if line.status == "scored":
-        return "solved" if line.score == 1 else "unsolved"
-    return line.status
-
-
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
+    """Write a page whole. Raises JournalError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode("utf-8", "replace"))

@@ -12,9 +12,12 @@ import msgspec
 
 from exact.observation import Box
 
-Status = Literal["open", "terminal", "held", "no-op", "drifted", "refused", "failed", "exhausted", "unlike"]
-"""Of a state or an action. `held`: a write was held back. `exhausted`: every action was tried. `unlike`: the search had foreseen this
-state, and the committed step led to another one."""
+Status = Literal["open", "terminal", "held", "no-op", "drifted", "refused", "failed", "exhausted", "pruned", "unlike"]
+"""Of a state or an action. `held`: a write was held back. `exhausted`: every action was tried. `pruned`: somebody who watched closed it.
+`unlike`: the search had foreseen this state, and the committed step led to another one."""
+
+Mark = tuple[str, int, int, int, int]
+"""An element: id, x, y, width and height in pixels."""
 
 Ending = Literal["solved", "unsolved", "judged", "failed", "stopped", "unfinished"]
 
@@ -29,6 +32,44 @@ class Fact(Part, frozen=True, kw_only=True):
     label: str
     value: str
     note: str = ""
+
+
+class Write(Part, frozen=True, kw_only=True):
+    """A request that may have changed the outside."""
+
+    request: str
+    words: str
+    """The action that sent it."""
+    node: int
+    fate: str
+    """Whether it stands or was undone, in words."""
+    undone: bool
+
+
+class Cost(Part, frozen=True, kw_only=True):
+    """What the model calls of one role took."""
+
+    role: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    money: float
+    """US dollars of the calls whose price is known."""
+    known: bool = True
+    """Whether the price of all was known."""
+    seconds: float = 0.0
+    unused: int = 0
+    """Calls of which the search took no answer: they failed, came too late, or were given up on."""
+    unused_money: float = 0.0
+
+
+class Wrong(Part, frozen=True, kw_only=True):
+    """The committed step at which an attempt went wrong, as far as its journal tells."""
+
+    step: int
+    node: int
+    words: str
+    why: str
 
 
 class Head(Part, frozen=True, kw_only=True):
@@ -48,6 +89,18 @@ class Head(Part, frozen=True, kw_only=True):
     setting: tuple[Fact, ...] = ()
     """Who searched, proposed and judged, and with what."""
     warnings: tuple[str, ...] = ()
+    health: tuple[str, ...] = ()
+    """Signs that the search could not help."""
+    committed: tuple[Write, ...] = ()
+    """Writes of committed actions."""
+    speculative: tuple[Write, ...] = ()
+    """Writes that were sent while searching."""
+    held: int = 0
+    """How many writes were held back."""
+    costs: tuple[Cost, ...] = ()
+    waste: tuple[str, ...] = ()
+    """What was made and never used, a sentence each."""
+    wrong: Wrong | None = None
 
 
 class Trace(Part, frozen=True, kw_only=True):
@@ -64,6 +117,14 @@ class Trace(Part, frozen=True, kw_only=True):
     """The node it led to or was done at."""
 
 
+class Argument(Part, frozen=True, kw_only=True):
+    """What one debater said."""
+
+    side: str
+    round: int
+    text: int | None
+
+
 class Opinion(Part, frozen=True, kw_only=True):
     """A judgement."""
 
@@ -71,6 +132,14 @@ class Opinion(Part, frozen=True, kw_only=True):
     disagreement: float
     samples: tuple[float, ...] = ()
     rationale: int | None = None
+    order_effect: float = 0.0
+    within: float = 0.0
+    between: float = 0.0
+    """See exact.context.Evaluation."""
+    arguments: tuple[Argument, ...] = ()
+    """In the order in which they were made."""
+    judges: tuple[str, ...] = ()
+    """What each judge held."""
 
 
 class Choice(Part, frozen=True, kw_only=True):
@@ -88,6 +157,8 @@ class Choice(Part, frozen=True, kw_only=True):
     futile: bool = False
     boxes: tuple[Box, ...] = ()
     """Of the elements it names, in pixels of the state's picture."""
+    grew: tuple[int, ...] = ()
+    """Iteration, N and 1,000 Q, again and again: how its figures grew."""
 
 
 class Route(Part, frozen=True, kw_only=True):
@@ -173,6 +244,8 @@ class State(Part, frozen=True, kw_only=True):
     reason: str = ""
     committed: bool = False
     """Whether the real world stood here."""
+    stood: int = 0
+    """After how many iterations it first did."""
     current: bool = False
     """Whether it is the last of those."""
     pending: bool = False
@@ -194,6 +267,10 @@ class State(Part, frozen=True, kw_only=True):
     failures: tuple[str, ...] = ()
     seconds: float | None = None
     """How long the step that led here took."""
+    spent: str = ""
+    """What the model calls in this state took, in words."""
+    told: tuple[str, ...] = ()
+    """What people who watched said about it."""
 
 
 class Alternative(Part, frozen=True, kw_only=True):
@@ -227,6 +304,21 @@ class Step(Part, frozen=True, kw_only=True):
     alternatives: tuple[Alternative, ...] = ()
 
 
+class Moment(Part, frozen=True, kw_only=True):
+    """How a search stood after one iteration."""
+
+    t: float
+    iteration: int
+    root: int
+    nodes: int
+    spent: dict[str, float] = {}
+    """By kind of budget."""
+    edges: tuple[tuple[int, int, float], ...] = ()
+    """Index, N and Q of each of the root's actions that had a value."""
+    step: int | None = None
+    """The number of the commit that came right after it."""
+
+
 class Picture(Part, frozen=True, kw_only=True):
     """A screenshot."""
 
@@ -251,5 +343,10 @@ class Report(Part, frozen=True, kw_only=True):
     """Written in this attempt."""
     remembered: tuple[Remembered, ...]
     """Shown in this attempt, in the order in which they were."""
+    timeline: tuple[Moment, ...]
+    limits: dict[str, float]
+    """Of the task's budget, by kind; what is not limited is left out."""
+    marks: dict[int, tuple[Mark, ...]]
+    """By the number of a state's observation: its elements that have a box."""
     texts: tuple[str, ...]
     pictures: dict[str, Picture]

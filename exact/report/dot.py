@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from exact.errors import InfrastructureError, UsageError
@@ -18,14 +18,21 @@ _LABEL = 40
 _SECONDS = 120.0
 
 
-def dot(tree: Tree, committed: frozenset[int] = frozenset()) -> str:
+def dot(tree: Tree, committed: frozenset[int] = frozenset(), *, path: bool = False) -> str:
     """The tree in the DOT language: states as boxes with V and N, edges with the action, N, Q and P; the committed path drawn bold.
 
-    committed: ids of the states on that path. Texts from pages are quoted strings; control characters are taken out.
+    committed: ids of the states on that path. path: no more than it and what was one action away from it. Texts from pages are quoted
+    strings; control characters are taken out.
     """
+    states = [node for node in tree.walk(tree.nodes[0]) if not path or _is_near(node, committed)]
     return (
         "\n".join(
-            ["digraph search {", '  node [shape=box, fontname="sans-serif"]; edge [fontname="sans-serif"];', *_lines(tree, committed), "}"]
+            [
+                "digraph search {",
+                '  node [shape=box, fontname="sans-serif"]; edge [fontname="sans-serif"];',
+                *_lines(states, committed),
+                "}",
+            ]
         )
         + "\n"
     )
@@ -50,16 +57,21 @@ async def drawn(text: str, form: Format) -> bytes:
     return picture
 
 
-def _lines(tree: Tree, committed: frozenset[int]) -> Iterator[str]:
-    for node in tree.walk(tree.nodes[0]):
+def _is_near(node: Node, committed: frozenset[int]) -> bool:
+    return node.id in committed or (node.parent is not None and node.parent.id in committed)
+
+
+def _lines(states: Sequence[Node], committed: frozenset[int]) -> Iterator[str]:
+    shown = {node.id for node in states}
+    for node in states:
         value = "" if node.value is None else f"\nV {node.value:.2f}"
         label = f"{node.id}{value}\nN {node.visits}"
         style = "bold" if node.id in committed else "dashed" if node.closed else "solid"
         ends = ", peripheries=2" if node.terminated else ""
         yield f"  n{node.id} [label={_quoted(label)}, style={style}{ends}];"
-    for node in tree.walk(tree.nodes[0]):
+    for node in states:
         for edge in node.edges:
-            if edge.child is not None and edge.child.parent is node:
+            if edge.child is not None and edge.child.parent is node and edge.child.id in shown:
                 yield f"  n{node.id} -> n{edge.child.id} [label={_quoted(_edge(edge))}{_weight(node, edge, committed)}];"
 
 

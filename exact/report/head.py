@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from exact.config import Config
 from exact.report import data
+from exact.report.money import costs, waste
 from exact.report.reading import Reading
 from exact.report.routes import lines, travel
 from exact.report.text import LINE, inert, one_line
+from exact.report.verdict import committed_writes, held_back, speculative_writes, wrong
+from exact.search.health import Symptom, health
 from exact.task import Task
 
 _JUDGES = {
@@ -16,8 +19,8 @@ _JUDGES = {
 }
 
 
-def head(reading: Reading, task: Task, *, oracle: bool = False) -> data.Head:
-    """What a reader should see first. `oracle`: the values came from the benchmark's own verdict."""
+def head(reading: Reading, task: Task, committed: tuple[data.Step, ...] = (), *, oracle: bool = False) -> data.Head:
+    """What a reader should see first. `committed`: its steps. `oracle`: the values came from the benchmark's own verdict."""
     ending, headline, sentence = _ending(reading)
     config = reading.config
     return data.Head(
@@ -31,7 +34,19 @@ def head(reading: Reading, task: Task, *, oracle: bool = False) -> data.Head:
         facts=_facts(reading),
         setting=_setting(reading),
         warnings=tuple(dict.fromkeys(one_line(warning) for warning in reading.warnings)),
+        health=tuple(symptom.text for symptom in _health(reading)),
+        committed=committed_writes(reading),
+        speculative=speculative_writes(reading),
+        held=held_back(reading),
+        costs=costs(reading),
+        waste=tuple(waste(reading)),
+        wrong=wrong(reading, committed, ending),
     )
+
+
+def _health(reading: Reading) -> tuple[Symptom, ...]:
+    replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
+    return health(reading.state.tree, steps=len(reading.state.acted), replayed=replayed)
 
 
 def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
@@ -45,6 +60,8 @@ def _ending(reading: Reading) -> tuple[data.Ending, str, str]:
             f"The benchmark's evaluator gave {score.value:.2f}{raw}{f': {score.reason}' if score.reason else ''}.{_own_view(reading)}{why}"
         )
         return ("solved", "Solved", said) if score.success else ("unsolved", "Not solved", said)
+    if state.finished is None and state.paused:
+        return "unfinished", "Paused", f"Somebody who watches paused it after {state.elapsed:.1f} s."
     if state.finished is None:
         return "unfinished", "Unfinished", f"The journal ends after {state.elapsed:.1f} s, before the attempt did.{why}"
     reason = f" {state.finished.reason}." if state.finished.reason and not why else why

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from exact.config import load
+from collections.abc import Iterable
+
+from exact.config import Config, load
+from exact.observation import Box
 from exact.report import data
 from exact.report.head import head
 from exact.report.nodes import lesson, nodes, remembered
 from exact.report.pictures import pictures
 from exact.report.reading import Reading
 from exact.report.steps import outside, steps, trouble
-from exact.report.text import Texts
+from exact.report.text import Texts, one_line
+from exact.runs.fold import limits
 from exact.runs.store import RunFolder
 from exact.task import Task
 
 PICTURES, TEXTS = 9_000_000, 3_000_000
 """Bytes of the page that screenshots and long texts may take together."""
+MARKED = 400
+"""Elements of one state whose marks are kept at most."""
 
 
-def report(run: RunFolder, task: Task, *, screenshots: bool = True) -> data.Report:
-    """What the journal of a task says, as far as it goes. Raises UsageError where the run's configuration does not read."""
-    reading = Reading(run.task_folder(task) / "journal.jsonl", load(run.path / "config.yaml"), run.blobs)
+def report(
+    run: RunFolder, task: Task, *, screenshots: bool = True, room: tuple[int, int] = (PICTURES, TEXTS), config: Config | None = None
+) -> data.Report:
+    """What the journal of a task says, as far as it goes. Raises UsageError where the run's configuration does not read.
+
+    room: bytes of the page that screenshots and long texts may take.
+    """
+    config = config or load(run.path / "config.yaml")
+    reading = Reading(run.task_folder(task) / "journal.jsonl", config, run.blobs)
     texts = Texts()
     tree = nodes(reading, texts)
+    shots = pictures((node.picture for node in tree), run.blobs, room[0], reading.warnings) if screenshots else {}
     committed = steps(reading)
-    shots = pictures((node.picture for node in tree), run.blobs, PICTURES, reading.warnings) if screenshots else {}
     oracle = any(line.oracle for line in run.results() if line.task == task.id)
-    top = head(reading, task, oracle=oracle)
+    top = head(reading, task, committed, oracle=oracle)
     return data.Report(
         head=top,
         nodes=tree,
@@ -34,6 +46,30 @@ def report(run: RunFolder, task: Task, *, screenshots: bool = True) -> data.Repo
         trouble=trouble(reading),
         lessons=tuple(lesson(reflected.reflection) for reflected in reading.state.reflected),
         remembered=remembered(reading, top.headline),
-        texts=texts.within(TEXTS),
+        timeline=reading.growth.timeline(),
+        limits=caps(reading),
+        marks=marks(reading, tree) if shots else {},
+        texts=texts.within(room[1]),
         pictures=shots,
     )
+
+
+def caps(reading: Reading) -> dict[str, float]:
+    """What limits the task, by kind."""
+    found = {**limits(reading.config.limits), "seconds": reading.config.limits.seconds}
+    return {kind: float(limit) for kind, limit in found.items() if limit is not None}
+
+
+def marks(reading: Reading, tree: Iterable[data.State]) -> dict[int, tuple[data.Mark, ...]]:
+    """The boxes of all elements, once for each observation."""
+    found: dict[int, tuple[data.Mark, ...]] = {}
+    for state in tree:
+        seen = reading.seen(reading.state.tree.nodes[state.id])
+        if seen is not None and state.observation is not None and state.observation not in found:
+            boxed = [_mark(element.id, element.box) for element in seen.elements[:MARKED] if element.box is not None]
+            found[state.observation] = tuple(boxed)
+    return {number: each for number, each in found.items() if each}
+
+
+def _mark(id: str, box: Box) -> data.Mark:
+    return one_line(id, 20), round(box.x), round(box.y), round(box.width), round(box.height)

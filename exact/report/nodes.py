@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from exact.context import Evaluation, Reflection
 from exact.environments.base import Effect
@@ -16,19 +16,21 @@ from exact.search.tree import Edge, Node
 
 _KINDS: dict[str, data.Status] = {
     "no-op": "no-op", "drifted": "drifted", "action": "refused", "environment": "failed", "model": "failed", "exhausted": "exhausted",
+    "pruned": "pruned",
 }  # fmt: skip
 """What the first word of a reason for closing means."""
 
 
 def nodes(reading: Reading, texts: Texts) -> tuple[data.State, ...]:
     """All nodes, in order of their ids; one that another stands for is left out, what is known of it goes to the other."""
-    return tuple(_state(reading, node, texts) for node in reading.state.tree.nodes if reading.merged(node) is node)
+    return tuple(state(reading, node, texts) for node in reading.state.tree.nodes if reading.merged(node) is node)
 
 
-def _state(reading: Reading, node: Node, texts: Texts) -> data.State:
-    seen, state = reading.seen(node), reading.state
+def state(reading: Reading, node: Node, texts: Texts) -> data.State:
+    """All that is known of one node."""
+    seen, now = reading.seen(node), reading.state
     status, reason = _status(node)
-    came = state.effects.get(node.id)
+    came = now.effects.get(node.id)
     ids = _ids(reading, node)
     born, iteration = reading.born[ids[0]]
     return data.State(
@@ -40,8 +42,9 @@ def _state(reading: Reading, node: Node, texts: Texts) -> data.State:
         iteration=iteration,
         status=status,
         reason=reason,
-        committed=node.id in state.path,
-        current=node is state.tree.root,
+        committed=node.id in now.path,
+        stood=reading.stood.get(node.id, 0),
+        current=node is now.tree.root,
         pending=node.pending or (bool(node.in_flight) and node.evaluation is None),
         visits=node.visits,
         value=node.value,
@@ -51,14 +54,31 @@ def _state(reading: Reading, node: Node, texts: Texts) -> data.State:
         url=one_line(seen.url) if seen else "",
         observation=texts.add(seen.text) if seen else None,
         picture=node.screenshot,
-        choices=tuple(_choice(edge, seen, texts) for edge in node.edges),
+        choices=tuple(_choice(edge, seen, texts, reading.growth.edges.get((node.id, index), ())) for index, edge in enumerate(node.edges)),
         routes=_routes(reading, node, ids),
         traces=_traces(reading, node, ids[0]),
-        shown=tuple(_shown(recalled) for (id, _), recalled in state.recalled.items() if id in ids),
+        shown=tuple(_shown(now.recalled[id, kind]) for id in ids for kind in ("policy", "value") if (id, kind) in now.recalled),
         calls=tuple(call for id in ids for call in calls(reading, id, texts)),
         failures=tuple(one_line(f"{failed.what}: {failed.reason}") for id in ids for failed in reading.failures.get(id, ())),
         seconds=came.seconds if came else None,
+        spent=_spent([called for id in ids for called in reading.calls.get(id, ())]),
+        told=tuple(_said(each) for id in ids for each in reading.commands.get(id, ())),
     )
+
+
+def _spent(calls: Sequence[ev.Called]) -> str:
+    """What some calls took, in words; empty for none."""
+    if not calls:
+        return ""
+    read, written = sum(c.usage.input_tokens for c in calls), sum(c.usage.output_tokens for c in calls)
+    money = sum(c.usage.cost or 0.0 for c in calls)
+    price = f"${money:.4f}" if all(c.usage.cost is not None for c in calls) else f"at least ${money:.4f}"
+    return f"{len(calls)} calls, {read:,} tokens in, {written:,} out, {price}, {sum(c.seconds for c in calls):.1f} s"
+
+
+def _said(told: ev.Commanded) -> str:
+    who = f" by {told.by}" if told.by else ""
+    return one_line(f"{told.command}{who} at {told.t:.1f} s" + (f", refused: {told.refused}" if told.refused else ""))
 
 
 def _ids(reading: Reading, node: Node) -> tuple[int, ...]:
@@ -100,10 +120,15 @@ def opinion(evaluation: Evaluation | None, texts: Texts) -> data.Opinion | None:
         disagreement=evaluation.disagreement,
         samples=evaluation.samples,
         rationale=texts.add(evaluation.rationale),
+        order_effect=evaluation.order_effect,
+        within=evaluation.within,
+        between=evaluation.between,
+        arguments=tuple(data.Argument(side=said.side, round=said.round, text=texts.add(said.text)) for said in evaluation.arguments),
+        judges=tuple(one_line(judge) for judge in evaluation.judges),
     )
 
 
-def _choice(edge: Edge, seen: Observation | None, texts: Texts) -> data.Choice:
+def _choice(edge: Edge, seen: Observation | None, texts: Texts, grew: Sequence[int]) -> data.Choice:
     status, reason = closing(edge.closed)
     named = [seen.element(id) for id in edge.action.elements] if seen else []
     return data.Choice(
@@ -117,6 +142,7 @@ def _choice(edge: Edge, seen: Observation | None, texts: Texts) -> data.Choice:
         status=status,
         reason=reason,
         futile=edge.futile,
+        grew=tuple(grew),
         boxes=tuple(element.box for element in named if element is not None and element.box is not None),
     )
 

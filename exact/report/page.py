@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import jinja2
 import msgspec
@@ -19,20 +21,39 @@ from markupsafe import Markup
 from exact.report.data import Report
 
 _VENDOR = ("selection", "dispatch", "timer", "ease", "color", "interpolate", "transition", "drag", "zoom", "hierarchy")
-_SCRIPTS = ("report.js", "panel.js", "tree.js", "main.js")
+_SCRIPTS = (
+    "report.js", "theme.js", "diff.js", "panel.js", "items.js", "svg.js", "canvas.js", "tree.js", "minimap.js", "find.js", "timeline.js",
+    "main.js",
+)  # fmt: skip
+_DARK = re.compile(r"@media \(prefers-color-scheme: dark\) \{\s*:root:not\(\[data-theme=\"light\"\]\) (\{.*?\})\s*\}", re.DOTALL)
 _INERT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def page(report: Report) -> str:
-    """The report of one attempt."""
-    scripts = (_vendored(), *(_file(name) for name in _SCRIPTS))
-    data = {"nodes": report.nodes, "texts": report.texts, "pictures": report.pictures}
-    return _render("report.html.j2", scripts, report=report, head=report.head, data=embedded(data))
+def page(report: Report, *, live: Mapping[str, object] | None = None) -> str:
+    """The report of one attempt. `live`: how it stands; then the page asks its own server for what comes next, and may send commands."""
+    scripts = (_vendored(), *(_file(name) for name in _SCRIPTS), *((_file("live.js"),) if live else ()))
+    data = {"nodes": report.nodes, "timeline": report.timeline, "limits": report.limits}
+    parts = {"data": data, "texts": report.texts, "pictures": report.pictures, "marks": report.marks}
+    shown = {name: embedded(value) for name, value in (parts | ({"now": live} if live else {})).items()}
+    return _render("report.html.j2", scripts, live=live is not None, report=report, head=report.head, parts=shown.items())
 
 
-def index(**shown: object) -> str:
-    """The page of a whole run."""
-    return _render("index.html.j2", (), **shown)
+def fragments(report: Report) -> dict[str, str]:
+    """The parts of a page that are written here, as they stand now: `head` and `below`."""
+    return {name: _environment().get_template(f"{name}.html.j2").render(report=report, head=report.head) for name in ("head", "below")}
+
+
+def suite_page(found: Any, *, live: bool = False) -> str:
+    """The page of one run or of several, from an exact.report.suite.Suite. `live`: it loads itself again while attempts are open."""
+    scripts = tuple(_file(name) for name in ("theme.js", "suite.js"))
+    solved, scored = sum(row.ending == "solved" for row in found.rows), sum(row.score is not None for row in found.rows)
+    again = live and any(row.ending in ("unfinished", "not started") for row in found.rows)
+    return _render("suite.html.j2", scripts, suite=found, solved=solved, scored=scored, again=again, data=embedded(found))
+
+
+def waiting(title: str, sentence: str, links: Mapping[str, str]) -> str:
+    """A page that loads itself again every two seconds; links by address."""
+    return _render("waiting.html.j2", (), title=title, sentence=sentence, links=links)
 
 
 def embedded(value: object) -> Markup:
@@ -40,17 +61,26 @@ def embedded(value: object) -> Markup:
     return Markup(msgspec.json.encode(value).decode().translate(_INERT))
 
 
-def _render(template: str, scripts: Sequence[str], **shown: object) -> str:
-    style = _file("report.css")
+def _render(template: str, scripts: Sequence[str], *, live: bool = False, **shown: Any) -> str:
+    style = _style()
     return _environment().get_template(template).render(
-        style=Markup(style), scripts=[Markup(script) for script in scripts], policy=_policy(style, scripts), **shown
+        style=Markup(style), scripts=[Markup(script) for script in scripts], policy=_policy(style, scripts, live), live=live, **shown
     )  # fmt: skip
 
 
-def _policy(style: str, scripts: Sequence[str]) -> str:
-    """Nothing but this style, these scripts and pictures in data: URLs."""
+def _policy(style: str, scripts: Sequence[str], live: bool) -> str:
+    """Nothing but this style, these scripts and pictures in data: URLs; in the live view its own server too."""
     allowed = " ".join(_digest(script) for script in scripts) or "'none'"
-    return f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; base-uri 'none'; form-action 'none'"
+    own = "img-src data: 'self'; connect-src 'self'" if live else "img-src data:"
+    return f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; {own}; base-uri 'none'; form-action 'none'"
+
+
+@cache
+def _style() -> str:
+    """The style sheet. Its dark colours stand in it twice: for who prefers dark, and for who chose it here."""
+    style = _file("report.css")
+    (dark,) = _DARK.findall(style)
+    return f'{style}\n:root[data-theme="dark"] {dark}'
 
 
 def _digest(text: str) -> str:

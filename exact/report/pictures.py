@@ -28,17 +28,28 @@ def pictures(names: Iterable[str], blobs: Blobs, total: int, warnings: list[str]
     return found
 
 
+def coded(data: bytes) -> tuple[bytes, str]:
+    """A screenshot at its best for a page, and its media type. Raises UnidentifiedImageError, OSError."""
+    with Image.open(io.BytesIO(data)) as image:
+        kind = _kind()
+        return _coded(image.convert("RGB"), kind, *_LADDER[0]), f"image/{kind}"
+
+
+def _kind() -> str:
+    return "webp" if features.check("webp") else "jpeg"
+
+
 def _picture(data: bytes, limit: int) -> Picture:
     with Image.open(io.BytesIO(data)) as image:
         whole = image.convert("RGB")
-    kind, coded = "webp" if features.check("webp") else "jpeg", b""
+    kind, found = _kind(), b""
     place = 0
     while place < len(_LADDER):
-        coded = _coded(whole, kind, *_LADDER[place])
-        if len(coded) <= limit:
+        found = _coded(whole, kind, *_LADDER[place])
+        if len(found) <= limit:
             break
-        place += next((down for down in range(1, len(_LADDER) - place) if _expected(len(coded), whole, place, down) <= limit), 1)
-    src = f"data:image/{kind};base64,{base64.b64encode(coded).decode()}"
+        place += next((down for down in range(1, len(_LADDER) - place) if _expected(len(found), whole, place, down) <= limit), 1)
+    src = f"data:image/{kind};base64,{base64.b64encode(found).decode()}"
     return Picture(src=src, width=whole.width, height=whole.height)
 
 

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 from exact.config import Config
 from exact.errors import ExactError, JournalError
 from exact.observation import Observation
+from exact.report.growth import Growth
+from exact.report.text import LABEL, one_line
 from exact.runs import events as ev
 from exact.runs.fold import State
-from exact.runs.journal import read
+from exact.runs.journal import Tail
 from exact.runs.store import Blobs
+from exact.search.base import Batched, Compared, Diverged, Failure, Proposed, Result, Rolled, Selection, Stepped, Valued
 from exact.search.tree import Node
+
+Move = tuple[str, int, int]
+"""What a search did, in words and without times; the state it did it in, and the iteration."""
 
 
 class Reading:
-    """Reads as far as the journal goes; what does not read or does not follow ends it with a warning, never with an error."""
+    """Reads as far as the journal goes, and further when it has grown.
+
+    What does not read or does not follow ends it with a warning, never with an error.
+    """
 
     def __init__(self, journal: Path, config: Config, blobs: Blobs) -> None:
         self.config, self.blobs = config, blobs
@@ -32,6 +40,8 @@ class Reading:
         self.failures: dict[int, list[ev.Failed]] = defaultdict(list)
         self.steps: list[tuple[ev.Decided, ev.Committed | None, Node]] = []
         """Each decision, its commit if it came, and the node it was taken in."""
+        self.stood: dict[int, int] = {}
+        """After how many iterations a committed step led to a state, by its id."""
         self.rebuilt: list[ev.Rebuilt] = []
         self.reset: ev.Reset | None = None
         self.resumed = 0
@@ -39,24 +49,45 @@ class Reading:
         """The first state that an action led to, by (node, edge): the one the search saw."""
         self.reached: dict[tuple[int, int], ev.Arrived] = {}
         """How the world had come to the state in which an action was first taken, by (node, edge)."""
+        self.growth = Growth()
+        self.moves: list[Move] = []
+        """All that was asked for, told and committed, in order: equal searches have equal moves."""
+        self.commands: dict[int, list[ev.Commanded]] = defaultdict(list)
+        """What people who watched said, by the state they said it of; -1: of the attempt."""
+        self._used: set[int] = set()
+        """Selections of which the search took a result."""
         self._seen: dict[str, Observation | None] = {}
-        try:
-            for event in self._events(journal):
-                self._take(event)
-        except (ExactError, LookupError, AssertionError) as error:
-            self.warnings.append(f"The journal could not be followed to its end: {error or type(error).__name__}")
-
-    def _events(self, journal: Path) -> Iterator[ev.AnyEvent]:
-        """Events up to the first that does not read."""
-        yield from read(journal)
-        if not journal.read_bytes().endswith(b"\n"):
+        self._tail, self._broken = Tail(journal), False
+        self.more()
+        if self._tail.torn and not self._broken:
             self.warnings.append("The journal's last line is torn; it is left out.")
+
+    def more(self) -> int:
+        """Take in what was written since; how many events."""
+        taken = 0
+        try:
+            for event in () if self._broken else self._tail.new():
+                self._take(event)
+                taken += 1
+        except (ExactError, LookupError, AssertionError) as error:
+            self._broken = True
+            self.warnings.append(f"The journal could not be followed to its end: {error or type(error).__name__}")
+        return taken
+
+    def used(self, selection: int) -> bool:
+        """Whether the search took a result of this work, may still take one, or the work was not the search's."""
+        return selection < 0 or selection in self._used or selection in self.state.tree.open
 
     def _take(self, event: ev.AnyEvent) -> None:
         root, known = self.state.tree.root, len(self.state.tree.nodes)
+        self.growth.before(self.state, event)
         self.state.apply(event)
+        self.growth.after(self.state, event)
+        if (words := _move(event)) is not None:
+            self.moves.append((*words, self.state.tree.iterations))
         for node in self.state.tree.nodes[known:]:
             self.born[node.id] = event.t, self.state.tree.iterations
+            self.growth.touched.add(node.id)
             if node.parent is not None:
                 self.foreseen.setdefault((node.parent.id, node.via), node.id)
         match event:
@@ -72,6 +103,7 @@ class Reading:
                 self.steps.append((event, None, root))
             case ev.Committed():
                 self.steps[-1] = (*self.steps[-1][:1], event, root)
+                self.stood.setdefault(self.state.tree.root.id, self.state.tree.iterations)
             case ev.Rebuilt():
                 self.rebuilt.append(event)
             case ev.Reset():
@@ -82,6 +114,10 @@ class Reading:
     def _note(self, event: ev.AnyEvent) -> None:
         """What is only counted."""
         match event:
+            case ev.Told() if not isinstance(event.result, Failure):
+                self._used.add(event.selection)
+            case ev.Commanded():
+                self.commands[event.node].append(event)
             case ev.Kept():
                 self.kept.append(event)
             case ev.Prepared():
@@ -109,3 +145,42 @@ class Reading:
     def child(self, step: ev.Committed | None, root: Node) -> Node | None:
         """The state that a committed step led to."""
         return None if step is None or step.refused else root.edges[step.edge].child
+
+
+def _move(event: ev.AnyEvent) -> tuple[str, int] | None:
+    """What an event did to the search, and in which state; None for what is only a fact."""
+    match event:
+        case ev.Asked(answer=Selection() as asked):
+            edge = "" if asked.edge is None else f" by action {asked.edge}"
+            return f"asked for {' and '.join(asked.needs)} in state {asked.node}{edge}", asked.node
+        case ev.Told():
+            return _result(event.result), event.result.node if isinstance(event.result, Diverged) else -1
+        case ev.Commanded():
+            return f"was told to {event.command}", event.node
+        case ev.Decided():
+            return f"decided for {one_line(event.action, LABEL)}: {event.decision.reason}", -1
+        case ev.Committed():
+            return f"committed {one_line(event.action, LABEL)}{', which was refused' if event.refused else ''}", -1
+        case ev.Ended():
+            return f"ended: {event.reason}", -1
+    return None
+
+
+def _result(result: Result) -> str:
+    match result:
+        case Valued():
+            return f"was told a value of {result.evaluation.value:.3f}"
+        case Stepped():
+            return f"came to {'an end' if result.terminated else 'a held write' if result.held else f'a state {result.fingerprint[:8]}'}"
+        case Proposed():
+            return "was proposed " + ", ".join(f"{one_line(p.action.key, 60)} ({p.prior:.2f})" for p in result.proposals)
+        case Failure():
+            return f"failed ({result.kind}): {one_line(result.reason)}"
+        case Batched():
+            return "was told values of " + ", ".join(f"{each.value:.3f}" for each in result.evaluations)
+        case Compared():
+            return "compared " + ", ".join(f"{score:.3f}" for score in result.scores)
+        case Rolled():
+            return f"was told a value of {result.evaluation.value:.3f} by a rollout of {result.steps} steps"
+        case Diverged():
+            return f"was led elsewhere from state {result.node}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from exact.action import Action
 from exact.observation import Observation
@@ -56,6 +57,13 @@ class Texts:
     def add(self, text: str) -> int | None:
         """The number of a text; None for an empty one."""
         return self._numbers.setdefault(text, len(self._numbers)) if text else None
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def since(self, number: int, longest: int) -> tuple[str, ...]:
+        """The texts from a number on, inert, each cut at `longest` characters."""
+        return tuple(inert(text, longest) for text in islice(self._numbers, number, None))
 
     def within(self, total: int) -> tuple[str, ...]:
         """All texts in order of their numbers, inert, the longest cut so that together they take about `total` bytes of JSON."""

@@ -20,7 +20,7 @@ from exact.runs.lookback import records
 from exact.runs.places import Places
 from exact.runs.prefetch import Prefetch
 from exact.runs.remember import attempt_id, shown, went_well
-from exact.runs.search import Search
+from exact.runs.search import STOPPED, Search
 from exact.runs.setting import Setting
 from exact.task import Outcome
 
@@ -73,20 +73,32 @@ class Attempt(Setting):
         return self.config.search.workers, self.config.search.prefetch if capabilities.fidelity != "replay" else 0
 
     async def _commit_until_over(self) -> str:
-        while not (reason := self._over()):
+        while True:
+            await self._search.going()
+            if reason := self._over():
+                return reason
             if self.state.decided is not None:
                 await self._commits.check_uncertain()
             elif self.state.plan:
                 self._commits.go_on()
-            elif not self._commits.decide(stopped := await self._search.run()):
-                return f"no action is left: {stopped}"
+            else:
+                searched = await self._search.run()
+                if self._nothing_to_go_by():
+                    return searched
+                if not self._commits.decide(searched):
+                    return f"no action is left: {searched}"
             await self._commits.carry_out()
-        return reason
+
+    def _nothing_to_go_by(self) -> bool:
+        """Whether somebody stopped the search, and nothing was searched where the world now stands."""
+        return self.state.stopped and self.state.decided is None and not self.state.tree.root.visited
 
     def _over(self) -> str:
         """Why no further action will be committed; empty while one may."""
         if self.state.tree.root.terminated:
             return "the episode ended" if self._answer() is None else "the agent stopped"
+        if self._nothing_to_go_by():
+            return STOPPED
         try:
             self.state.budget.check("actions")
         except BudgetExceeded as exceeded:

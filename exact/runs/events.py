@@ -1,7 +1,8 @@
 """The events of a journal: everything that happened in one attempt at one task, in order.
 
 Two kinds. *Facts* cost something to make and are never made twice: `Called`, `Acted`, `RolledStep`, `Arrived`, `Recalled`, `Late`,
-`Scored`. *Moves* change the search: `Asked`, `Told`, `Released`, `Decided`, `Committed`. The state of a search is a fold over both.
+`Scored`. *Moves* change the search: `Asked`, `Told`, `Released`, `Commanded`, `Decided`, `Committed`. The state of a search is a fold
+over both.
 A fact is on disk before its result is used. A fact names the selection that it was made for, whose budget it counts in; -1: none.
 Names of blobs are hex SHA-256 of their content.
 """
@@ -239,6 +240,17 @@ class Released(Event, frozen=True, kw_only=True, tag="released"):
     selection: int
 
 
+class Commanded(Event, frozen=True, kw_only=True, tag="commanded"):
+    """Somebody who watches told the search what to do: see exact/runs/commands.py."""
+
+    id: str
+    command: Literal["pause", "resume", "stop", "expand", "prune"]
+    node: int = -1
+    by: str = ""
+    refused: str = ""
+    """Why it was not obeyed; empty where it was."""
+
+
 class Decided(Event, frozen=True, kw_only=True, tag="decided"):
     """Intent: first phase of a commit."""
 
@@ -319,6 +331,6 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
 
 AnyEvent = (
-    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Told | Late | Released | Decided
-    | Committed | Kept | Prepared | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
+    Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Told | Late | Released | Commanded
+    | Decided | Committed | Kept | Prepared | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
 )  # fmt: skip

@@ -19,6 +19,7 @@ from exact.runs import events as ev
 from exact.search.afford import Replans, affordable
 from exact.search.base import Algorithm, Batched, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
 from exact.search.registry import algorithm
+from exact.search.steer import expand, prune
 from exact.search.tree import Node, Tree
 
 
@@ -86,6 +87,13 @@ class State:
         """Actions that were seen to write, or would have: with the element's role and name in place of its id."""
         self.gathering = True
         """Whether nothing has come of this round of selections yet, so that it may be asked for more of them. For runs in rounds."""
+        self.commanded: dict[str, ev.Commanded] = {}
+        """What people told the search, by id."""
+        self.paused = False
+        self.stopped = False
+        """Whether the search was told to end: nothing more is searched in this attempt."""
+        self.wanted: list[int] = []
+        """States that are to be worked on next."""
         self.late = 0
         self.reused = 0
         self.drifted = 0
@@ -138,7 +146,7 @@ class State:
         """Ask the algorithm; the event is to be journalled, not applied."""
         if isinstance(self.algorithm, Replans):
             self.algorithm.replan(self.tree, self._affordable())
-        answer = self.algorithm.ask(self.tree)
+        answer = self._wanted() or self.algorithm.ask(self.tree)
         self.done = answer.reason if isinstance(answer, Done) else None
         self.gathering = self.gathering and isinstance(answer, Selection)
         if isinstance(answer, Selection):
@@ -147,6 +155,16 @@ class State:
             self._moments[answer.id] = self._moment(node) if answer.edge is None else self._moment(node)._replace(tried=())
         self._count_iterations()
         return ev.Asked(answer=answer)
+
+    def _wanted(self) -> Selection | None:
+        """Work in a state that somebody asked for, as soon as it can be begun."""
+        for id in list(self.wanted):
+            node = self.tree.nodes[id]
+            if not node.pending:
+                self.wanted.remove(id)
+                if (selection := expand(self.algorithm, self.tree, node)) is not None:
+                    return selection
+        return None
 
     def _took_move(self, event: ev.AnyEvent) -> bool:
         """What changes the search."""
@@ -161,6 +179,8 @@ class State:
             case ev.Released():
                 self.algorithm.release(self.tree, self._selection(event.selection))
                 self._close(event.selection)
+            case ev.Commanded():
+                self._commanded(event)
             case ev.Decided():
                 self.decided = event
                 self.decisions.append(event)
@@ -254,6 +274,21 @@ class State:
             self.answered.setdefault(event.key, event.result)
         if isinstance(event, ev.Late) or not event.reused:
             self.scope(event.selection).spend("evaluations", judgements_in(event.result))
+
+    def _commanded(self, event: ev.Commanded) -> None:
+        self.commanded[event.id] = event
+        if event.refused:
+            return
+        match event.command:
+            case "pause" | "resume":
+                self.paused = event.command == "pause"
+            case "stop":
+                self.stopped, self.paused = True, False
+            case "expand":
+                self.wanted.append(event.node)
+            case "prune":
+                prune(self.tree, self.tree.nodes[event.node])
+                self.plan = ()
 
     def _selection(self, id: int) -> Selection:
         if id not in self.tree.open:

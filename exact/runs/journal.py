@@ -19,8 +19,8 @@ Clock = Callable[[], float]
 E = TypeVar("E", bound=AnyEvent)
 
 _FACTS = {
-    "opened", "reset", "arrived", "acted", "rolled_step", "called", "unaccounted", "recalled", "late", "decided", "committed", "ended",
-    "scored", "reflected", "finished",
+    "opened", "reset", "arrived", "acted", "rolled_step", "called", "unaccounted", "recalled", "late", "commanded", "decided", "committed",
+    "ended", "scored", "reflected", "finished",
 }  # fmt: skip
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyEvent)
@@ -90,20 +90,39 @@ class Journal:
         self._file.truncate(self._end)
 
 
+class Tail:
+    """Reads a journal as it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.torn = False
+        """Whether what was read last ended within a line."""
+        self._end = self._lines = 0
+
+    def new(self) -> Iterator[AnyEvent]:
+        """The events since the last look, a torn last line left out. Raises JournalError on anything else that does not read."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._end)
+                data = file.read()
+        except OSError as error:
+            raise JournalError(f"cannot read {self.path}: {error.strerror}") from error
+        *whole, rest = data.split(b"\n")
+        self.torn = bool(rest)
+        for line in whole:
+            self._end, self._lines = self._end + len(line) + 1, self._lines + 1
+            try:
+                event = _decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise JournalError(f"{self.path}:{self._lines} does not read: {error}; what stands before it is whole") from error
+            if isinstance(event, Opened):
+                _check_schema(self.path, event)
+            yield event
+
+
 def read(path: Path) -> Iterator[AnyEvent]:
     """The events of a journal, a torn last line left out. Raises JournalError on anything else that does not read."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise JournalError(f"cannot read {path}: {error.strerror}") from error
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            event = _decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise JournalError(f"{path}:{number} does not read: {error}; what stands before it is whole") from error
-        if isinstance(event, Opened):
-            _check_schema(path, event)
-        yield event
+    return Tail(path).new()
 
 
 def _check_schema(path: Path, opened: Opened) -> None:

@@ -7,6 +7,7 @@ order of events is that of a serial search. With more, results are told as they 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from exact.errors import BudgetExceeded
 from exact.runs import events as ev
@@ -15,7 +16,12 @@ from exact.runs.ledger import SELECTION
 from exact.runs.places import Places
 from exact.runs.setting import Setting
 from exact.search.base import Done, Selection, Wait
+from exact.search.steer import PRUNED
 from exact.search.tree import SearchError
+
+LOOK = 0.2
+"""Seconds between two looks at what people say, while nothing else happens."""
+STOPPED = "stopped by a viewer"
 
 
 class Search:
@@ -33,6 +39,9 @@ class Search:
     async def run(self) -> str:
         """Until the algorithm is done or a budget is used up; why. Raises what broke beyond repair."""
         self._exceeded, self._fulfil.stopping, self._waits = None, False, -1
+        self._setting.obey()
+        if self._state.stopped:
+            return STOPPED
         late = self.out_of_time()
         try:
             async with asyncio.timeout(None if late is None else late.remaining) as clock:
@@ -49,6 +58,10 @@ class Search:
         scopes = (("task", config.limits.seconds, now), ("search", config.search.limits.seconds, now - self._state.search_began))
         ends = [BudgetExceeded(scope, "seconds", limit, usage=used) for scope, limit, used in scopes if limit is not None]
         return min(ends, key=lambda each: each.remaining, default=None)
+
+    def _late(self) -> bool:
+        late = self.out_of_time()
+        return late is not None and late.remaining <= 0
 
     async def stop(self) -> None:
         """Cancel all work under way and give its reservations back."""
@@ -67,6 +80,10 @@ class Search:
     async def _until_done(self) -> str:
         while True:
             self._collect()
+            await self._obey()
+            if self._state.stopped:
+                await self.stop()
+                return STOPPED
             if self._exceeded is not None:
                 return await self._drain(self._exceeded)
             asked = self._next()
@@ -75,13 +92,38 @@ class Search:
             elif isinstance(asked, Done) and not (self._rounds and self._pieces):
                 return asked.reason
             elif self._exceeded is None:
-                if not self._pieces:
+                if not self._pieces and not self._state.paused:
                     raise SearchError("the search algorithm waits, but nothing is under way: mend its `ask`")
+                await self._stirred()
+
+    async def going(self) -> None:
+        """Until the attempt is not paused."""
+        self._setting.obey()
+        while self._state.paused and not self._late():
+            await self._stirred()
+            self._setting.obey()
+
+    async def _stirred(self) -> None:
+        """Until something happens, or it is time to look at what people say."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK):
                 await self._setting.stirred.wait()
+
+    async def _obey(self) -> None:
+        """Take in what people say, and drop the work under way below what they pruned."""
+        self._setting.obey()
+        dropped = [id for id, work in self._state.tree.open.items() if any(edge.closed == PRUNED for _, edge in work.path)]
+        pieces = [self._pieces.pop(id) for id in dropped if id in self._pieces]
+        for piece in pieces:
+            piece.cancel()
+        await asyncio.gather(*pieces, return_exceptions=True)
+        for id in dropped:
+            if id in self._state.tree.open:
+                self._setting.record(ev.Released(selection=id))
 
     def _next(self) -> Selection | Wait | Done:
         """What to work on: what an interrupted run left open, then what the algorithm asks for, as long as a worker is free."""
-        if len(self._pieces) == self._workers:
+        if len(self._pieces) == self._workers or self._state.paused:
             return Wait()
         for id, work in self._state.tree.open.items():
             if id not in self._pieces:
@@ -90,8 +132,8 @@ class Search:
             return Done(self._state.done)
         if self._waits == self._setting.moves or (self._rounds and not self._state.gathering):
             return Wait()
-        if (late := self.out_of_time()) is not None and late.remaining <= 0:
-            self._exceeded = late
+        if self._late():
+            self._exceeded = self.out_of_time()
             return Wait()
         asked = self._state.ask()
         self._setting.journal.write(asked)

@@ -13,16 +13,18 @@ from exact.context import Context, Reflection
 from exact.environments.base import Worlds
 from exact.reflection.base import Kind, Memory
 from exact.runs import events as ev
+from exact.runs.commands import Mailbox, mailbox
 from exact.runs.fold import State
 from exact.runs.journal import Journal
 from exact.runs.live import Live
 from exact.runs.signal import Signal
 from exact.runs.store import Blobs
 from exact.runs.story import context
+from exact.search.steer import obstacle
 from exact.search.tree import Node
 from exact.task import Task
 
-_MOVES = ev.Told | ev.Released | ev.Decided | ev.Committed
+_MOVES = ev.Told | ev.Released | ev.Commanded | ev.Decided | ev.Committed
 
 
 @dataclass(kw_only=True)
@@ -38,6 +40,8 @@ class Setting:
     blobs: Blobs
     memory: Memory | None = None
     live: Live = field(init=False)
+    mailbox: Mailbox = field(init=False)
+    """What people who watch say."""
     moves: int = field(init=False, default=0)
     """How often the search was changed from outside: nothing new is to be asked for before it is again."""
     stirred: Signal = field(init=False, default_factory=Signal)
@@ -45,6 +49,7 @@ class Setting:
     _remembering: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
+        self.mailbox = Mailbox(mailbox(self.journal.path), self.state.commanded)
         self.live = Live(self.worlds, self.task, self.state, self.record, self.blobs, lambda: self.journal.now)
 
     def record(self, event: ev.AnyEvent) -> None:
@@ -52,6 +57,14 @@ class Setting:
         self.state.apply(self.journal.write(event))
         self.moves += isinstance(event, _MOVES)
         self.stirred.fire()
+
+    def obey(self) -> None:
+        """Journal and take in what people have said since the last look; what cannot be done is journalled with the reason."""
+        for command in self.mailbox.new():
+            refused = ""
+            if command.name in ("expand", "prune"):
+                refused = obstacle(self.state.algorithm, self.state.tree, command.node, prune=command.name == "prune")
+            self.record(ev.Commanded(id=command.id, command=command.name, node=command.node, by=command.by, refused=refused))
 
     async def context(self, node: Node, kind: Kind, *, selection: int = -1, draw: int = 0, confirms: bool = False) -> Context:
         """What an agent may look at in a node, with what memory has to say."""

@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw
 
 from exact.action import ActionSpace, Parameter, Verb
 from exact.config import Config, SearchConfig, dump
-from exact.context import Evaluation, Proposal, Reflection
+from exact.context import Argument, Evaluation, Proposal, Reflection
 from exact.environments.base import Effect
 from exact.models.base import ChatAnswer, Choice, Sampling, Usage
 from exact.observation import Box, Element, Observation
@@ -306,6 +306,24 @@ def hostile_run(folder: Path, text: str) -> RunFolder:
     recorder.commit()
     recorder.commit()
     recorder.end(None)
+    recorder.journal.close()
+    return run
+
+
+DEBATED = Evaluation(
+    value=0.6, rationale="More speaks for it.", samples=(0.7, 0.5), disagreement=0.1, order_effect=0.2, between=0.1,
+    arguments=(Argument(side="for", text="The door is open."), Argument(side="against", text="The key is missing.")),
+    judges=("judge-a: 0.70", "judge-b: 0.50"),
+)  # fmt: skip
+
+
+def debate_run(folder: Path) -> RunFolder:
+    """An unfinished run of which the first state was judged in a debate."""
+    run, config = new_run(folder, "debate", iterations=1)
+    recorder = Recorder(run, run.manifest.tasks[0], config, SHOP, screenshots=False)
+    recorder._value = lambda node: Valued(evaluation=DEBATED)  # type: ignore[method-assign]
+    recorder.begin()
+    recorder.search()
     recorder.journal.close()
     return run
 

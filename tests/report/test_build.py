@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from exact.errors import JournalError
+from exact.errors import JournalError, UsageError
 from exact.report import build_index, build_report
 from exact.report.model import report
 from exact.report.pictures import pictures
 from exact.runs.store import Blobs, Line, RunFolder
 from exact.task import Task
-from tests.report.journals import Page, Recorder, grown_run, new_run, shop_run
+from tests.report.journals import SHOP, Page, Recorder, grown_run, new_run, shop_run
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -102,13 +102,39 @@ def test_screenshots_can_be_left_out(tmp_path: Path) -> None:
     assert b"data:image/" not in build_report(run, run.manifest.tasks[0], screenshots=False).read_bytes()
 
 
+@pytest.mark.parametrize("most", [0.4, 0.22])
+def test_a_report_is_no_larger_than_asked(tmp_path: Path, most: float) -> None:
+    run = shop_run(tmp_path / "run")
+    path = build_report(run, run.manifest.tasks[0], most=most)
+    assert path.stat().st_size <= most * 1e6
+    assert "data:image/" in path.read_text()
+
+
+def test_a_size_that_nothing_fits_into_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+    run = shop_run(tmp_path / "run")
+    with pytest.raises(UsageError, match="even without pictures"):
+        build_report(run, run.manifest.tasks[0], most=0.02)
+
+
+def test_a_running_journal_gives_a_report_that_grows(tmp_path: Path) -> None:
+    run, config = new_run(tmp_path / "run", "shop/tea?seed=1")
+    recorder = Recorder(run, run.manifest.tasks[0], config, SHOP)
+    recorder.begin()
+    first = report(run, run.manifest.tasks[0])
+    recorder.search()
+    second = report(run, run.manifest.tasks[0])
+    assert first.head.headline == second.head.headline == "Unfinished"
+    assert len(first.nodes) == 1 < len(second.nodes) and len(first.timeline) == 0 < len(second.timeline)
+    recorder.journal.close()
+
+
 def test_the_index_has_a_row_for_each_task(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path / "run", "shop/<b>?seed=1", "shop/other")
     line = Line(task="shop/<b>?seed=1", seed=1, agent="rmcts", status="scored", score=1.0, actions=4, calls=2, cost=None, oracle=True)
     run.add_result(line)
     page = build_index(run).read_text()
     assert "1 of 2 tasks solved" in page
-    assert "shop/&lt;b&gt;?seed=1" in page and "<b>" not in page
+    assert "shop/&lt;b&gt;" in page and "<b>" not in page
     assert "unknown" in page and "oracle values" in page and "not started" in page
 
 

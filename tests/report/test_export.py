@@ -6,8 +6,12 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from exact.cli.main import main
+from exact.config import load
+from exact.report.dot import dot
+from exact.report.reading import Reading
 from exact.runs.store import RunFolder
 
 from .journals import hostile_run
@@ -55,3 +59,18 @@ def test_the_path_moves_from_screenshot_to_screenshot(shop: RunFolder, tmp_path:
     frames = [each for each in picture.iter() if each.tag.endswith("}g")]
     assert len(frames) >= 3 and sum(each.get("visibility") == "visible" for each in frames) == 1
     assert not [each for each in picture.iter() if each.tag.endswith("script")]
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+def test_the_decision_path_is_a_picture(shop: RunFolder, tmp_path: Path) -> None:
+    assert main(["export", "path", str(shop.path), "--out", str(tmp_path / "out.png")]) == 0
+    with Image.open(tmp_path / "out.png") as picture:
+        assert picture.width > 100
+
+
+def test_the_decision_path_leaves_out_what_is_two_actions_away(shop: RunFolder) -> None:
+    reading = Reading(next(shop.path.glob("tasks/*/journal.jsonl")), load(shop.path / "config.yaml"), shop.blobs)
+    path = frozenset(reading.state.path)
+    few, all_ = dot(reading.state.tree, path, path=True), dot(reading.state.tree, path)
+    assert all(f"n{id} [" in few for id in path)
+    assert few.count("->") < all_.count("->")

@@ -16,6 +16,7 @@ HOSTILE = {
     "closing": '</script><script>alert(2)</script><!--<script>"]]>',
     "image": "<img src=x onerror=alert(3)>'\" onload=alert(4)",
     "template": "{{ 7 * 7 }}{% raw %}${alert(5)}",
+    "address": "javascript:alert(7)",
     "separators": "a\u2028alert(6)\u2029b",
 }
 
@@ -27,6 +28,7 @@ async def test_markup_is_shown_as_text_and_nothing_runs(tmp_path: Path, show: Sh
         await expect(page.locator("h1")).to_have_text(visible)
         await expect(page.locator("#panel pre").first).to_contain_text(visible)
         assert await page.evaluate("[...document.querySelectorAll('img, iframe, object')].every(e => e.src.startsWith('data:image/'))")
+        assert await page.evaluate("[...document.querySelectorAll('a')].every(a => a.getAttribute('href').startsWith('#node='))")
 
 
 async def test_control_characters_and_direction_marks_are_written_out(tmp_path: Path, show: Show) -> None:

@@ -1,16 +1,17 @@
 "use strict";
-// Wires tree, panel, address and keyboard together.
+// Wires tree, panel, search, timeline, address and keyboard together.
 
-const svg = document.getElementById("tree");
-const panel = document.getElementById("panel");
-const items = itemsOf(DATA.nodes);
+const host = $("tree");
+let items = itemsOf(DATA.nodes);
 
-const view = new TreeView(svg, items, item => {
-  panel.replaceChildren(...(item.node ? describe(item.node) : describeAction(item.at, item.choice)));
-  panel.scrollTop = 0;
+const view = new TreeView(host, items, item => {
+  panelOf(item.node, item.at, item.choice);
+  $("panel").scrollTop = 0;
   history.replaceState(null, "", `#node=${item.key}`);
-  document.getElementById("said").textContent = `Selected: ${spoken(item)}`;
+  $("said").textContent = `Selected: ${spoken(item)}`;
 });
+const minimap = new Minimap($("minimap"), view);
+view.onMove = () => { if (view.placed) minimap.soon(); };
 
 /** The item that the address names, or null. */
 function linked() {
@@ -20,24 +21,36 @@ function linked() {
 addEventListener("hashchange", () => {
   const item = linked();
   if (!item) return;
+  if (CLOCK.at != null) timeline.show(timeline.last);
   view.select(item, { reveal: true });
-  document.getElementById("explorer").scrollIntoView({ block: "nearest" });
+  $("explorer").scrollIntoView({ block: "nearest" });
 });
 
-svg.addEventListener("keydown", event => {
-  if (event.key === "Enter") view.select(view.cursor);
-  else if (event.key === " ") view.fold(view.cursor);
-  else if (event.key.startsWith("Arrow") || event.key === "Home") view.move(event.key);
+const KEYS = {
+  Enter: () => view.select(view.cursor), " ": () => view.fold(view.cursor), f: () => view.fit(), "/": () => find.field.focus(), "?": () => $("help").showModal(),
+  "+": () => view.go(view.zoom.scaleBy, 1.3), "=": () => view.go(view.zoom.scaleBy, 1.3), "-": () => view.go(view.zoom.scaleBy, 1 / 1.3),
+  n: () => find.step(1), N: () => find.step(-1), "[": () => timeline.step(-1), "]": () => timeline.step(1), p: () => $("play").click(),
+};
+host.addEventListener("keydown", event => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key.startsWith("Arrow") || event.key === "Home" || event.key === "End") view.move(event.key);
+  else if (KEYS[event.key]) KEYS[event.key]();
   else return;
   event.preventDefault();
 });
 
-const on = (id, act) => document.getElementById(id).addEventListener("click", act);
+const on = (id, act) => $(id).addEventListener("click", act);
 on("fit", () => view.fit());
 on("closer", () => view.go(view.zoom.scaleBy, 1.3));
 on("farther", () => view.go(view.zoom.scaleBy, 1 / 1.3));
 on("expand", () => { view.expand(); view.fit(); });
-on("committed", () => { view.onlyCommitted(); view.select(view.placed.has(view.selected.key) ? view.selected : items.get("0")); view.fit({ readable: true }); });
-document.getElementById("untried").addEventListener("change", event => { view.untried = event.target.checked; view.draw(); });
+on("committed", () => { view.onlyCommitted(); view.draw(); view.select(view.placed.has(view.selected.key) ? view.selected : items.get("0")); view.fit({ readable: true }); });
+on("keys", () => $("help").showModal());
+$("untried").addEventListener("change", event => { view.untried = event.target.checked; view.draw(); });
 
 view.open(linked() ?? items.get("0"));
+const find = new Find($("find"), view);
+const timeline = new Timeline(view);
+themed(() => { view.draw(); minimap.soon(); });
+performance.mark("interactive");
+document.documentElement.dataset.ready = "yes";

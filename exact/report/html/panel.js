@@ -1,26 +1,42 @@
 "use strict";
 // What is known about one state, or about an action that leads to none.
 
+const VIEW = { marks: false };
+
 /** A state's picture with elements outlined; clicking it shows it large. Null where there is none. */
 function shot(node, boxes, caption) {
-  const picture = DATA.pictures[node?.picture];
+  const picture = pictureOf(node);
   if (!picture) return null;
   const frame = make("button", { type: "button", class: "shot", "aria-label": `${caption}; enlarge`, click: () => enlarge(node, boxes, caption) },
-    make("img", { src: picture.src, alt: `Screenshot of state ${node.id}`, width: picture.width, height: picture.height }));
+    make("img", { src: picture.src, alt: `Screenshot of state ${node.id}`, width: picture.width, height: picture.height, loading: "lazy" }));
   outline(frame, picture, boxes);
+  if (VIEW.marks) marked(frame, picture, node);
   return make("figure", {}, frame, make("figcaption", {}, caption));
 }
 
 function outline(frame, picture, boxes) {
   frame.querySelectorAll("i").forEach(mark => mark.remove());
-  for (const [x, y, width, height] of boxes ?? []) {
-    const mark = make("i");
-    Object.assign(mark.style, {
-      left: `${(100 * x) / picture.width}%`, top: `${(100 * y) / picture.height}%`,
-      width: `${(100 * width) / picture.width}%`, height: `${(100 * height) / picture.height}%`,
-    });
-    frame.append(mark);
-  }
+  for (const box of boxes ?? []) frame.append(placed(make("i"), picture, box));
+}
+
+/** The set of marks: every element that has a box, with its id. */
+function marked(frame, picture, node) {
+  const marks = later("marks")[node.observation] ?? [];
+  for (const [id, ...box] of marks) frame.append(placed(make("b", {}, make("span", {}, id)), picture, box));
+}
+
+function placed(mark, picture, [x, y, width, height]) {
+  const share = (part, whole) => `${Math.min(100, Math.max(0, (100 * part) / whole))}%`;
+  Object.assign(mark.style, {
+    left: share(x, picture.width), top: share(y, picture.height), width: share(width, picture.width), height: share(height, picture.height),
+  });
+  return mark;
+}
+
+/** The button that shows and hides the marks; null where the state has none. */
+function markButton(node, again) {
+  if (!pictureOf(node) || !later("marks")[node.observation]) return null;
+  return make("button", { type: "button", class: "small", "aria-pressed": String(VIEW.marks), click: () => { VIEW.marks = !VIEW.marks; again(); } }, "Set of marks");
 }
 
 function enlarge(node, boxes, caption) {
@@ -42,9 +58,12 @@ function describe(node) {
   const own = shot(node, next?.boxes, next?.boxes ? `State ${node.id}; outlined: what ${next.words} acts on` : `State ${node.id}`);
   return [
     heading(node, choice, parent),
-    numbers(choice?.prior, choice?.visits ?? node.visits, choice?.value ?? node.mean, node.value),
+    numbers(choice?.prior, choice ? standing(choice).visits : node.visits, choice ? standing(choice).value ?? node.mean : node.mean, node.value),
     make("div", { class: "shots" }, shot(parent, choice?.boxes, `Before, in state ${node.parent}`), own),
     choice?.rationale != null && section("Why it was proposed", true, prose(longText(choice.rationale))),
+    markButton(node, () => panelOf(node)),
+    commandsFor(node),
+    parent?.observation != null && node.observation != null && changed(longText(parent.observation), longText(node.observation)),
     judgement(node),
     proposals(node, own),
     (node.shown ?? []).map(shown),
@@ -79,16 +98,30 @@ function numbers(prior, visits, mean, value) {
 function judgement(node) {
   const opinion = node.opinion;
   if (!opinion) return section("Judgement", true, make("p", { class: "quiet" }, "This state was not judged."));
-  const samples = opinion.samples ?? [];
+  const samples = opinion.samples ?? [], told = opinion.arguments ?? [], judges = opinion.judges ?? [];
   return section(`Judgement ${figure(opinion.value)}`, true,
     opinion.rationale != null ? prose(longText(opinion.rationale)) : "",
-    samples.length > 1 ? make("p", { class: "quiet" }, `${plural(samples.length, "opinion")}: ${samples.map(figure).join(", ")}; disagreement ${figure(opinion.disagreement)}`) : "");
+    samples.length > 1 ? make("p", { class: "quiet" }, `${plural(samples.length, "opinion")}: ${samples.map(figure).join(", ")}`) : "",
+    opinion.disagreement ? make("p", { class: "quiet" }, disagreement(opinion)) : "",
+    told.length ? section(`Arguments, in the order in which they were made (${told.length})`, true, make("ol", { class: "arguments" }, told.map(argued))) : "",
+    judges.length ? section(`Judges (${judges.length})`, true, make("ul", {}, judges.map(each => make("li", { dir: "auto" }, each)))) : "");
 }
+
+function disagreement(opinion) {
+  const parts = [
+    opinion.within && `${figure(opinion.within)} within a judge`, opinion.between && `${figure(opinion.between)} between judges`,
+    opinion.order_effect && `order effect ${opinion.order_effect > 0 ? "+" : ""}${figure(opinion.order_effect)}: what is read first ${opinion.order_effect > 0 ? "gains" : "loses"}`,
+  ].filter(Boolean);
+  return `Disagreement ${figure(opinion.disagreement)}${parts.length ? ` (${parts.join("; ")})` : ""}.`;
+}
+
+const argued = each => make("li", { class: each.side }, tag(each.side === "for" ? "for success" : "against it", each.side === "for" ? "good" : "failed"),
+  make("small", { class: "inline" }, ` round ${(each.round ?? 0) + 1} `), prose(longText(each.text)));
 
 function proposals(node, own) {
   const choices = node.choices ?? [];
   if (!choices.length) return null;
-  const frame = own?.querySelector(".shot"), picture = DATA.pictures[node.picture], usual = favourite(node)?.boxes;
+  const frame = own?.querySelector(".shot"), picture = pictureOf(node), usual = favourite(node)?.boxes;
   const rows = choices.map(choice => make("tr", {
     class: NODES.get(choice.child)?.committed ? "chosen" : null,
     mouseenter: () => frame && outline(frame, picture, choice.boxes), mouseleave: () => frame && outline(frame, picture, usual),
@@ -111,12 +144,13 @@ function shown(part) {
 
 function reached(node) {
   const routes = node.routes ?? [];
+  const said = (node.told ?? []).map(each => make("p", {}, `Told by a viewer: ${each}.`));
   const time = node.seconds != null ? `The step that led here took ${node.seconds.toFixed(2)} s.` : "";
   const first = make("p", { class: "quiet" }, `First seen ${node.born.toFixed(1)} s after the start, at iteration ${node.iteration}. ${time}`);
   const rows = routes.map(route => make("tr", {}, ...[
     route.node === node.id ? "here" : `state ${route.node}`, way(route), route.verdict,
     route.reason ?? "", `${(route.seconds ?? 0).toFixed(2)} s`].map((text, place) => make("td", { class: place === 4 ? "n" : null }, text))));
-  return section("How it was reached", false, first, rows.length ? table(["World brought to", "Route", "Verdict", "Reason", "s"], rows) : "");
+  return section("How it was reached", false, first, said, rows.length ? table(["World brought to", "Route", "Verdict", "Reason", "s"], rows) : "");
 }
 
 function way(route) {
@@ -137,11 +171,12 @@ function outside(node) {
 }
 
 function calls(node) {
-  return (node.calls ?? []).map(call => section(`Model call: ${call.role}${call.attempt ? `, attempt ${call.attempt + 1}` : ""}`, false,
+  const sum = (node.calls ?? []).length > 1 ? [make("p", { class: "quiet sum" }, `In this state: ${node.spent}.`)] : [];
+  return sum.concat((node.calls ?? []).map(call => section(`Model call: ${call.role}${call.attempt ? `, attempt ${call.attempt + 1}` : ""}`, false,
     make("p", { class: "quiet" }, [call.model, call.prompt, call.sampling, call.usage, `${call.seconds.toFixed(1)} s`].filter(Boolean).join(" · ")),
     ...(call.request ?? []).map(said => section(`Prompt: ${said.role}`, false, block(longText(said.text)))),
     ...(call.answers ?? []).map((said, place) => section(`Answer ${place + 1}`, true, block(longText(said.text)))),
-    call.raw != null ? section("Raw answer", false, block(longText(call.raw))) : ""));
+    call.raw != null ? section("Raw answer", false, block(longText(call.raw))) : "")));
 }
 
 /** An action that leads to no state: refused, failed, or not tried. */
@@ -150,7 +185,16 @@ function describeAction(node, choice) {
     make("header", {}, make("p", { class: "quiet" }, "An action in ", toNode(node.id), " ", tag(STATUS[choice.status] ?? "not tried", choice.status ?? "")),
       make("h2", { dir: "auto" }, make("code", {}, choice.words)), choice.reason ? make("p", { class: "why", dir: "auto" }, choice.reason) : ""),
     numbers(choice.prior, choice.visits, choice.value, null),
-    make("div", { class: "shots" }, shot(node, choice.boxes, `State ${node.id}`)),
+    make("div", { class: "shots" }, shot(node, choice.boxes, `State ${node.id}; outlined: what ${choice.words} acts on`)),
+    markButton(node, () => panelOf(null, node, choice)),
     choice.rationale != null && section("Why it was proposed", true, prose(longText(choice.rationale))),
   ].filter(Boolean);
 }
+
+/** Fill the panel. */
+function panelOf(node, at, choice) {
+  $("panel").replaceChildren(...(node ? describe(node) : describeAction(at, choice)));
+}
+
+/** In the live view: what can be asked for in a state. Replaced there. */
+let commandsFor = () => null;

@@ -1,0 +1,61 @@
+"""`exact view`: watch searches in a browser while they run, and tell them what to do."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), default=Path("runs"), metavar="[RUN|DIR]")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen. Beyond this machine a token is asked for.")
+@click.option("--port", type=click.IntRange(0, 65535), default=7575, show_default=True, help="0: any that is free.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A name by which browsers may reach it. Repeatable.")
+@click.option("--token", envvar="EXACT_VIEW_TOKEN", help="What a browser must show. Default: none on this machine alone, else a new one.")
+@click.option("--look-only", is_flag=True, help="Take no commands: nobody can pause or steer a search.")
+@click.option("--open", "show", is_flag=True, help="Opens it in a browser.")
+def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | None, look_only: bool, show: bool) -> None:
+    """Serves the reports of RUN, or of all runs in DIR (default: runs), as they grow. End it with Ctrl-C; searches go on."""
+    from exact.errors import UsageError
+
+    try:
+        import uvicorn
+
+        from exact.report.serve import application
+    except ModuleNotFoundError as error:
+        raise UsageError("the live view needs starlette and uvicorn: pip install 'exact-agent[live]'") from error
+    from exact.report.guard import is_loopback
+
+    if not path.is_dir():
+        raise UsageError(f"no run and no folder of runs in {path}: name one, e.g. `exact view runs`")
+    local = is_loopback(host)
+    token = token if token is not None else "" if local else secrets.token_urlsafe(24)
+    if not local and len(token) < 16:
+        raise UsageError("a token of at least 16 characters is needed beyond this machine: leave --token out to get a new one")
+    try:
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}: choose another --port or --host") from error
+    with listening:
+        known = {*hosts, *(() if local else (host, socket.gethostname(), *_addresses(host)))}
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{listening.getsockname()[1]}/{f'?token={token}' if token else ''}"
+        click.echo(address)
+        if show:
+            click.launch(address)
+        config = uvicorn.Config(
+            application(path, hosts=known, token=token, orders=not look_only),
+            log_level="critical", ws="none", lifespan="off", timeout_graceful_shutdown=1, access_log=False, server_header=False,
+        )  # fmt: skip
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _addresses(host: str) -> set[str]:
+    """The addresses of this machine, where it listens on all of them."""
+    if host not in ("0.0.0.0", "::"):
+        return set()
+    found = socket.getaddrinfo(socket.gethostname(), None)
+    return {str(each[4][0]) for each in found}

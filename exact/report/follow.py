@@ -1,0 +1,172 @@
+"""A journal's report as it grows: a whole page for who comes, and for who is there what has changed since."""
+
+from __future__ import annotations
+
+import io
+import secrets
+from typing import Any
+
+import msgspec
+from PIL import Image, UnidentifiedImageError
+
+from exact.config import load
+from exact.errors import JournalError
+from exact.report import data
+from exact.report.head import head
+from exact.report.model import caps, marks
+from exact.report.nodes import lesson, remembered, state
+from exact.report.page import fragments
+from exact.report.pictures import coded
+from exact.report.reading import Reading
+from exact.report.steps import outside, steps, trouble
+from exact.report.text import Texts
+from exact.runs.store import RunFolder
+from exact.task import Task
+
+LONGEST = 200_000
+"""Characters of one text in the live view."""
+
+
+class Follower:
+    """Follows one attempt. Not safe for several threads at once.
+
+    Each look at which something had changed makes a new version; a patch leads from any earlier one to the present.
+    """
+
+    def __init__(self, run: RunFolder, task: Task) -> None:
+        self.run, self.task = run, task
+        self.epoch = secrets.token_hex(4)
+        """Tells this follower's versions from those of one before it."""
+        self.version = 0
+        self.journal = run.task_folder(task) / "journal.jsonl"
+        self._reading = Reading(self.journal, load(run.path / "config.yaml"), run.blobs)
+        self._texts = Texts()
+        self._states: dict[int, data.State] = {}
+        self._changed: dict[int, int] = {}
+        """The version at which each state changed last; a state that is gone too."""
+        self._known: dict[int, tuple[int, int]] = {0: (0, 0)}
+        """By version: how many texts there were, and the last iteration."""
+        self._pictures: dict[str, data.Picture] = {}
+        self._fragments: dict[str, str] = {}
+        self._renew()
+
+    def look(self) -> bool:
+        """Take in what was written; whether anything was."""
+        if not self._reading.more():
+            return False
+        self._renew()
+        return True
+
+    def report(self) -> data.Report:
+        """All of it, for a new page."""
+        reading, tree = self._reading, tuple(self._states[id] for id in sorted(self._states))
+        committed = steps(reading)
+        top = head(reading, self.task, committed)
+        return data.Report(
+            head=top,
+            remembered=remembered(reading, top.headline),
+            nodes=tree,
+            steps=committed,
+            traces=outside(reading, tree),
+            trouble=trouble(reading),
+            lessons=tuple(lesson(reflected.reflection) for reflected in reading.state.reflected),
+            timeline=reading.growth.timeline(),
+            limits=caps(reading),
+            marks=marks(reading, tree),
+            texts=self._texts.since(0, LONGEST),
+            pictures=self._pictures,
+        )
+
+    def patch(self, since: int) -> dict[str, Any]:
+        """What changed after a version, as JSON takes it. An unknown version gets all."""
+        texts, iteration = self._known.get(since, (0, 0))
+        fresh = [id for id, version in self._changed.items() if version > since]
+        here = tuple(self._states[id] for id in sorted(fresh) if id in self._states)
+        now = {
+            "version": self.version,
+            "nodes": here,
+            "gone": [id for id in fresh if id not in self._states],
+            "first_text": texts,
+            "texts": self._texts.since(texts, LONGEST),
+            "pictures": {each.picture: self._pictures[each.picture] for each in here if each.picture in self._pictures},
+            "marks": marks(self._reading, here),
+            "moments": [moment for moment in self._reading.growth.moments if moment.iteration >= iteration],
+            "html": self._fragments,
+            **self.gauges(),
+        }
+        found: dict[str, Any] = msgspec.to_builtins(now, str_keys=True)
+        return found
+
+    def gauges(self) -> dict[str, Any]:
+        """How the attempt stands, in figures."""
+        now, said = self._reading.state, [each for told in self._reading.commands.values() for each in told]
+        return {
+            "gauges": {
+                "iterations": now.tree.iterations,
+                "states": len(now.tree.nodes),
+                "queue": len(now.tree.open),
+                "workers": self._reading.config.search.workers,
+                "worlds": max((each[-1].worlds for each in self._reading.arrivals.values()), default=0),
+                "money": round(now.budget.spent.get("money", 0.0), 6),
+                "calls": int(now.budget.spent.get("calls", 0)),
+                "seconds": round(now.elapsed, 1),
+            },
+            "standing": self._standing(),
+            "commands": [{"id": each.id, "name": each.command, "node": each.node, "refused": each.refused} for each in said[-20:]],
+        }
+
+    def picture(self, name: str) -> tuple[bytes, str] | None:
+        """A screenshot of this attempt as a page shows it, and its media type; None where there is none of that name."""
+        if name not in self._pictures:
+            return None
+        try:
+            return coded(self.run.blobs.get(name))
+        except (JournalError, UnidentifiedImageError, OSError):
+            return None
+
+    def _standing(self) -> str:
+        now = self._reading.state
+        if now.finished is not None:
+            return "ended"
+        if now.ended is not None:
+            return "judging"
+        return "stopping" if now.stopped else "paused" if now.paused else "searching"
+
+    def _renew(self) -> None:
+        """Make anew what was touched."""
+        self.version += 1
+        reading = self._reading
+        for id in sorted(reading.growth.touched):
+            node = reading.state.tree.nodes[id]
+            whole = reading.merged(node) is node
+            if whole:
+                self._states[id] = state(reading, node, self._texts)
+                self._see(node.screenshot)
+            elif self._states.pop(id, None) is None:
+                continue
+            self._changed[id] = self.version
+        reading.growth.touched.clear()
+        moments = reading.growth.moments
+        self._known[self.version] = len(self._texts), moments[-1].iteration if moments else 0
+        self._fragments = fragments(self._outline())
+
+    def _outline(self) -> data.Report:
+        """What the written parts of the page are made of."""
+        reading, committed = self._reading, steps(self._reading)
+        tree, top = tuple(self._states.values()), head(reading, self.task, committed)
+        return data.Report(
+            head=top, remembered=remembered(reading, top.headline), nodes=(), steps=committed,
+            traces=outside(reading, tree), trouble=trouble(reading),
+            lessons=tuple(lesson(reflected.reflection) for reflected in reading.state.reflected),
+            timeline=(), limits={}, marks={}, texts=(), pictures={},
+        )  # fmt: skip
+
+    def _see(self, name: str) -> None:
+        """Note a screenshot's size; it is fetched by those who look at it."""
+        if not name or name in self._pictures:
+            return
+        try:
+            with Image.open(io.BytesIO(self.run.blobs.get(name))) as image:
+                self._pictures[name] = data.Picture(src=f"picture/{name}", width=image.width, height=image.height)
+        except (JournalError, UnidentifiedImageError, OSError):
+            return

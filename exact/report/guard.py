@@ -1,0 +1,59 @@
+"""Who may talk to the live view: only pages of its own, under names that are its own, with its token where it has one.
+
+A page that somebody visits elsewhere can make a browser send requests to this machine. So a request must name a host that is known here
+(else a foreign name could be pointed at this machine), and what it comes from must be a page of the live view itself.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Collection, Mapping
+from urllib.parse import urlsplit
+
+COOKIE = "exact_view"
+
+
+def host_of(header: str) -> str:
+    """The host in a Host header or an origin's authority, in lower case, without port and brackets. Empty where there is none."""
+    try:
+        return (urlsplit(f"//{header}").hostname or "").rstrip(".")
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def refusal(method: str, headers: Mapping[str, str], hosts: Collection[str], *, page: bool) -> str:
+    """Why a request is refused; empty where it may come in. Header names are in lower case.
+
+    hosts: names under which the view is known, beside this machine's loopback. page: whether it asks for a page, to which a link on
+    another site may lead.
+    """
+    host = headers.get("host", "")
+    name = host_of(host)
+    if not name or not (is_loopback(name) or name in hosts):
+        return f"this view is not known as {name or 'nothing'!r}: start it with --allow-host {name}"
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        return "a page of another site may not ask for this"
+    if method not in ("GET", "HEAD") and origin is None:
+        return "a command must come from a page of this view"
+    site = headers.get("sec-fetch-site", "none")
+    leads_here = page and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    if site in ("cross-site", "same-site") and not leads_here:
+        return "a page of another site may not ask for this"
+    return ""
+
+
+def is_let_in(token: str, given: str | None) -> bool:
+    """Whether a given token is the right one; everybody is let in where there is none."""
+    return not token or hmac.compare_digest(token.encode(), (given or "").encode())

@@ -1,0 +1,50 @@
+"""What the models of an attempt took, by role, and what of it was never used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exact.report import data
+from exact.report.reading import Reading
+from exact.report.routes import travel
+from exact.report.text import LABEL, one_line
+
+
+def costs(reading: Reading) -> tuple[data.Cost, ...]:
+    """One for each role, the dearest first."""
+    found: dict[str, data.Cost] = {}
+    for called in (each for calls in reading.calls.values() for each in calls):
+        before, used = found.get(called.role), reading.used(called.selection)
+        money = called.usage.cost or 0.0
+        found[called.role] = data.Cost(
+            role=one_line(called.role, LABEL),
+            calls=(before.calls if before else 0) + 1,
+            input_tokens=(before.input_tokens if before else 0) + called.usage.input_tokens,
+            output_tokens=(before.output_tokens if before else 0) + called.usage.output_tokens,
+            money=(before.money if before else 0.0) + money,
+            known=(before.known if before else True) and called.usage.cost is not None,
+            seconds=(before.seconds if before else 0.0) + called.seconds,
+            unused=(before.unused if before else 0) + (not used),
+            unused_money=(before.unused_money if before else 0.0) + (0.0 if used else money),
+        )
+    return tuple(sorted(found.values(), key=lambda cost: (-cost.money, -cost.calls, cost.role)))
+
+
+def waste(reading: Reading) -> Iterator[str]:
+    """What was made and never used, a sentence each."""
+    state = reading.state
+    edges = [edge for node in state.tree.nodes for edge in node.edges]
+    untried = sum(edge.child is None and not edge.closed for edge in edges)
+    if untried:
+        yield f"{untried} of {len(edges)} proposed actions were never tried."
+    if state.late:
+        yield f"{_counted(state.late, 'answer')} came too late to be used."
+    if state.unaccounted:
+        yield f"{_counted(state.unaccounted, 'request')} to models were given up on; what they took is in no sum."
+    moved = travel(reading)
+    if (wasted := moved.prepared - moved.used) > 0:
+        yield f"{_counted(wasted, 'state')} of {moved.prepared} prepared ahead were not asked for."
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

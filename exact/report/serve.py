@@ -1,0 +1,251 @@
+"""The live view: reports of runs as they grow, served to browsers, and commands back to the searches.
+
+A browser is sent a whole page first, then over one connection of server-sent events what changed. Journals are read as files: a search
+knows nothing of who watches, and is told something only by lines in a file of its own (exact/runs/commands.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from exact.errors import ExactError
+from exact.report.build import index_page
+from exact.report.follow import Follower
+from exact.report.guard import COOKIE, is_let_in, refusal
+from exact.report.page import page, waiting
+from exact.runs.commands import Name, send
+from exact.runs.store import RunFolder
+
+EVERY = 0.15
+"""Seconds between two looks at a journal that somebody watches."""
+QUIET = 15.0
+"""Seconds after which a connection over which nothing came is shown to be alive."""
+LARGEST = 2_000
+"""Bytes of a command at most."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A command as a browser sends it."""
+
+    name: Name
+    node: int = -1
+
+
+class Feed:
+    """One attempt, and all who watch it."""
+
+    def __init__(self, follower: Follower) -> None:
+        self.follower = follower
+        self.lock = asyncio.Lock()
+        self._looked = 0.0
+
+    async def look(self) -> None:
+        """Read what was written, unless that was done just now."""
+        async with self.lock:
+            if time.monotonic() - self._looked >= EVERY * 0.9:
+                await asyncio.to_thread(self.follower.look)
+                self._looked = time.monotonic()
+
+    async def patches(self, epoch: str, version: int) -> AsyncIterator[str]:
+        """Server-sent events: what changed since a version, then what changes. A page of another epoch is told to load itself again."""
+        if epoch != self.follower.epoch:
+            yield "event: again\ndata: {}\n\n"
+            return
+        said = time.monotonic()
+        while True:
+            await self.look()
+            if self.follower.version > version:
+                async with self.lock:
+                    patch = await asyncio.to_thread(self.follower.patch, version)
+                version, said = patch["version"], time.monotonic()
+                yield f"id: {epoch}.{version}\nevent: patch\ndata: {json.dumps(patch)}\n\n"
+            elif time.monotonic() - said > QUIET:
+                said = time.monotonic()
+                yield ": alive\n\n"
+            await asyncio.sleep(EVERY)
+
+
+class View:
+    """The pages of a run, or of a folder of runs."""
+
+    def __init__(self, path: Path, *, orders: bool = True) -> None:
+        self.path, self.orders = path, orders
+        self._feeds: dict[tuple[str, int], Feed] = {}
+
+    def runs(self) -> dict[str, Path]:
+        """The runs that are there now, by the name they have in addresses, the newest first."""
+        if (self.path / "run.json").exists():
+            return {self.path.resolve().name: self.path}
+        found = sorted(self.path.glob("*/run.json"), key=lambda file: -file.stat().st_mtime)
+        return {file.parent.name: file.parent for file in found}
+
+    def routes(self) -> list[Route]:
+        """What can be asked for."""
+        task = "/{run}/{task:int}/"
+        return [
+            Route("/", self.all),
+            Route("/{run}/", self.one),
+            Route(task, self.page),
+            Route(task + "events", self.events),
+            Route(task + "picture/{name}", self.picture),
+            Route(task + "command", self.command, methods=["POST"]),
+        ]
+
+    async def all(self, request: Request) -> Response:
+        runs = self.runs()
+        if len(runs) == 1:
+            return RedirectResponse(f"/{next(iter(runs))}/")
+        return HTMLResponse(waiting("Runs", f"{len(runs)} runs in {self.path}", {f"/{name}/": name for name in runs}))
+
+    async def one(self, request: Request) -> Response:
+        folder = self._folder(request)
+        if folder is None:
+            return _missing("run")
+        if len(folder.manifest.tasks) == 1:
+            return RedirectResponse(f"{request.url.path}0/")
+        return HTMLResponse(await asyncio.to_thread(index_page, folder, live=True))
+
+    async def page(self, request: Request) -> Response:
+        feed, folder, number = self._feed(request), self._folder(request), request.path_params["task"]
+        if folder is None or number >= len(folder.manifest.tasks):
+            return _missing("task")
+        if feed is None:
+            return HTMLResponse(
+                waiting(folder.manifest.tasks[number].id, "It was not started yet. This page looks again every two seconds.", {})
+            )
+        await feed.look()
+        async with feed.lock:
+            now = {"epoch": feed.follower.epoch, "version": feed.follower.version, "orders": self.orders, **feed.follower.gauges()}
+            text = await asyncio.to_thread(page, feed.follower.report(), live=now)
+        return HTMLResponse(text)
+
+    async def events(self, request: Request) -> Response:
+        feed = self._feed(request)
+        if feed is None:
+            return _missing("task")
+        last = request.headers.get("last-event-id") or request.query_params.get("since", "")
+        epoch, _, version = last.partition(".")
+        since = int(version) if version.isdecimal() else 0
+        return StreamingResponse(feed.patches(epoch, since), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+    async def picture(self, request: Request) -> Response:
+        feed = self._feed(request)
+        found = await asyncio.to_thread(feed.follower.picture, request.path_params["name"]) if feed is not None else None
+        if found is None:
+            return _missing("picture")
+        return Response(found[0], media_type=found[1], headers={"cache-control": "private, max-age=86400, immutable"})
+
+    async def command(self, request: Request) -> Response:
+        feed = self._feed(request)
+        if feed is None or not self.orders:
+            return _missing("task that takes commands")
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return PlainTextResponse("a command is JSON", 415)
+        try:
+            order = msgspec.json.decode(await _body(request), type=Order)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return PlainTextResponse(f"no command: {error}", 400)
+        if feed.follower.gauges()["standing"] == "ended":
+            return PlainTextResponse("the attempt has ended", 409)
+        who = request.client.host if request.client else ""
+        command = await asyncio.to_thread(send, feed.follower.journal, order.name, node=order.node, by=f"a viewer at {who}")
+        return JSONResponse({"id": command.id}, 202)
+
+    def _folder(self, request: Request) -> RunFolder | None:
+        path = self.runs().get(request.path_params["run"])
+        return RunFolder(path) if path is not None else None
+
+    def _feed(self, request: Request) -> Feed | None:
+        """The feed of a task that was started; None for others."""
+        name, number = request.path_params["run"], request.path_params["task"]
+        if (name, number) not in self._feeds:
+            folder = self._folder(request)
+            if folder is None or number >= len(folder.manifest.tasks):
+                return None
+            task = folder.manifest.tasks[number]
+            if not (folder.task_folder(task) / "journal.jsonl").exists():
+                return None
+            self._feeds[name, number] = Feed(Follower(folder, task))
+        return self._feeds[name, number]
+
+
+async def _body(request: Request) -> bytes:
+    """A small request body; of a larger one no more than its beginning, which is no command then."""
+    found = b""
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > LARGEST:
+            break
+    return found
+
+
+def _missing(what: str) -> Response:
+    return PlainTextResponse(f"there is no such {what} here", 404)
+
+
+class Guarded:
+    """Lets in who may come in: see exact/report/guard.py."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str], token: str) -> None:
+        self._app, self._hosts, self._token = app, {host.lower() for host in hosts}, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope)
+        page_like = scope["path"].endswith("/")
+        if why := refusal(scope["method"], request.headers, self._hosts, page=page_like):
+            await PlainTextResponse(why, 403)(scope, receive, send)
+            return
+        given = request.query_params.get("token")
+        if self._token and given is not None and page_like and is_let_in(self._token, given):
+            answer = RedirectResponse(scope["path"], 303)
+            answer.set_cookie(COOKIE, self._token, httponly=True, samesite="lax")
+            await answer(scope, receive, send)
+            return
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if not is_let_in(self._token, request.cookies.get(COOKIE) or bearer):
+            await PlainTextResponse("this view wants its token: open the address that `exact view` printed", 401)(scope, receive, send)
+            return
+        await self._app(scope, receive, _sealing(send))
+
+
+def _sealing(send: Send) -> Send:
+    """Adds to each answer that nobody may frame it, guess its type, or hand its address on."""
+    extra = [
+        (b"x-frame-options", b"DENY"), (b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"),
+        (b"cross-origin-resource-policy", b"same-origin"), (b"cross-origin-opener-policy", b"same-origin"),
+    ]  # fmt: skip
+
+    async def sealed(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", []), *extra]
+        await send(message)
+
+    return sealed
+
+
+async def _told(request: Request, error: Exception) -> Response:
+    return PlainTextResponse(str(error), 500)
+
+
+def application(path: Path, *, hosts: Collection[str] = (), token: str = "", orders: bool = True) -> ASGIApp:
+    """The live view of a run, or of a folder of runs, as an ASGI application.
+
+    hosts: names by which it is reached, beside loopback. token: what a browser must show; none: everybody on this machine may look.
+    orders: whether the searches may be told something.
+    """
+    handlers: dict[Any, Callable[..., Any]] = {ExactError: _told}
+    return Guarded(Starlette(routes=View(path, orders=orders).routes(), exception_handlers=handlers), hosts=hosts, token=token)

@@ -1,0 +1,208 @@
+"""Runs side by side: their attempts as a table, what success cost, how far their own views can be trusted, and where two first differ."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from exact.config import load
+from exact.errors import ExactError, UsageError
+from exact.report.page import suite_page
+from exact.report.reading import Move, Reading
+from exact.report.text import in_words, one_line
+from exact.runs.store import Line, RunFolder
+from exact.task import Task
+
+BINS = 5
+"""Parts of [0, 1] that own views are sorted into."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt."""
+
+    run: str
+    agent: str
+    task: str
+    seed: int
+    ending: str
+    href: str
+    """Of its report, relative to the page; empty where there is none."""
+    score: float | None = None
+    value: float | None = None
+    """The agent's own view."""
+    steps: int | None = None
+    transitions: int | None = None
+    evaluations: int | None = None
+    calls: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    """US dollars; None where a price was unknown or there is no result."""
+    seconds: float | None = None
+    drift: int | None = None
+    failures: int | None = None
+    oracle: bool = False
+    path: tuple[str, ...] = ()
+    """Its committed actions, in words."""
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """Where two attempts at one task first do not do the same."""
+
+    one: int
+    other: int
+    """Indices of the rows."""
+    alike: int
+    """How many moves they have in common before."""
+    iteration: int
+    words: tuple[str, str]
+    """What each did there."""
+    nodes: tuple[int, int]
+    """The states they did it in."""
+    step: int | None
+    """Index of the first committed action that differs; None where all are the same."""
+
+
+class Bin(msgspec.Struct, frozen=True, kw_only=True):
+    """Attempts whose own views lie in one part of [0, 1]."""
+
+    said: float
+    """Mean of the views."""
+    came: float
+    """Mean of the scores."""
+    count: int
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True):
+    """The data of the page."""
+
+    name: str
+    runs: tuple[str, ...]
+    rows: tuple[Row, ...]
+    differences: tuple[Difference, ...]
+    reliability: dict[str, tuple[Bin, ...]]
+    """By run."""
+
+
+def suite(runs: Sequence[RunFolder], *, beside: Path | None = None, hrefs: Sequence[str] = ()) -> Suite:
+    """What runs came to. `beside`: the folder of the page, to which links are relative. `hrefs`: in their place, the links of one run."""
+    names = _names(runs)
+    rows, readings = list[Row](), dict[int, Reading]()
+    for name, run in zip(names, runs, strict=True):
+        lines = {line.task: line for line in run.results()}
+        for number, task in enumerate(run.manifest.tasks):
+            href = hrefs[number] if hrefs else _href(run, task, beside or run.path)
+            reading = _reading(run, task) if len(runs) > 1 else None
+            if reading is not None:
+                readings[len(rows)] = reading
+            rows.append(_row(name, run, task, lines.get(task.id), href, reading))
+    return Suite(
+        name=" against ".join(names),
+        runs=tuple(names),
+        rows=tuple(rows),
+        differences=tuple(_differences(rows, readings)),
+        reliability={name: _reliability([row for row in rows if row.run == name]) for name in names},
+    )
+
+
+def build_suite(runs: Sequence[RunFolder], out: Path) -> Path:
+    """Write the page of several runs. Raises UsageError for fewer than two."""
+    from exact.report.build import write
+
+    if len(runs) < 2:
+        raise UsageError("a comparison needs two runs: name another one")
+    write(out, suite_page(suite(runs, beside=out.parent)))
+    return out
+
+
+def _reading(run: RunFolder, task: Task) -> Reading | None:
+    journal = run.task_folder(task) / "journal.jsonl"
+    try:
+        return Reading(journal, load(run.path / "config.yaml"), run.blobs) if journal.exists() else None
+    except ExactError:
+        return None
+
+
+def _row(name: str, run: RunFolder, task: Task, line: Line | None, href: str, reading: Reading | None) -> Row:
+    started = (run.task_folder(task) / "journal.jsonl").exists()
+    bare = Row(
+        run=name, agent=one_line(run.manifest.agent), task=one_line(task.id.partition("?seed=")[0]), seed=_seed(task, line),
+        ending=ending(line, started), href=href, path=_path(reading) if reading is not None else (),
+    )  # fmt: skip
+    if line is None:
+        return bare
+    return msgspec.structs.replace(
+        bare, score=line.score, value=line.value, steps=line.actions, transitions=line.transitions, evaluations=line.evaluations,
+        calls=line.calls, tokens=line.tokens, cost=line.cost, seconds=line.seconds, drift=line.drifted, failures=line.failures,
+        oracle=line.oracle,
+    )  # fmt: skip
+
+
+def _seed(task: Task, line: Line | None) -> int:
+    written = task.id.partition("?seed=")[2]
+    return int(written) if written.isdecimal() else line.seed if line is not None else 0
+
+
+def ending(line: Line | None, started: bool) -> str:
+    """How an attempt ended, in a word."""
+    if line is None:
+        return "unfinished" if started else "not started"
+    if line.status == "scored":
+        return "solved" if line.score == 1 else "unsolved"
+    return line.status
+
+
+def _href(run: RunFolder, task: Task, beside: Path) -> str:
+    path = run.task_folder(task) / "report.html"
+    return Path(os.path.relpath(path, beside)).as_posix() if path.exists() else ""
+
+
+def _names(runs: Iterable[RunFolder]) -> list[str]:
+    """Of the folders; with a number where two are the same."""
+    found, known = list[str](), dict[str, int]()
+    for run in runs:
+        name = one_line(run.path.resolve().name)
+        known[name] = known.get(name, 0) + 1
+        found.append(name if known[name] == 1 else f"{name} ({known[name]})")
+    return found
+
+
+def _path(reading: Reading) -> tuple[str, ...]:
+    done = [(decided, root) for decided, committed, root in reading.steps if committed is not None]
+    return tuple(in_words(root.edges[decided.decision.edges[0]].action, reading.seen(root)) for decided, root in done)
+
+
+def _differences(rows: Sequence[Row], readings: dict[int, Reading]) -> Iterable[Difference]:
+    """Between every two attempts at the same task and seed."""
+    same: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for index in readings:
+        same[rows[index].task, rows[index].seed].append(index)
+    for indices in same.values():
+        for one, other in itertools.combinations(indices, 2):
+            yield difference(one, other, readings[one].moves, readings[other].moves, rows[one].path, rows[other].path)
+
+
+def difference(one: int, other: int, left: Sequence[Move], right: Sequence[Move], path: Sequence[str], their: Sequence[str]) -> Difference:
+    """The first move at which two attempts part, and the first committed action."""
+    pairs = itertools.zip_longest(left, right, fillvalue=("nothing more", -1, -1))
+    alike, (a, b) = next(((i, pair) for i, pair in enumerate(pairs) if pair[0][0] != pair[1][0]), (len(left), (("", -1, -1), ("", -1, -1))))
+    steps = (i for i, (mine, theirs) in enumerate(itertools.zip_longest(path, their)) if mine != theirs)
+    return Difference(
+        one=one, other=other, alike=alike, iteration=max(a[2], b[2]), words=(a[0], b[0]), nodes=(a[1], b[1]), step=next(steps, None)
+    )  # fmt: skip
+
+
+def _reliability(rows: Iterable[Row]) -> tuple[Bin, ...]:
+    """Own views against scores, in parts of equal width; empty parts are left out."""
+    parts: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for row in rows:
+        if row.value is not None and row.score is not None:
+            parts[min(BINS - 1, int(row.value * BINS))].append((row.value, row.score))
+    return tuple(
+        Bin(said=sum(v for v, _ in part) / len(part), came=sum(s for _, s in part) / len(part), count=len(part))
+        for _, part in sorted(parts.items())
+    )

@@ -1,0 +1,78 @@
+"""What a reader wants to know first: what was written outside, and where it went wrong."""
+
+from __future__ import annotations
+
+from exact.environments.base import Effect
+from exact.report import data
+from exact.report.reading import Reading
+from exact.report.text import in_words, one_line
+from exact.search.tree import Node
+
+DROP = 0.1
+"""From so much less than was expected on, a step is one at which an attempt may have gone wrong."""
+
+
+def committed_writes(reading: Reading) -> tuple[data.Write, ...]:
+    """What committed actions sent, in order; then what was sent again after a crash."""
+    found = list[data.Write]()
+    if reading.reset is not None:
+        found += _writes(reading.reset.effects, "the task's start", 0, "It stands.", undone=False)
+    for decided, committed, root in reading.steps:
+        if committed is not None:
+            child = reading.child(committed, root)
+            words = in_words(root.edges[decided.decision.edges[0]].action, reading.seen(root))
+            fate = "The search had sent it in a world that then became the real one: it stands." if committed.promoted else "It stands."
+            found += _writes(committed.effects, words, child.id if child else root.id, fate, undone=False)
+    for rebuilt in reading.rebuilt:
+        again = "It was sent again when the world was built anew after a crash; the reset before it had undone the first."
+        found += _writes(rebuilt.effects, "a committed action", reading.state.tree.root.id, again, undone=False)
+    return tuple(found)
+
+
+def speculative_writes(reading: Reading) -> tuple[data.Write, ...]:
+    """What the search sent, in order of states: at an action's first time, and when a way was gone again."""
+    free = str(reading.config.browser.speculation) == "free"
+    fate = "It was NOT undone: the search was allowed to write (browser.speculation is free)." if free else "It was undone with its world."
+    promoted = {(root.id, committed.edge) for _, committed, root in reading.steps if committed is not None and committed.promoted}
+    found = list[data.Write]()
+    for (id, edge), acted in reading.state.acted.items():
+        node = reading.state.tree.nodes[id]
+        if (id, edge) not in promoted:
+            found += _writes(acted.effects, _words(reading, node, edge), reading.foreseen.get((id, edge), id), fate, undone=not free)
+    for id, arrivals in reading.arrivals.items():
+        for arrival in arrivals:
+            found += _writes(arrival.effects, f"the way to state {id}, gone again", id, fate, undone=not free)
+    return tuple(found)
+
+
+def held_back(reading: Reading) -> int:
+    """How many writes of the search were held back."""
+    return sum(effect.is_held for acted in reading.state.acted.values() for effect in acted.effects)
+
+
+def wrong(reading: Reading, steps: tuple[data.Step, ...], ending: data.Ending) -> data.Wrong | None:
+    """The first step that the real world refused or answered otherwise, else the one that fell furthest short; None where none did."""
+    if ending == "solved":
+        return None
+    for step in steps:
+        if step.trouble:
+            return data.Wrong(step=step.number, node=step.node, words=step.words, why=f"It was {step.outcome}." if step.outcome else "")
+    fell = [step for step in steps if step.value is not None and step.came is not None and step.value - step.came >= DROP]
+    if not fell:
+        return None
+    step = max(fell, key=lambda each: (each.value or 0.0) - (each.came or 0.0))
+    why = f"{step.value:.2f} was expected of it, and {step.came:.2f} came: the furthest that any step fell short."
+    return data.Wrong(step=step.number, node=step.node, words=step.words, why=why)
+
+
+def _writes(effects: tuple[Effect, ...], words: str, node: int, fate: str, *, undone: bool) -> list[data.Write]:
+    return [data.Write(request=_request(effect), words=words, node=node, fate=fate, undone=undone) for effect in effects if effect.is_write]
+
+
+def _request(effect: Effect) -> str:
+    status = f" ({effect.status})" if effect.status else ""
+    return one_line(f"{effect.method} {effect.url} {effect.detail}".strip()) + status
+
+
+def _words(reading: Reading, node: Node, edge: int) -> str:
+    return in_words(node.edges[edge].action, reading.seen(node)) if edge < len(node.edges) else "an action"

@@ -1,7 +1,7 @@
 """Houses with traps, told in words: the worlds of bench/memory_gain.py, and an embedded agent for them.
 
 A house is a row of rooms. In each room one of four things leads on and the others end badly. In half of the kinds of rooms the thing that
-the policy likes best is a trap: two rooms behind it look best to the judge, until it ends. In the other half the favourite leads on, so
+the policy likes best is a trap: four rooms behind it look best to the judge, until it ends. In the other half the favourite leads on, so
 that a memory which only unsettles the policy loses in these what it gains in those. What it is like is said by nothing but the room's
 description and the names of the things, in other words each time; things have their names from one small pool, so what is a trap in one
 room leads on in another. A share of the rooms is of kinds that recur in other houses, the rest of kinds that no other house has.
@@ -31,6 +31,10 @@ THINGS = (
     "follow the carpet", "wind up the clock", "crawl through the hatch", "knock at the wall",
 )  # fmt: skip
 EXTRAS = ("dust", "cobwebs", "candles", "chairs", "windows", "vases", "portraits", "draughts", "prints", "tables", "books", "silence")
+
+
+BEHIND = ("A bright hall behind it", "A wide stair further on", "A long gallery up there", "A warm parlour at its end")
+"""What is behind a trap."""
 
 
 class Kind(NamedTuple):
@@ -79,8 +83,8 @@ def _room(room: int, kind: Kind, rng: random.Random) -> dict[str, ToyState]:
     marks = rng.sample(kind.marks, 3)
     extras = rng.sample(EXTRAS, 3)
     text = f"A {marks[0]} room with {extras[0]}, a {marks[1]} floor, {extras[1]} and {marks[2]} {extras[2]}"
-    behind = {f"trap {room}": "A bright hall behind it", f"trap {room} further": "A wide stair further on"}
-    far = {f"trap {room}": f"trap {room} further", f"trap {room} further": "lost"}
+    names = [f"trap {room}", *(f"trap {room}, {n}" for n in range(1, len(BEHIND)))]
+    behind, far = dict(zip(names, BEHIND, strict=True)), dict(zip(names, [*names[1:], "lost"], strict=True))
     return {
         f"room {room}": ToyState(text=text, edges={name: edges[name] for name in order}, looks=0.4 + 0.1 * room),
         **{
@@ -111,9 +115,9 @@ class RemindedPolicy:
 
 
 class RemindedValue:
-    """A house's looks, with what the embedded agent makes of reflections; of how an episode ended it is wrong as often as it is told to be.
+    """A house's looks, with what the embedded agent makes of reflections; of how an attempt ended it is wrong as often as it is told to be.
 
-    Each judgement is wrong or right for itself.
+    That is the verdict asked for once more after the end, which makes lessons; the search is told of ends rightly.
     """
 
     def __init__(self, world: ToyWorld, *, errs: float, seed: int) -> None:
@@ -124,7 +128,7 @@ class RemindedValue:
         value = evaluation.value
         if context.terminated:
             path = [step.action.key for step in context.history]
-            if uniform(self._seed, context.task.id, path, context.draw, context.confirms) < self._errs:
+            if context.confirms and uniform(self._seed, context.task.id, path) < self._errs:
                 value = 1 - value
             value = 0.05 + 0.9 * value
         if context.history:

@@ -46,10 +46,11 @@ from typing import Any, Protocol
 from _common import ROOT, Figure, Noise, finish, interval, parser, table, versions
 
 from exact.benchmarks.miniwob import MiniWob
-from exact.benchmarks.miniwob.pages import installed, serve
+from exact.benchmarks.miniwob.pages import serve
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
 from exact.environments.browser import find_browser
+from exact.environments.miniwob import installed
 from exact.environments.worker import Factory, WorkerWorlds
 from exact.errors import EnvironmentError_
 from exact.observation import Element, Observation

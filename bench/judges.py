@@ -6,6 +6,7 @@ policy*. Prints, for each value function, accuracy at 0.5, Brier score and area 
 
     python bench/judges.py                                         the embedded judge and a constant one
     python bench/judges.py --config shells/configs/X.yaml ...      also the value functions of these configurations (they ask their models)
+    python bench/judges.py --states N --config ...                 on the first N states alone
     python bench/judges.py --make FOLDER                           records the states anew from fresh runs in FOLDER (half an hour)
 """
 
@@ -18,7 +19,7 @@ import hashlib
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from exact.agents.base import ValueFunction
 from exact.benchmarks import registry
 from exact.calibration.collect import judged_nodes, open_source
 from exact.calibration.label import label
-from exact.calibration.measure import Interval, Judgement, auc, brier, interval
+from exact.calibration.measure import Judgement, auc, brier, interval
 from exact.config import Config, load, parse
 from exact.context import Context
 from exact.errors import InfrastructureError
@@ -56,7 +57,7 @@ class Metered:
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
-        self.calls, self.tokens, self.money = 0, 0, 0.0
+        self.calls, self.tokens, self.money, self.unknown = 0, 0, 0.0, 0
 
     @property
     def name(self) -> str:
@@ -71,6 +72,7 @@ class Metered:
         self.calls += 1
         self.tokens += answer.usage.input_tokens + answer.usage.output_tokens
         self.money += answer.usage.cost or 0.0
+        self.unknown += answer.usage.cost is None
         return answer
 
     async def close(self) -> None:
@@ -86,6 +88,17 @@ class Row(NamedTuple):
     calls: int
     tokens: int
     money: float
+    unknown: int
+    """Calls whose cost is not known: then `money` is less than what was paid."""
+
+    @property
+    def dollars(self) -> str:
+        return f"{self.money:.4f}" + (f" + {self.unknown} unknown" if self.unknown else "")
+
+    def shown(self, figure: Callable[[Sequence[Judgement]], float | None]) -> str:
+        """A figure with its interval."""
+        found = interval(self.judged, figure) if self.judged else None
+        return "-" if found is None else f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 def recorded() -> list[State]:
@@ -114,8 +127,9 @@ async def judge(name: str, settings: Config, states: Sequence[State]) -> Row:
     judged = [each for each in found if each is not None]
     meters = models.values()
     return Row(
-        name, judged, len(found) - len(judged), sum(m.calls for m in meters), sum(m.tokens for m in meters), sum(m.money for m in meters)
-    )
+        name, judged, len(found) - len(judged), sum(m.calls for m in meters), sum(m.tokens for m in meters),
+        sum(m.money for m in meters), sum(m.unknown for m in meters),
+    )  # fmt: skip
 
 
 def accuracy(judged: Sequence[Judgement]) -> float:
@@ -152,12 +166,9 @@ async def make(folder: Path) -> None:
 def parsed() -> argparse.Namespace:
     parser = _common.parser(__doc__ or "")
     parser.add_argument("--config", type=Path, nargs="*", default=[], help="configurations whose value functions are judged too")
+    parser.add_argument("--states", type=int, metavar="N", help="only the first N states")
     parser.add_argument("--make", type=Path, metavar="FOLDER", help="record the states anew")
     return parser.parse_args()
-
-
-def shown(figure: Interval | None) -> str:
-    return "-" if figure is None else f"{figure.value:.3f} [{figure.low:.3f}, {figure.high:.3f}]"
 
 
 async def main() -> int:
@@ -165,8 +176,8 @@ async def main() -> int:
     if options.make:
         await make(options.make)
     states = recorded()
-    if options.quick:
-        states = states[:QUICK]
+    if options.states or options.quick:
+        states = states[: options.states or QUICK]
     configs = {"builtin": parse({}), "constant": parse({"value": {"kind": "constant"}})}
     configs |= {path.stem: load(path) for path in options.config}
     noise.probe()
@@ -176,15 +187,26 @@ async def main() -> int:
     print(f"{len(states)} states of {tasks} tasks, {rate:.0%} succeed\n")
     _common.table(
         ["value function", "accuracy", "Brier", "AUC", "failed", "calls", "tokens", "dollars"],
-        [
-            [row.name, *(shown(interval(row.judged, figure)) for figure in (accuracy, brier, auc)), *map(str, row[2:5]), f"{row.money:.2f}"]
-            for row in rows
-        ],
+        [[row.name, *map(row.shown, (accuracy, brier, auc)), *map(str, row[2:5]), row.dollars] for row in rows],
     )
     builtin = rows[0].judged
     figures = [_common.Figure("builtin_brier", brier(builtin)), _common.Figure("builtin_auc", auc(builtin) or 0.0)]
     details = {
-        "rows": [{"name": row.name, "accuracy": accuracy(row.judged), "brier": brier(row.judged), "auc": auc(row.judged)} for row in rows]
+        "rows": [
+            {
+                "name": row.name,
+                "accuracy": accuracy(row.judged),
+                "brier": brier(row.judged),
+                "auc": auc(row.judged),
+                "failed": row.failed,
+                "calls": row.calls,
+                "tokens": row.tokens,
+                "dollars": row.money,
+                "unknown": row.unknown,
+            }
+            for row in rows
+            if row.judged
+        ]
     }
     _common.finish(options, figures, noise, _common.versions("exact-agent"), details)
     return 0

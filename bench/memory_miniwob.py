@@ -34,6 +34,9 @@ from exact.runs.runner import Runner, create, reopen
 from exact.runs.shared import SharedWorlds
 from exact.runs.store import Line
 
+sys.path[:] = [place for place in sys.path if Path(place or ".").resolve() != Path(__file__).resolve().parent]
+"""Without this folder: bench/miniwob.py bears the name of the package that the pages come from."""
+
 TRAINING, TESTING = (20, 21), (30,)
 """Seeds that no other experiment has used."""
 LIMITS = {"actions": 4, "transitions": 40, "seconds": 120}

@@ -163,6 +163,12 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """llm: whether the screenshot shows the elements' ids."""
     text: bool = True
     """llm: whether the observation's text goes into the prompt; without it, the screenshot alone."""
+    plain: bool = False
+    """llm: with `marks`, whether the screenshot without them is shown too."""
+    tree: Literal["full", "view"] = "full"
+    """llm: whether the text is of the whole page or of what is in view."""
+    html: bool = False
+    """llm: whether the page's HTML is shown, in as many tokens; it wants `browser.html`."""
     image_tokens: AtLeastOne = 1500
     """llm: of one picture; a dearer one is scaled down."""
 
@@ -202,6 +208,9 @@ class ValueConfig(Strict, frozen=True, kw_only=True):
     observation_tokens: AtLeastOne = 5000
     marks: bool = False
     text: bool = True
+    plain: bool = False
+    tree: Literal["full", "view"] = "full"
+    html: bool = False
     image_tokens: AtLeastOne = 1500
 
     def __post_init__(self) -> None:
@@ -233,6 +242,9 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     """for at most so many steps of a task, for the policy and for the value function each; the most surprising first."""
     outcome: Literal["judge", "evaluator"] = "judge"
     """Who says how an attempt ended. evaluator: the benchmark, which later attempts must not know; such lessons are marked."""
+    confirm: bool = False
+    """With `judge`: whether the end is judged once more for this, independently of the search, by a judge that may say something else.
+    An end that was chosen for its value looks better than it is. After an attempt that failed so, no action is praised."""
     confidence: Share = 0.2
     """A lesson whose outcome the agent judged itself is shown only if that judgement v was this sure: |2 v - 1|."""
     observation_tokens: AtLeastOne = 5000
@@ -330,14 +342,99 @@ class Limits(Strict, frozen=True, kw_only=True):
     """Wall time."""
 
 
+class PlaceConfig(Strict, frozen=True, kw_only=True):
+    """Where a browser says that it is."""
+
+    latitude: Annotated[float, msgspec.Meta(ge=-90, le=90)]
+    longitude: Annotated[float, msgspec.Meta(ge=-180, le=180)]
+    accuracy: Amount = 10.0
+    """Metres."""
+
+
+class ProxyConfig(Strict, frozen=True, kw_only=True):
+    """A proxy between the browser and all sites. A value `$NAME` is that environment variable's."""
+
+    server: str = ""
+    """`http://host:port` or `socks5://host:port`; empty: none but what the environment variables of the system say."""
+    bypass: str = ""
+    """Hosts that are reached without it, with commas between."""
+    user: str = ""
+    password: str = ""
+
+
+class CertificateConfig(Strict, frozen=True, kw_only=True):
+    """What a browser shows a server of who it is: PEM files, certificate and key, or one PKCS #12 file."""
+
+    certificate: str = ""
+    key: str = ""
+    pfx: str = ""
+    passphrase: str = ""
+    """Or `$NAME`, an environment variable."""
+
+
+class TapeConfig(Strict, frozen=True, kw_only=True):
+    """Recorded traffic of sites: see docs/design/worlds.md."""
+
+    path: str = ""
+    """A file of exchanges, scrubbed of credentials; empty: none."""
+    mode: Literal["record", "replay"] = "record"
+    """record: what is answered is written down too. replay: it is answered from there, and nobody is reached."""
+
+
+class LoginConfig(Strict, frozen=True, kw_only=True):
+    """How a world logs in before a task begins. A value `$NAME` is that environment variable's; see docs/own_application.md."""
+
+    state: str = ""
+    """File with cookies and storage, as `exact login` writes it. A later log-in by `script` does not change it."""
+    url: str = ""
+    """Where `script` begins; empty: at the task's start."""
+    script: tuple[str, ...] = ()
+    """Actions in the grammar; an element is named by role and name: `fill [textbox "User name"] "<user>"`."""
+    secrets: dict[str, str] = {}
+    """What `script` and agents may fill in by a name in angle brackets: agents, models and runs never see the values."""
+    headers: dict[str, str] = {}
+    """Sent with each request to the task's origins, and to no other."""
+    user: str = ""
+    """For basic authentication at the task's origins."""
+    password: str = ""
+    certificate: CertificateConfig | None = None
+    expired: str = ""
+    """Regular expression: an address that it matches says that nobody is logged in any more. At a task's start `script` renews the
+    log-in then; without one, or in the middle of a task, the world is broken, which is never a score. Status 401 of a page says so too."""
+
+
 class BrowserConfig(Strict, frozen=True, kw_only=True):
-    """The browser world."""
+    """The browser world. A task may set much of it its own way, in its metadata's `browser`: see environments/browser/task_config.py."""
 
     headed: bool = False
     screenshots: bool = True
     """Whether each state's screenshot is kept (reports and image prompts want it)."""
     width: AtLeastOne = 1280
     height: AtLeastOne = 720
+    scale: Annotated[float, msgspec.Meta(gt=0, le=8)] = 1.0
+    """Pixels of a screenshot for each CSS pixel, along a side."""
+    locale: str = "en-US"
+    timezone: str = "UTC"
+    user_agent: str = ""
+    """Empty: the browser's own."""
+    place: PlaceConfig | None = None
+    permissions: tuple[str, ...] = ()
+    """Granted to the task's origins, by Playwright's names: geolocation, clipboard-read, notifications, ..."""
+    mask: tuple[str, ...] = ()
+    """CSS selectors: what they match is blank in screenshots and in all text, before anybody sees it."""
+    login: LoginConfig = LoginConfig()
+    html: bool = False
+    """Whether the page's HTML is observed too, shortened, with the ids of the elements."""
+    dialogs: Literal["ask", "accept", "dismiss"] = "ask"
+    """What is done with alerts, questions and warnings of pages. ask: the agent sees them, and answers."""
+    download_bytes: AtLeastZero = 50_000_000
+    """A file that is larger is not downloaded."""
+    traces: str = ""
+    """Folder in which Playwright's trace of each world that acts for good is kept; empty: none. Traces hold all that a page holds."""
+    tape: TapeConfig = TapeConfig()
+    proxy: ProxyConfig = ProxyConfig()
+    authorities: tuple[str, ...] = ()
+    """PEM files of certificate authorities that sign the task's sites, besides the known ones."""
     settle_seconds: Amount = 3.0
     """Cap on waiting for a page to become quiet after an action."""
     answer_seconds: Amount = 15.0

@@ -49,7 +49,11 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     elements: tuple[Element, ...] = ()
     """In document order."""
     tabs: tuple[str, ...] = ()
-    """URLs of the other open tabs."""
+    """URLs of the other open tabs, in the order in which they were opened."""
+    downloads: tuple[str, ...] = ()
+    """What was downloaded since the task began, one line a file: `report.csv (120 bytes, sha256 9f86d081884c7d65)`."""
+    html: str = ""
+    """The page as HTML, shortened, where asked for; `exact="12"` is the id of an element."""
     screenshot: bytes | None = None
     """PNG of the viewport, where asked for. Journals keep it as a blob beside the rest."""
 

@@ -20,7 +20,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     origins: tuple[str, ...] = ()
     """Origins (`scheme://host[:port]`) the task may navigate to, besides that of `start`."""
     images: tuple[str, ...] = ()
-    """Pictures that belong to the instruction: paths of files, or `data:` URLs."""
+    """Pictures that belong to the instruction: paths of files, `data:` URLs, or addresses, which are fetched when first shown."""
+    files: tuple[str, ...] = ()
+    """Paths of files that an agent may upload, by the last part of the path."""
     metadata: dict[str, Scalar] = {}
 
 

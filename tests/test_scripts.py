@@ -90,7 +90,7 @@ def test_a_lock_names_no_address(lock: Path) -> None:
 @each_lock
 def test_every_locked_version_has_hashes(lock: Path) -> None:
     pins = re.split(r"\n(?=\S)", lock.read_text().strip())
-    assert len(pins) > 10
+    assert len(pins) > 10 or lock.stem == "libwebarena", "which is installed without what it asks for"
     assert [pin for pin in pins if "==" not in pin or "--hash=sha256:" not in pin] == []
 
 
@@ -99,8 +99,8 @@ def test_every_dependency_is_locked(lock: Path) -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project = settings["project"]
     wanted = project["dependencies"] + project["optional-dependencies"]["miniwob"]
-    if lock.stem == "parity":
-        wanted = settings["dependency-groups"]["parity"]
+    if lock.stem in settings["dependency-groups"]:
+        wanted = settings["dependency-groups"][lock.stem]
     if (own := lock.with_suffix(".in")).exists() and lock.stem != "test":
         wanted = [line for source in lock.parent.glob(f"{own.stem}*.in") for line in source.read_text().splitlines() if line[0] != "#"]
     if lock.stem == "test":

@@ -13,7 +13,6 @@ from exact.config import Config, PolicyConfig
 from exact.environments.base import Worlds
 from exact.environments.verdicts import TellingWorlds, Verdicts
 from exact.errors import UsageError
-from exact.models import roles as roles_of
 from exact.models.base import ChatModel
 from exact.reflection.base import Reflector
 

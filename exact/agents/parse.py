@@ -113,7 +113,9 @@ def parse_verdicts(text: str, grades: Grades, count: int) -> tuple[Judged, ...]:
     for line in _VERDICTS.finditer(said):
         number, value = int(line["number"]), grades.value(line["grade"].upper())
         if not 1 <= number <= count or (number in found and found[number].value != value):
-            raise AnswerError(f"verdict {number} has no clear grade: write one line for each, such as `Verdict {min(number, count) or 1}: C`")
+            raise AnswerError(
+                f"verdict {number} has no clear grade: write one line for each, such as `Verdict {min(number, count) or 1}: C`"
+            )
         found[number] = Judged(value, _thought(said[above : line.start()]))
         above = line.end()
     if missing := [number for number in range(1, count + 1) if number not in found]:
@@ -151,7 +153,9 @@ def parse_met(text: str, checks: int) -> tuple[Met, ...]:
     for line in _CHECK.finditer(_REASONING.sub("", text)):
         number, answer = int(line["number"]), _YES.match(line["rest"].strip())
         if answer is None or number in found or not 1 <= number <= checks:
-            raise AnswerError(f"check {number} has no clear answer: write one line for each, `Check {number}: no` or `Check {number}: yes \"...\"`")
+            raise AnswerError(
+                f'check {number} has no clear answer: write one line for each, `Check {number}: no` or `Check {number}: yes "..."`'
+            )
         found[number] = Met(answer["answer"].lower() == "yes", (answer["quote"] or "").strip())
     if len(found) != checks:
         missing = next(number for number in range(1, checks + 1) if number not in found)

@@ -41,6 +41,7 @@ def viewed(context: Context, config: PolicyConfig | ValueConfig, model: str = ""
     """What of a state the configuration has shown."""
     return view(
         context, tokens=config.observation_tokens, history=config.history, images=config.images, marks=config.marks, text=config.text,
+        plain=config.plain, tree=config.tree, html=config.html,
         image_tokens=config.image_tokens, model=model, characters=characters,
     )  # fmt: skip
 

@@ -17,6 +17,7 @@ from exact.benchmarks.browsergym import BrowserGymSuite
 from exact.benchmarks.desktop import DesktopSuite
 from exact.benchmarks.ids import join, split_pattern
 from exact.benchmarks.miniwob import MiniWob
+from exact.benchmarks.osworld.suite import OSWorld
 from exact.benchmarks.sites import trac, wagtail
 from exact.benchmarks.visualwebarena import visualwebarena
 from exact.benchmarks.webarena import WebArena
@@ -28,7 +29,7 @@ from exact.task import Task
 @functools.cache
 def suites() -> Mapping[str, Suite]:
     """Every suite by name: those of this package, then those of installed packages."""
-    own: tuple[Suite, ...] = (MiniWob(), WebArena(), visualwebarena(), trac(), wagtail(), DesktopSuite(), BrowserGymSuite())
+    own: tuple[Suite, ...] = (MiniWob(), WebArena(), visualwebarena(), trac(), wagtail(), DesktopSuite(), BrowserGymSuite(), OSWorld())
     found = {each.name: each for each in own}
     for entry in entry_points(group="exact.suites"):
         if entry.name in found:

@@ -5,27 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from exact.cli.progress import Progress
+from exact.cli.worlds import kind_of, open_worlds
 from exact.config import Config
-from exact.environments.base import Worlds
 from exact.runs.runner import Runner
 from exact.runs.shared import SharedWorlds
 from exact.runs.store import Line, RunFolder
 from exact.task import Task
-
-if TYPE_CHECKING:
-    from exact.environments.browser.environment import Evaluator
-    from exact.environments.browser.setup import PageSetup
-    from exact.environments.sandbox.service import Service
-
 
 UNSOLVED = 3
 """Exit code, where it was asked for, of a run in which an attempt did not end as it should."""
@@ -78,84 +69,6 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 folder=folder, config=config, open_worlds=worlds, watch=progress.event, finished=finished, repeat_uncertain=repeat_uncertain
             )
             return await runner.run()
-
-
-def kind_of(benchmark: bool, task: Task) -> str:
-    """What tasks share whose worlds are opened once: their suite, their kind in it, and their services."""
-    if not benchmark:
-        return f"{task.id} {task.metadata.get('services', '')}"
-    from exact.benchmarks import registry
-    from exact.benchmarks.base import Mixed
-
-    suite = registry.suite(task.id)
-    return f"{suite.name} {suite.kind(task) if isinstance(suite, Mixed) else ''} {task.metadata.get('services', '')}"
-
-
-def open_worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
-    """The worlds of a task: its suite's, or the user's own site. `tell` is called with what a user should know of them."""
-    from exact.environments.sandbox.service import declared
-
-    services = declared(task)
-    if benchmark:
-        from exact.benchmarks import registry
-        from exact.benchmarks.base import Served, worlds_for
-
-        suite = registry.judged(task.id, config.models)
-        if not services or not isinstance(suite, Served):
-            return worlds_for(suite, task, config.browser)
-        setup, evaluator = suite.page(task)
-        return _served(config, services, tell, setup, evaluator)
-    return _own(task, config, services, tell)
-
-
-@asynccontextmanager
-async def _own(task: Task, config: Config, services: Sequence[Service], tell: Callable[[str], None]) -> AsyncIterator[Worlds]:
-    """A site of the user's, and who judges there, if anybody does."""
-    from exact.benchmarks.own import evaluator
-    from exact.models.open import Models
-
-    models = Models(config.models, folder=Path())
-    verdict = evaluator(task, config.models, models.chat)
-    try:
-        async with _served(config, services, tell, evaluator=verdict) if services else _site(config, verdict) as worlds:
-            yield worlds
-    finally:
-        await models.close()
-
-
-@asynccontextmanager
-async def _served(
-    config: Config,
-    services: Sequence[Service],
-    tell: Callable[[str], None],
-    setup: PageSetup | None = None,
-    evaluator: Evaluator | None = None,
-) -> AsyncIterator[Worlds]:
-    """A site that comes with its task."""
-    from exact.environments.browser.served import served
-    from exact.environments.browser.setup import PageSetup
-
-    async with served(config.browser, setup or PageSetup(), services, application=config.sandbox, evaluator=evaluator, tell=tell) as worlds:
-        yield worlds
-
-
-@asynccontextmanager
-async def _site(config: Config, evaluator: Evaluator | None = None) -> AsyncIterator[Worlds]:
-    """The user's own site: nothing there is undone. Its browser forks where a sandbox is required."""
-    from exact.environments.browser.forking import forking
-    from exact.environments.browser.launch import launch
-    from exact.environments.browser.setup import PageSetup
-    from exact.environments.browser.worlds import BrowserWorlds
-    from exact.environments.sites import Outside
-
-    if config.browser.sandbox == "required":
-        async with forking(
-            config.browser, PageSetup(), outside=Outside(), evaluator=evaluator, limit=config.browser.snapshots << 20
-        ) as worlds:
-            yield worlds
-        return
-    async with launch(config.browser) as browser:
-        yield BrowserWorlds(browser, PageSetup(), config.browser, sealed=False, evaluator=evaluator)
 
 
 def _report(folder: RunFolder, task: Task) -> Path:

@@ -192,7 +192,7 @@ def local_engine(folder: BenchFolder, parallel: int = 1, bounds: Bounds | None =
     """Attempts in this process."""
     from functools import partial
 
-    from exact.cli.attempt import kind_of, open_worlds
+    from exact.cli.worlds import kind_of, open_worlds
     from exact.environments.pool_room import PoolLimits
     from exact.evaluation.local import LocalEngine
 

@@ -29,28 +29,37 @@ if TYPE_CHECKING:
 @click.option("--quick", is_flag=True, help="Fewer depths and cycles: under a minute.")
 @click.option("--limit", default=30.0, show_default=True, metavar="SECONDS", help="How long one call may take before it counts as hung.")
 @click.option("--python", metavar="PATH", help="Run module:factory or file.py:factory in a process of its own, by this interpreter.")
-@click.option("--sandbox", is_flag=True, help="Run it in a process of its own that can be checkpointed and restored (gVisor).")
+@click.option(
+    "--sandbox/--no-sandbox",
+    default=None,
+    help="Run it where it can be checkpointed and restored (gVisor), or not. Default: as a run would.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of a table.")
 def check(
-    environment: str, task_id: str | None, goal: str, quick: bool, limit: float, python: str | None, sandbox: bool, as_json: bool
+    environment: str, task_id: str | None, goal: str, quick: bool, limit: float, python: str | None, sandbox: bool | None, as_json: bool
 ) -> int:
     """Tries the promises of the environment contract on ENV; exit code 1 if one is not kept.
 
-    ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), whose first task is taken, or module:factory: a callable without
-    arguments that gives Worlds, or an async context manager of them. With --python or --sandbox the latter is what
-    exact/environments/guest.py describes, and may be file.py:factory.
+    ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), whose first task is taken, a task of your own (tasks.yaml#name), or
+    module:factory: a callable without arguments that gives Worlds, or an async context manager of them. With --python or --sandbox the
+    latter is what exact/environments/guest.py describes, and may be file.py:factory.
     """
     if python and ":" not in environment:
         raise UsageError(f"{environment!r} names no factory for --python: write module:factory or file.py:factory")
     guest = ":" in environment and (python or sandbox)
-    open = partial(_guest, environment, python, sandbox) if guest else partial(_opened, environment, task_id, sandbox)
-    findings = asyncio.run(_check(open, partial(_task, environment, task_id, goal), quick, limit))
+    if environment.partition("#")[0].endswith((".yaml", ".yml")):
+        own = _own(environment)
+        found, open = partial(_same, own), partial(_site, own, sandbox)
+    else:
+        found = partial(_task, environment, task_id, goal)
+        open = partial(_guest, environment, python, bool(sandbox)) if guest else partial(_opened, environment, task_id, bool(sandbox))
+    findings = asyncio.run(_check(open, found, quick, limit))
     if as_json:
         import msgspec
 
         click.echo(json.dumps(msgspec.to_builtins(findings)))
     else:
-        click.echo(_table(findings))
+        click.echo(table(findings))
     return 0 if all(finding.passed for finding in findings) else 1
 
 
@@ -71,6 +80,26 @@ def _task(environment: str, task_id: str | None, goal: str) -> Task:
     if ":" in environment:
         return Task(id=task_id or name, instruction=goal)
     return registry.task(task_id or (environment if "/" in environment else registry.suite(environment).ids()[0]))
+
+
+def _own(environment: str) -> Task:
+    from exact.benchmarks.own import read
+
+    path, _, name = environment.partition("#")
+    return read(Path(path), name or "*")[0]
+
+
+def _same(task: Task) -> Task:
+    return task
+
+
+def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[Worlds]:
+    """Its worlds."""
+    from exact.cli.worlds import open_worlds
+    from exact.config import BrowserConfig, Config
+
+    browser = BrowserConfig(screenshots=False, sandbox="auto" if sandbox is None else "required" if sandbox else "never")
+    return open_worlds(task, Config(browser=browser), False, partial(click.echo, err=True))
 
 
 def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
@@ -98,7 +127,8 @@ def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsy
     return made if isinstance(made, AbstractAsyncContextManager) else nullcontext(made)
 
 
-def _table(findings: list[Finding]) -> str:
+def table(findings: list[Finding]) -> str:
+    """One line a finding, and how many promises are not kept."""
     width = max(len(finding.name) for finding in findings)
     rows = [f"{_mark(finding)}  {finding.name:{width}}  {finding.seconds:7.1f} s  {finding.detail}" for finding in findings]
     broken = sum(not finding.passed for finding in findings)

@@ -48,6 +48,8 @@ def checks() -> list[Check]:
         _key("OPENAI_API_KEY"),
         _program("dot", "draws static trees", "apt-get install graphviz"),
         _sandbox(),
+        _desktop(),
+        _browsergym(),
         *_room(),
         _run_directory(Path("runs")),
     ]
@@ -108,6 +110,23 @@ def _sandbox() -> Check:
     return Check(
         name="runsc", ok=True, found=f"{where}: checkpoint {proof.checkpoint:.1f} s, restore {proof.restore:.1f} s", required=False
     )
+
+
+def _desktop() -> Check:
+    from exact.environments.desktop import absent
+
+    lack, fix = absent(), "shells/setup.sh --desktop, and pip install 'exact-agent[desktop]'"
+    return Check(name="desktop", ok=not lack, found=lack or "its programs and packages are installed", fix=fix, required=False)
+
+
+def _browsergym() -> Check:
+    from exact.environments.gym import browsergym_python
+
+    fix = "shells/setup.sh --browsergym"
+    try:
+        return Check(name="browsergym", ok=True, found=str(browsergym_python()), fix=fix, required=False)
+    except ExactError as error:
+        return Check(name="browsergym", ok=False, found=str(error), fix=fix, required=False)
 
 
 def _room() -> Iterator[Check]:

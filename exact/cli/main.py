@@ -19,6 +19,8 @@ from exact.errors import ExactError, unknown
 
 COMMANDS = {
     "run": ("exact.cli.run:run", "Lets one agent attempt some tasks and writes a report of each."),
+    "init": ("exact.cli.init:init", "Writes the files for your own application, and tries them."),
+    "login": ("exact.cli.login:login", "Lets you log in to a site by hand, and keeps it."),
     "resume": ("exact.cli.resume:resume", "Goes on with a run that was interrupted."),
     "bench": ("exact.cli.bench:bench", "Lets several agents attempt a suite, paired and at equal budgets, and writes tables and curves."),
     "compare": ("exact.cli.compare:compare", "Compares two runs task by task."),

@@ -62,8 +62,8 @@ def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
 
 
 async def _rescored(agent: str, folder: RunFolder, config: Config, pattern: str | None, adopt: bool) -> list[_Again]:
-    from exact.cli.attempt import kind_of, open_worlds
     from exact.cli.report import chosen
+    from exact.cli.worlds import kind_of, open_worlds
     from exact.evaluation.replay import finished
     from exact.runs.shared import SharedWorlds
     from exact.runs.store import append_line

@@ -22,6 +22,7 @@ from exact.task import Task
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder of the run. Default: runs/<name>-<number>.")
 @click.option("--url", help="Start on your own site instead of a benchmark's task.")
 @click.option("--goal", help="With --url: what to achieve, in words.")
+@click.option("--site", type=click.Path(path_type=Path), metavar="FILE", help="With --goal: a site file, as `exact init` writes it.")
 @click.option(
     "--services",
     type=click.Path(path_type=Path),
@@ -42,18 +43,21 @@ from exact.task import Task
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
 def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
-    services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
+    site: Path | None, services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
     own: Path | None, fail_unsolved: bool, junit: Path | None,
 ) -> int:  # fmt: skip
     """Let one agent attempt some tasks and write a report of each.
 
-    TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact tasks list` names them.
+    TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact tasks list` names them. Or it is a file of tasks on
+    your own site: tasks.yaml for all, 'tasks.yaml#open-*' for some.
     """
     config = _config(path, overrides, origins, watch)
     if allow_same_task:
         config = msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=False))
     if own is not None:
-        found = _own_tasks(own, url or goal or services or tasks)
+        found = _own_tasks(own, url or goal or services or site or tasks)
+    elif site:
+        found = _on_site(site, url, goal, tasks)
     else:
         found = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
     out = out or _free(Path("runs"), config.name)
@@ -66,7 +70,8 @@ def run(
     from exact.runs.runner import check_models, create
 
     check_models(config)  # a missing key or an unknown price is said before anything is written
-    folder = create(out, found, config, benchmark=url is None and own is None)
+    mine = bool(url or site or own) or any(_file(each) for each in tasks)
+    folder = create(out, found, config, benchmark=not mine)
     return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
 
 
@@ -84,14 +89,33 @@ def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, .
 def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
     if not patterns:
         raise UsageError("no task: name one, e.g. `exact run miniwob/click-test`, or give --url and --goal")
+    files = [each for each in patterns if _file(each)]
+    if files:
+        if len(files) != len(patterns):
+            raise UsageError("files of tasks and ids of benchmarks do not go into one run: start two")
+        from exact.benchmarks.own import read
+
+        return tuple(task for each in files for task in read(Path(each.partition("#")[0]), each.partition("#")[2] or "*"))
     from exact.benchmarks import registry
 
     return tuple(registry.expand(patterns))
 
 
+def _file(pattern: str) -> bool:
+    return pattern.partition("#")[0].endswith((".yaml", ".yml"))
+
+
+def _on_site(path: Path, url: str | None, goal: str | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:
+    from exact.benchmarks.own import Entry, own_task, read_site
+
+    if not goal or tasks:
+        raise UsageError('--site and --goal go together, without TASK: exact run --site site.yaml --goal "Find the opening hours"')
+    return (own_task(read_site(path), Entry(id="goal", instruction=goal, start=url or ""), path.parent.absolute()),)
+
+
 def _own_tasks(path: Path, others: object) -> tuple[Task, ...]:
     if others:
-        raise UsageError("--tasks goes without TASK, --url, --goal and --services: each task of the file has its own")
+        raise UsageError("--tasks goes without TASK, --url, --goal, --site and --services: each task of the file has its own")
     from exact.benchmarks.own import read
 
     return read(path)

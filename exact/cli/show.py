@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from exact.context import Evaluation
     from exact.report.reading import Reading
     from exact.search.health import Symptom
     from exact.search.tree import Edge, Node
@@ -102,7 +103,21 @@ def _state(node: Node) -> Iterator[str]:
     yield f"  fingerprint {one_line(node.fingerprint) or '-'}, observation {node.observation[:12] or '-'}"
     if node.closed:
         yield f"  closed: {one_line(node.closed)}"
+    if node.evaluation is not None:
+        yield from _judgement(node.evaluation)
     yield from (f"    {index:2} {_edge(edge)}" for index, edge in enumerate(node.edges))
+
+
+def _judgement(found: Evaluation) -> Iterator[str]:
+    """The first judgement of a state: its reason, where its opinions part, and what was said in a debate."""
+    from exact.report.text import one_line
+
+    yield f"  judged {found.value:.2f}: {one_line(found.rationale) or '-'}"
+    if len(found.samples) > 1:
+        parts = f"within {found.within:.2f}, between {found.between:.2f}, order effect {found.order_effect:+.2f}"
+        yield f"  {len(found.samples)} opinions, {parts}"
+    yield from (f"    {argument.side}, round {argument.round + 1}: {one_line(argument.text)}" for argument in found.arguments)
+    yield from (f"    {one_line(said)}" for said in found.judges)
 
 
 def _edge(edge: Edge) -> str:

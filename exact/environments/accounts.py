@@ -20,7 +20,7 @@ class Login:
     def __init__(self, account: Account, environ: Mapping[str, str]) -> None:
         """Raises UsageError where a variable is not set."""
         self.name = account.name
-        self._values = {field: _value(account, field, text, environ) for field, text in account.fields.items()}
+        self._values = {field: value_of(f"account {account.name}: {field}", text, environ) for field, text in account.fields.items()}
         hidden = ((form, f"<{field}>") for field, value in self._values.items() for form in _forms(value))
         self._hidden = sorted(hidden, key=lambda pair: -len(pair[0]))
 
@@ -108,11 +108,12 @@ class Leased:
         self._accounts.give_back(self._login)
 
 
-def _value(account: Account, field: str, text: str, environ: Mapping[str, str]) -> str:
+def value_of(what: str, text: str, environ: Mapping[str, str]) -> str:
+    """A value as it is given, or that of the variable it names: `$NAME`. Raises UsageError where that is not set."""
     if not text.startswith("$"):
         return text
     if text[1:] not in environ:
-        raise UsageError(f"account {account.name}: {field} is {text}, which is not set: export {text[1:]}=...")
+        raise UsageError(f"{what} is {text}, which is not set: export {text[1:]}=...")
     return environ[text[1:]]
 
 

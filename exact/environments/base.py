@@ -25,6 +25,10 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     url: str = ""
     status: int = 0
     detail: str = ""
+    size: int = 0
+    """Of a download, in bytes."""
+    digest: str = ""
+    """Of a download: hex SHA-256."""
 
     @property
     def is_write(self) -> bool:

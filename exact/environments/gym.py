@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import exact.environments.guests
 from exact.environments.base import Worlds
 from exact.environments.browser.find import find_browser
+from exact.environments.miniwob import installed
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.environments.worker import Factory, Limits, WorkerWorlds
 from exact.errors import UsageError, unknown
@@ -111,7 +112,7 @@ async def browsergym_worlds(
     env = {name: os.environ[name] for name in family.variables}
     reads: tuple[Path, ...] = ()
     if family is FAMILIES["miniwob"]:
-        pages = _miniwob_pages()
+        pages = installed()
         env["MINIWOB_URL"], reads = f"{(pages / 'miniwob').as_uri()}/", (pages,)
     elif sandbox:
         raise UsageError(f"browsergym/{id} needs {family.needs}, which a sandbox does not reach: leave the sandbox out")
@@ -145,7 +146,7 @@ def lacks(id: str, python: Path | None = None) -> str:
         found.append(f"{', '.join(unset)} not set")
     if family is FAMILIES["miniwob"]:
         try:
-            _miniwob_pages()
+            installed()
         except UsageError as error:
             found.append(str(error))
     elif found:
@@ -172,17 +173,6 @@ def has_module(python: Path, module: str) -> bool:
     """Whether an interpreter has a module, by the names of its packages: nothing is run."""
     places = [*python.parents[1].glob("lib/python3*/site-packages"), python.parents[1] / "Lib" / "site-packages"]
     return any((place / module.replace(".", "/")).is_dir() for place in places)
-
-
-def _miniwob_pages() -> Path:
-    """Raises UsageError where the wheel's pages are not installed."""
-    import importlib.util
-
-    spec = importlib.util.find_spec("miniwob")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        if (pages := Path(place) / "html").is_dir():
-            return pages
-    raise UsageError("the pages of MiniWoB++ are not installed: run `pip install 'exact-agent[miniwob]'`")
 
 
 def _worlds(

@@ -126,7 +126,9 @@ class Library:
             front = msgspec.convert(yaml.safe_load(_split(self._text(f"{name}.j2"))[0]), Prompt)
         except (yaml.YAMLError, msgspec.ValidationError) as error:
             said = " ".join(str(error).split())
-            raise UsageError(f"{own or name} does not begin with ---, name, version, inputs, --- ({said}): see `exact prompts show`") from error
+            raise UsageError(
+                f"{own or name} does not begin with ---, name, version, inputs, --- ({said}): see `exact prompts show`"
+            ) from error
         if front.name != name:
             raise UsageError(f"{own or name} bears the name {front.name!r}: write {name!r}, the file's")
         digest = hashlib.sha256("".join(self._texts(f"{name}.j2")).encode()).hexdigest()

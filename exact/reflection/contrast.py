@@ -72,15 +72,21 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def contrast(
-    records: Sequence[Record], *, signals: Sequence[Signal], threshold: float, most: int = 1, add_q: bool = False
+    records: Sequence[Record], *, signals: Sequence[Signal], threshold: float, most: int = 1, add_q: bool = False, praise: bool = True
 ) -> tuple[tuple[Kind, Surprise], ...]:
     """The steps worth a lesson, at most `most` for the policy and as many for the value function, the largest first.
 
     A surprise counts from `threshold` on, by its size in [0, 1]; with `add_q` (ExACT's second measure) `|Q|` is added to that of an `edge`.
     Of equal ones the earliest is taken, for later ones often follow from it, and of several signals about one action the largest. Refused
-    steps led nowhere and are passed over.
+    steps led nowhere and are passed over. Without `praise`, for attempts that failed, no step counts for the policy that came out better
+    than expected: that it did was only believed.
     """
-    found = [(kind, each) for record in records if not record.step.error for kind, each in _all(record, signals, add_q=add_q)]
+    found = [
+        (kind, each)
+        for record in records if not record.step.error
+        for kind, each in _all(record, signals, add_q=add_q)
+        if praise or kind == "value" or each.surprise < 0
+    ]  # fmt: skip
     ranked = sorted((each for each in found if each[1].size >= threshold), key=lambda each: -each[1].size)
     picked, seen = list[tuple[Kind, Surprise]](), set[tuple[str, int, str]]()
     for kind, surprise in ranked:

@@ -45,7 +45,7 @@ class LLMReflector:
         observation_tokens: int = 5000,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`run` names the run in the lessons' provenance; `clock` gives Unix seconds; of each observation at most so many tokens are shown."""
+        """`run` names the run in the lessons' provenance; `clock` gives Unix seconds; observations have at most so many tokens."""
         self._model, self._sampling, self._run, self._clock = model, sampling, run, clock
         self._tokens = observation_tokens
 
@@ -70,7 +70,6 @@ class LLMReflector:
             prompt=prompt.id,
             created=self._clock(),
         )
-
 
     def _fitting(self, surprise: Surprise) -> tuple[Surprise, tuple[str, ...]]:
         """The surprise with observations that fit, and what is not in them."""

@@ -117,27 +117,43 @@ def _step(action: Action, seen: Observation | None) -> Iterator[str]:
         yield f"# {_comment(str(action))}: what it was done with is not known"
         return
     args = [arg for arg in action.args if str(arg) not in action.elements]
-    match action.name:
-        case "click" | "hover":
-            yield f"{found[0]}.{action.name}()"
+    yield _on_elements(action.name, [each or "" for each in found], args) if found else _on_page(action, args, seen.url)
+
+
+def _on_elements(verb: str, found: list[str], args: list[str | float]) -> str:
+    match verb:
         case "fill":
-            yield f"{found[0]}.fill({str(args[-1])!r})"
+            return f"{found[0]}.fill({str(args[-1])!r})"
         case "select":
-            yield f"{found[0]}.select_option(label={str(args[-1])!r})"
+            return f"{found[0]}.select_option(label={str(args[-1])!r})"
         case "drag":
-            yield f"{found[0]}.drag_to({found[1]})"
-        case "press":
-            yield f"page.keyboard.press({str(args[0])!r})"
-        case "click_at":
-            yield f"page.mouse.click({float(args[0]):g}, {float(args[1]):g})"
-        case "scroll":
-            yield f"page.mouse.wheel(0, {-600 if args[0] == 'up' else 600})"
-        case "goto":
-            yield f"page.goto({urljoin(seen.url, str(args[0]))!r})"
-        case "go_back":
-            yield "page.go_back()"
+            return f"{found[0]}.drag_to({found[1]})"
+        case "double_click":
+            return f"{found[0]}.dblclick()"
+        case "right_click":
+            return f"{found[0]}.click(button='right')"
+        case "upload":
+            return f"{found[0]}.set_input_files({str(args[-1])!r})"
+        case "click" | "hover":
+            return f"{found[0]}.{verb}()"
         case _:
-            yield f"# {_comment(str(action))}"
+            return f"# {verb} on {_comment(found[0])}"
+
+
+def _on_page(action: Action, args: list[str | float], url: str) -> str:
+    match action.name:
+        case "press" | "type":
+            return f"page.keyboard.{action.name}({str(args[0])!r})"
+        case "click_at":
+            return f"page.mouse.click({float(args[0]):g}, {float(args[1]):g})"
+        case "scroll":
+            return f"page.mouse.wheel(0, {-600 if args[0] == 'up' else 600})"
+        case "goto":
+            return f"page.goto({urljoin(url, str(args[0]))!r})"
+        case "go_back" | "go_forward":
+            return f"page.{action.name}()"
+        case _:
+            return f"# {_comment(str(action))}"
 
 
 def _locator(seen: Observation | None, id: str) -> str | None:

@@ -120,18 +120,21 @@ class Attempt(Setting):
         root = self.state.tree.root
         if self.state.judged or self.state.scored:
             return
-        evaluation = root.evaluation
-        if evaluation is None:
-            if self.config.search.algorithm == "react" and (await self.live.open()).capabilities.evaluates:
+        evaluation = found = root.evaluation
+        learned = self.memory is not None and self.config.reflection.outcome == "judge" and self.config.reflection.confirm
+        if found is None or learned:
+            if found is None and self.config.search.algorithm == "react" and (await self.live.open()).capabilities.evaluates:
                 return
             limit = self.config.limits.seconds
             try:
                 async with asyncio.timeout(None if limit is None else max(0.0, limit - self.journal.now)):
                     with self.state.budget.reserve({"evaluations": 1}):
-                        evaluation = await self.agent.value.evaluate(await self.context(root, "value"))
+                        seen = await self.context(root, "value", draw=root.judgements, confirms=found is not None)
+                        evaluation = await self.agent.value.evaluate(seen)
             except (BudgetExceeded, TimeoutError):
-                return
-        self.record(ev.Judged(evaluation=evaluation, bought=root.evaluation is None))
+                pass
+        if evaluation is not None:
+            self.record(ev.Judged(evaluation=evaluation, bought=evaluation is not found))
 
     async def _reflect(self) -> None:
         """Write lessons on what surprised most."""
@@ -141,7 +144,8 @@ class Attempt(Setting):
         outcome = scored.score.value if scored else self.state.judged.evaluation.value if self.state.judged else None
         looked_at = records(self.state, self.blobs, outcome, self.config.search.noise)
         found = contrast(
-            looked_at, signals=settings.signals, threshold=settings.threshold, most=settings.most, add_q=settings.add_q
+            looked_at, signals=settings.signals, threshold=settings.threshold, most=settings.most, add_q=settings.add_q,
+            praise=not settings.confirm or outcome is None or outcome >= 0.5,
         )  # fmt: skip
         written = {(each.reflection.kind, each.reflection.node, each.reflection.action) for each in self.state.reflected}
         for kind, surprise in found:

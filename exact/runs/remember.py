@@ -60,7 +60,7 @@ class Rounds:
 
     def __init__(self, folder: Path, size: int) -> None:
         """`size`: tasks in a round; 0: each task is shown all that was learned before it."""
-        self._path, self._size = folder / "rounds.json", size
+        self._path, self._size, self._now = folder / "rounds.json", size, ""
         self._versions = msgspec.json.decode(self._path.read_bytes(), type=dict[str, str]) if self._path.exists() else {}
 
     def begin(self, memory: StoredMemory, index: int) -> None:
@@ -68,10 +68,13 @@ class Rounds:
         if not self._size:
             return
         round = str(index // self._size)
+        if round == self._now:
+            return
         version = memory.freeze(self._versions.get(round))
         if round not in self._versions:
             self._versions[round] = version
             write_whole(self._path, msgspec.json.encode(self._versions))
+        self._now = round
 
 
 def shown(state: State) -> set[str]:

@@ -21,7 +21,8 @@ Need = Literal["step", "value", "proposals", "sample", "comparison", "batch", "r
 
 `step`: act, told as Stepped. `value`: one judgement, Valued. `proposals`: up to k distinct actions, Proposed. `sample`: one action
 drawn from the policy, which may be one that is known, Proposed. `comparison`: the children of `rivals` against each other,
-Compared. `batch`: a judgement of each of them, asked for at once, Batched. `rollout`: the policy's own way from here, judged at its end, Rolled.
+Compared. `batch`: a judgement of each of them, asked for at once, Batched. `rollout`: the policy's own way from here, judged at its
+end, Rolled.
 """
 
 

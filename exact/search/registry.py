@@ -265,8 +265,12 @@ BUILTIN: dict[str, Build] = {
     "mcts": _mcts,
     "best_first": lambda config: BestFirst(**_lookahead(config)),
     "best_of_n": lambda config: BestOfN(n=config.breadth, **_lookahead(config)),
-    "beam": lambda config: Beam(breadth=config.breadth, batch=config.batch, score=_choice(config, "score", "state", "cumulative"), **_lookahead(config)),
-    "tot_bfs": lambda config: TotBFS(breadth=config.breadth, batch=config.batch, rating=_choice(config, "rating", "value", "vote"), **_lookahead(config)),
+    "beam": lambda config: Beam(
+        breadth=config.breadth, batch=config.batch, score=_choice(config, "score", "state", "cumulative"), **_lookahead(config)
+    ),
+    "tot_bfs": lambda config: TotBFS(
+        breadth=config.breadth, batch=config.batch, rating=_choice(config, "rating", "value", "vote"), **_lookahead(config)
+    ),
     "gumbel": _gumbel,
     "flat_halving": _flat_halving,
     "abmcts": _abmcts,

@@ -6,11 +6,12 @@ import base64
 import binascii
 import functools
 import io
+import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from exact.errors import UsageError
+from exact.errors import EnvironmentError_, UsageError
 from exact.models import tokens
 from exact.models.base import Image
 from exact.observation import Element
@@ -27,6 +28,10 @@ _STEP = 0.85
 _LEAST = 64
 """Pixels of a side below which a picture is not scaled."""
 _TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
+
+
+_SECONDS, _MOST = 30.0, 64 << 20
+"""For a picture at an address, and its bytes."""
 
 
 class Scaled(NamedTuple):
@@ -74,7 +79,8 @@ def marked(data: bytes, elements: Iterable[Element]) -> bytes:
 
 
 def task_pictures(task: Task) -> tuple[Image, ...]:
-    """The pictures that belong to a task's instruction. Raises UsageError for one that cannot be read."""
+    """The pictures that belong to a task's instruction. Raises UsageError for one that cannot be read, and EnvironmentError_
+    for an address that does not answer."""
     return tuple(_picture(where) for where in task.images)
 
 
@@ -86,10 +92,26 @@ def _picture(where: str) -> Image:
             return Image(base64.b64decode(body, validate=True), head.removeprefix("data:").partition(";")[0])
         except binascii.Error as error:
             raise UsageError(f"a picture of the task is no base64 ({error}): write data:image/png;base64,...") from error
+    if where.startswith(("http://", "https://")):
+        return _typed(_fetched(where), where)
     try:
         data = Path(where).read_bytes()
     except OSError as error:
         raise UsageError(f"the task's picture {where} cannot be read ({error.strerror}): give a file or a data: URL") from error
+    return _typed(data, where)
+
+
+def _fetched(url: str) -> bytes:
+    """What is at an address. Raises EnvironmentError_."""
+    try:
+        with urllib.request.urlopen(url, timeout=_SECONDS) as response:
+            data: bytes = response.read(_MOST)
+            return data
+    except OSError as error:
+        raise EnvironmentError_(f"the task's picture {url} cannot be fetched ({error}): is its site up?") from error
+
+
+def _typed(data: bytes, where: str) -> Image:
     with _opened(data) as picture:
         kind = picture.format or ""
     if kind in _TYPES:

@@ -49,17 +49,24 @@ class _Line(NamedTuple):
     tokens: int
 
 
-def prune(observation: Observation, tokens: int, *, characters: int | None = None, count: Callable[[str], int] = rough) -> Pruned:
+def prune(
+    observation: Observation, tokens: int, *, characters: int | None = None, count: Callable[[str], int] = rough, view: bool = False
+) -> Pruned:
     """The observation's text in at most so many tokens and characters, as far as notes about what is missing allow.
 
     Lines stay in their order. First repeated entries are folded, then lines go by rank, of equal rank the later first: text out of
     view, then what can be acted on out of view, then text in view. Each gap says how many elements it holds.
+    `view`: only what is in view, however much fits.
     """
     room = _Room(tokens, characters)
     lines = _lines(observation, count)
+    seen = [i for i, line in enumerate(lines) if line.rank < 2] if view else list(range(len(lines)))
+    if len(seen) < len(lines) and room.holds([lines[i] for i in seen], gaps=_gaps(seen, len(lines))):
+        return _written(lines, seen, observation)
     if room.holds(lines):
         return Pruned(observation.text, ())
-    kept = list(range(len(lines)))
+    if view:
+        return _written(lines, _fitting(lines, seen, room), observation)
     for entries in KEPT:
         kept = _closed(lines, _folded(lines, entries))
         if room.holds([lines[i] for i in kept], gaps=_gaps(kept, len(lines))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -47,7 +47,10 @@ def view(
     history: int,
     images: bool = False,
     marks: bool = False,
+    plain: bool = False,
     text: bool = True,
+    tree: Literal["full", "view"] = "full",
+    html: bool = False,
     image_tokens: int = 1500,
     model: str = "",
     characters: int = CHARACTERS,
@@ -55,14 +58,16 @@ def view(
     """A context for a prompt: each observation in at most `tokens`, each picture at most `image_tokens`, by the counting of `model`.
 
     `history`: how many past steps the prompt shows; the others are summarised by it, and noted here. With `marks` the screenshot
-    bears the ids of the text; without `text` it is all that is shown of the state. Raises UsageError for a picture of the task that
-    cannot be read, and where nothing would be shown.
+    bears the ids of the text; with `plain` too there are both. `tree`: how much of the text, before it is cut; `html`: in as many tokens
+    again. Without `text` and `html` the screenshot is all that is shown of the state. Raises UsageError for a picture of the task that
+    cannot be read, where nothing would be shown, and where HTML is wanted and was not observed.
     """
-    if not text and (not images or context.observation.screenshot is None):
+    if not text and not html and (not images or context.observation.screenshot is None):
         raise UsageError("a prompt without the observation's text needs its screenshot: set images and browser.screenshots, or text")
     past, notes = context.history, tuple[str, ...]()
     if text:
-        observation, notes = fitting(context.observation, tokens, model=model, characters=characters)
+        room = characters // 2 if html else characters
+        observation, notes = fitting(context.observation, tokens, model=model, characters=room, view=tree == "view")
         if past and past[-1].observation.text != context.observation.text:
             before, more = fitting(past[-1].observation, tokens, model=model, characters=min(BEFORE, characters))
             past = (*past[:-1], msgspec.structs.replace(past[-1], observation=before))
@@ -70,21 +75,26 @@ def view(
     else:
         observation = msgspec.structs.replace(context.observation, text=IN_THE_PICTURE)
         past = (*past[:-1], *(_unread(taken) for taken in past[-1:]))
+    written, more = _html(context.observation, tokens, model, characters // 2 if text else characters) if html else ("", ())
+    observation, notes = msgspec.structs.replace(observation, html=written), notes + more
     if len(past) > history:
         notes += (f"the first {len(past) - history} of {len(past)} steps, which are summarised",)
     shot = context.observation.screenshot if images else None
+    shots = [] if shot is None else [shot]
     if shot is not None and marks:
-        shot = marked(shot, observation.elements)
-    pictures, more = _pictures(context, shot, image_tokens, model)
+        shots = [*([shot] if plain else []), marked(shot, observation.elements)]
+    pictures, more = _pictures(context, shots, image_tokens, model)
     screen = counting.size(shot) if shot is not None else (0, 0)
     shown = counting.size(pictures[-1].data) if shot is not None else (0, 0)
     return View(msgspec.structs.replace(context, observation=observation, history=past), pictures, notes + more, screen, shown)
 
 
-def fitting(observation: Observation, tokens: int, *, model: str = "", characters: int = CHARACTERS) -> tuple[Observation, tuple[str, ...]]:
-    """An observation whose text has at most so many tokens and characters, and a note for what is not in it."""
+def fitting(
+    observation: Observation, tokens: int, *, model: str = "", characters: int = CHARACTERS, view: bool = False
+) -> tuple[Observation, tuple[str, ...]]:
+    """An observation whose text has at most so many tokens and characters, and a note for what is not in it. `view`: what is in view."""
     count: Callable[[str], int] = partial(counting.count, model=model)
-    found = prune(observation, tokens, characters=characters, count=count)
+    found = prune(observation, tokens, characters=characters, count=count, view=view)
     return (msgspec.structs.replace(observation, text=found.text) if found.left_out else observation), found.left_out
 
 
@@ -92,9 +102,25 @@ def _unread(taken: Taken) -> Taken:
     return msgspec.structs.replace(taken, observation=msgspec.structs.replace(taken.observation, text=NOT_SHOWN))
 
 
-def _pictures(context: Context, shot: bytes | None, most: int, model: str) -> tuple[tuple[Image, ...], tuple[str, ...]]:
-    """Those of the task, then the screenshot, each at its price; and a note for each that was scaled."""
-    pictures = [*task_pictures(context.task), *([Image(shot)] if shot is not None else [])]
+def _html(observation: Observation, tokens: int, model: str, characters: int) -> tuple[str, tuple[str, ...]]:
+    """As many of its lines, from the top, as fit. A dialog has none."""
+    if not observation.html and observation.url and observation.elements and observation.elements[0].role != "alertdialog":
+        raise UsageError("a prompt wants the page's HTML, which is not observed: set browser.html")
+    kept, lines = list[str](), observation.html.split("\n")
+    for line in lines:
+        tokens, characters = tokens - counting.count(line, model=model) - 1, characters - len(line) - 1
+        if tokens < 0 or characters < 0:
+            break
+        kept.append(line)
+    if len(kept) == len(lines):
+        return observation.html, ()
+    note = f"{len(lines) - len(kept)} of {len(lines)} lines of the HTML of {observation.url}, from the end"
+    return "\n".join((*kept, f"(... {note} left out)")), (note,)
+
+
+def _pictures(context: Context, shots: list[bytes], most: int, model: str) -> tuple[tuple[Image, ...], tuple[str, ...]]:
+    """Those of the task, then the screenshots, each at its price; and a note for each that was scaled."""
+    pictures = [*task_pictures(context.task), *map(Image, shots)]
     small = [scaled(picture.data, most, model) for picture in pictures]
     shown = tuple(Image(one.data, "image/png" if one.note else old.media_type) for one, old in zip(small, pictures, strict=True))
     return shown, tuple(one.note for one in small if one.note)

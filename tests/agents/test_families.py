@@ -82,14 +82,19 @@ async def test_code_is_the_block_below_its_verb_and_equal_code_is_one_action():
 
 
 async def test_a_list_of_code_keeps_each_block_with_its_action():
-    two = "Think.\nFirst.\nAction (60%): python\n```python\na = 1\n# Action (5%): wait\nb(a)\n```\nElse.\nAction (30%): python\n```\nc()\n```\n"
+    first = "Think.\nFirst.\nAction (60%): python\n```python\na = 1\n# Action (5%): wait\nb(a)\n```\n"
+    two = first + "Else.\nAction (30%): python\n```\nc()\n```\n"
     found = await LLMPolicy(ScriptedModel(lambda q, s: two), PolicyConfig(form="list")).propose(seen(), DESKTOP, 3)
     assert [(p.action.args[0], p.rationale.split()[-1]) for p in found] == [("a = 1\nb(a)", "First."), ("c()", "Else.")]
 
 
 @pytest.mark.parametrize(
     ("answer", "says"),
-    [("Action: python", "no block below"), (CLICK.replace("(1, 2)", "(1, "), "does not parse"), ("Action: python\n```\n# only this\n```", "no statement")],
+    [
+        ("Action: python", "no block below"),
+        (CLICK.replace("(1, 2)", "(1, "), "does not parse"),
+        ("Action: python\n```\n# only this\n```", "no statement"),
+    ],
 )
 async def test_code_that_cannot_be_used_is_told(answer, says):
     with pytest.raises(AnswerError, match=says):
@@ -104,7 +109,13 @@ def test_code_is_only_read_never_run():
 
 @pytest.mark.parametrize(
     ("provider", "samples", "prompt"),
-    [("openai", 8, "policy@"), ("anthropic", 8, "policy_list@"), ("ollama", 8, "policy_list@"), ("anthropic", 1, "policy@"), ("gemini", 8, "policy@")],
+    [
+        ("openai", 8, "policy@"),
+        ("anthropic", 8, "policy_list@"),
+        ("ollama", 8, "policy_list@"),
+        ("anthropic", 1, "policy@"),
+        ("gemini", 8, "policy@"),
+    ],
 )
 async def test_a_list_is_the_default_where_the_provider_has_no_n(provider, samples, prompt):
     model = ScriptedModel(lambda question, sample: "Action (50%): click [2]" if "list" in prompt else "Action: click [2]")
@@ -122,7 +133,15 @@ def test_a_users_provider_says_whether_it_gives_several(tmp_path):
 async def test_each_arm_can_have_a_model_of_its_own():
     arms = [{"kind": "llm", "role": "policy.other", "samples": 1}]
     models = {"policy": {"model": "a"}, "parts": {"policy.other": {"model": "b"}}}
-    settings = parse({"policy": {"kind": "llm", "samples": 1}, "arms": arms, "value": {"kind": "builtin"}, "models": models, "search": {"algorithm": "abmcts"}})
+    settings = parse(
+        {
+            "policy": {"kind": "llm", "samples": 1},
+            "arms": arms,
+            "value": {"kind": "builtin"},
+            "models": models,
+            "search": {"algorithm": "abmcts"},
+        }
+    )
     assert {"policy", "policy.other"} <= set(roles(settings)) and model_for(settings, "policy.other").model == "b"
     opened = {role: ScriptedModel(lambda q, s: "Action: click [2]") for role in ("policy", "policy.other", "reflection")}
     agent = build(settings, opened.__getitem__)

@@ -134,7 +134,9 @@ def test_listed_actions_are_distinct_ones_that_the_state_admits() -> None:
     assert len(found) > ANSWERS / 100
 
 
-@pytest.mark.parametrize("parse", [parse_argument, parse_checks, lambda text: parse_met(text, 2), parse_better], ids=["argument", "checks", "met", "better"])
+@pytest.mark.parametrize(
+    "parse", [parse_argument, parse_checks, lambda text: parse_met(text, 2), parse_better], ids=["argument", "checks", "met", "better"]
+)
 def test_the_other_parsers_give_something_or_their_own_error(parse: Callable[[str], object]) -> None:
     found = list(parsed(parse, 5))
     assert found and all(said is not None for _, said in found)

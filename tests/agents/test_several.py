@@ -1,12 +1,13 @@
 from collections.abc import Callable
 
 import pytest
+import yaml
 
 from exact.agents.agent import build
 from exact.agents.roles import model_for, roles
 from exact.agents.value.constant import ConstantValue
 from exact.agents.value.several import CascadeValue, EnsembleValue
-from exact.config import parse
+from exact.config import dump, parse
 from exact.context import Context, Evaluation
 from exact.errors import ModelError, UsageError
 from exact.models.base import ChatModel
@@ -81,3 +82,37 @@ async def test_a_single_debate_is_one_call():
     found = await build(settings, lambda role: model).value.evaluate(context())
     assert found.value == pytest.approx(0.75) and len(model.requests) == 1
     assert model.requests[0].prompt.startswith("value_debate@2:")
+
+
+async def test_without_members_a_cascade_is_one_grade_and_a_debate_with_its_settings():
+    settings = parse({"value": {"kind": "cascade", "samples": 3, "grades": "web", "history": 2}, "models": {"policy": {"model": "m"}}})
+    cheap, dear = settings.value.members
+    assert (cheap.kind, cheap.samples, dear.kind, dear.samples) == ("llm", 1, "debate", 3)
+    assert cheap.grades == dear.grades == "web" and cheap.history == dear.history == 2
+    model = ScriptedModel(lambda question, sample: "So.\nVerdict: B")
+    agent = build(settings, lambda role: model)
+    await agent.value.evaluate(context())
+    assert [request.role for request in model.requests] == ["value"]
+    found = await agent.value.evaluate(context(confirms=True))
+    assert found.arguments and [r.role for r in model.requests][1:] == ["value.supporter", "value.opposer", "value.judge", "value.judge"]
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        ({"policy": {"kind": "llm"}}, "cascade"),
+        ({"policy": {"kind": "llm"}, "value": {"samples": 2}}, "cascade"),
+        ({"policy": {"kind": "llm"}, "value": {"kind": "builtin"}}, "builtin"),
+        ({"policy": {"kind": "llm"}, "search": {"algorithm": "react"}}, "builtin"),
+        ({}, "builtin"),
+    ],
+)
+def test_a_language_model_is_judged_by_a_cascade_where_no_judge_is_named(data: dict[str, object], kind: str):
+    settings = parse(data)
+    assert settings.value.kind == kind and parse(yaml.safe_load(dump(settings))) == settings
+
+
+@pytest.mark.parametrize("kind", ["llm", "debate", "rubric"])
+def test_a_judge_that_would_see_nothing_is_refused(kind: str):
+    with pytest.raises(UsageError, match="show at least one"):
+        build(parse({"value": {"kind": kind, "text": False}, "models": {"policy": {"model": "m"}}}), asked(""))

@@ -44,7 +44,10 @@ async def test_one_question_judges_all_of_them():
 
 
 async def test_an_answer_that_leaves_one_out_is_no_judgement():
-    for answer, says in [("Verdict 1: A", "`Verdict 2"), ("Verdict 1: A\nVerdict 1: B\nVerdict 2: A\nVerdict 3: A", "verdict 1 has no clear")]:
+    for answer, says in [
+        ("Verdict 1: A", "`Verdict 2"),
+        ("Verdict 1: A\nVerdict 1: B\nVerdict 2: A\nVerdict 3: A", "verdict 1 has no clear"),
+    ]:
         value, model = judging(answer)
         with pytest.raises(AnswerError, match=says):
             await evaluate_all(value, THREE)

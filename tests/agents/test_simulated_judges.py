@@ -22,7 +22,6 @@ from ..prompts.states import context
 from .test_debate import case, for_first, letter
 
 
-
 class Known(NamedTuple):
     """A state of known truth, and what judges of known faults made of it."""
 

@@ -53,7 +53,16 @@ def test_json_says_the_same(browser: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["doctor", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["ok"] is True
-    assert {check["name"] for check in said["checks"]} >= {"python", "browser", "playwright", "miniwob", "runsc", "dot"}
+    assert {check["name"] for check in said["checks"]} >= {
+        "python",
+        "browser",
+        "playwright",
+        "miniwob",
+        "runsc",
+        "dot",
+        "desktop",
+        "browsergym",
+    }
 
 
 def test_a_missing_key_is_optional_and_its_value_is_never_shown(browser: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from exact.cli.main import main
+from exact.cli.show import _judgement
+from exact.context import Argument, Evaluation
 from tests.report.journals import shop_run
 
 
@@ -44,3 +46,19 @@ def test_a_torn_journal_is_shown_as_far_as_it_reads(tmp_path: Path, capsys: pyte
     journal.write_bytes(journal.read_bytes()[:-20])
     assert main(["show", str(run.path)]) == 0
     assert "torn" in capsys.readouterr().out
+
+
+def test_show_prints_what_was_said_in_a_debate() -> None:
+    found = Evaluation(
+        value=0.6, rationale="half done", samples=(0.5, 0.7), within=0.1, order_effect=-0.2,
+        arguments=(Argument(side="for", text="It is\nopen."), Argument(side="against", text="No size.", round=1)),
+        judges=("value.judge, for first: 0.50, so", "value.judge.1, against first: 0.70, no"),
+    )  # fmt: skip
+    assert list(_judgement(found)) == [
+        "  judged 0.60: half done",
+        "  2 opinions, within 0.10, between 0.00, order effect -0.20",
+        "    for, round 1: It is open.",
+        "    against, round 2: No size.",
+        "    value.judge, for first: 0.50, so",
+        "    value.judge.1, against first: 0.70, no",
+    ]

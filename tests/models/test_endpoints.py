@@ -1,6 +1,7 @@
 """Several endpoints for one model, and what providers differ in."""
 
 import contextlib
+import json
 import sys
 import types
 
@@ -184,6 +185,39 @@ async def test_a_token_is_asked_for_anew_for_each_request(ask, monkeypatch):
         await model.complete(ask(seed=1))
         await model.complete(ask(seed=2))
     assert [headers["authorization"] for headers in server.headers] == ["Bearer token-1", "Bearer token-2"]
+
+
+async def test_azures_own_token_is_asked_for_its_scope_and_sent(ask, monkeypatch):
+    scopes: list[str] = []
+
+    def provider(credential: object, scope: str):
+        scopes.append(f"{credential} {scope}")
+
+        async def token() -> str:
+            return "entra-token-1"
+
+        return token
+
+    identity = types.SimpleNamespace(DefaultAzureCredential=lambda: "default", get_bearer_token_provider=provider)
+    for name in ("azure", "azure.identity"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "azure.identity.aio", identity)
+    async with ScriptedServer(numbered) as server:
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", server.base_url.removesuffix("/v1"))
+        model = OpenAIModel(ModelConfig(model="gpt-4o", provider="azure_token"))
+        await model.complete(ask())
+        await model.close()
+    assert scopes == ["default https://cognitiveservices.azure.com/.default"]
+    assert server.headers[0]["authorization"] == "Bearer entra-token-1" and "api-key" not in server.headers[0]
+    assert server.paths[0].startswith("/openai/deployments/gpt-4o/chat/completions?api-version=")
+
+
+async def test_tokens_that_the_server_had_cached_are_counted(ask):
+    usage = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 80}}
+    body = {"choices": [{"index": 0, "message": {"content": "yes"}, "finish_reason": "stop"}], "model": "m", "usage": usage}
+    async with ScriptedServer(numbered, faults=lambda q, times: Malformed(json.dumps(body))) as server, opened(server) as model:
+        answer = await model.complete(ask())
+    assert (answer.usage.input_tokens, answer.usage.cached_tokens) == (100, 80)
 
 
 @pytest.mark.parametrize("token", ["nowhere", "no_such_module:f", "json:no_such"])

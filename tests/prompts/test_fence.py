@@ -76,7 +76,12 @@ SHOWN = {
     "value_rubric": lambda seen: render("value_rubric", context=seen, checks=("Is it bought?",), **VALUE),
     "compare": lambda seen: render("compare", first=seen, second=seen, pictures=0, **VALUE),
     "reflection": lambda seen: render(
-        "reflection", context=seen, surprise=surprise(step=seen.history[0], after=seen.observation), kind="policy", label=action_label, words=9
+        "reflection",
+        context=seen,
+        surprise=surprise(step=seen.history[0], after=seen.observation),
+        kind="policy",
+        label=action_label,
+        words=9,
     ),
 }
 UNSEEN = {("debater", "lesson"), ("compare", "lesson"), ("reflection", "lesson"), ("rubric", "error"), ("rubric", "rationale")}

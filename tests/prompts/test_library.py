@@ -30,7 +30,8 @@ CASES = (
 )
 
 STOP, FILL = (
-    msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse(text), rationale="") for text in ('stop "It is ⟦red⟧"', 'fill [3] "42"')
+    msgspec.structs.replace(context().history[0], observation=SHOE, action=ACTIONS.parse(text), rationale="")
+    for text in ('stop "It is ⟦red⟧"', 'fill [3] "42"')
 )
 ANSWERED = context(terminated=True, history=(*context().history, STOP))
 WENT_ON = context(page(("textbox", "Size: 42")), history=(*context().history, FILL))

@@ -109,3 +109,11 @@ def test_exacts_second_measure_adds_q() -> None:
     assert not contrast([one], signals=("edge",), threshold=0.5)
     [(_, surprise)] = contrast([one], signals=("edge",), threshold=0.5, add_q=True)
     assert surprise.size == pytest.approx(1.0)
+
+
+def test_after_an_attempt_that_failed_no_action_is_praised_but_judges_still_learn() -> None:
+    up = record(1, before=0.2, chosen=0.2, first=0.9, final=0.95)
+    down = record(2, before=0.9, chosen=0.9, first=0.1, final=0.9)
+    picked = contrast([up, down], signals=SIGNALS, threshold=0.2, most=9, praise=False)
+    assert {(kind, each.surprise < 0) for kind, each in picked} == {("policy", True), ("value", False)}
+    assert any(kind == "policy" and each.surprise > 0 for kind, each in contrast([up], signals=SIGNALS, threshold=0.2, praise=True))

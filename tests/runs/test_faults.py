@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from exact.cli.main import main
@@ -16,11 +17,12 @@ from exact.environments.toy import ToyWorlds
 from exact.environments.toy_worlds import maze, toy_task
 from exact.models import retry
 from exact.models.base import Sampling, Usage
-from exact.models.scripted import Answers, AtMost, Cut, Fault, Malformed, Question, Reset, ScriptedServer, Status, Twice
+from exact.models.scripted import Answers, AtMost, Cut, Fault, Malformed, Question, Reply, Reset, ScriptedServer, Slow, Status, Twice
 from exact.runs import events as ev
 from exact.runs.costs import WAYS, Spent, costs, total
 from exact.runs.runner import Runner, create, reopen
 from exact.runs.store import Line
+from exact.search.base import Valued
 from tests.runs.test_resume import journal
 from tests.runs.test_resume_scripted import answers
 
@@ -36,6 +38,20 @@ def a_fifth(question: Question, times: int) -> Fault | None:
     return FAULTS[draw[1] % len(FAULTS)] if draw[0] < 256 / 5 else None
 
 
+def slowly(question: Question, times: int) -> Fault | None:
+    """The same faults; what is answered comes in pieces."""
+    return a_fifth(question, times) or Slow(3, 0.001)
+
+
+def refusing(question: Question, sample: int) -> str | Reply:
+    """One sample in seven is a refusal. The i-th choice is the first of the same question with a seed higher by i, as servers have it."""
+    sample += question.seed or 0
+    draw = hashlib.sha256(f"{question.key}/{sample}/no".encode()).digest()
+    if draw[0] < 256 / 7:
+        return Reply(refusal="I will not.")
+    return answers(msgspec.structs.replace(question, messages=question.messages[:2]), sample)
+
+
 def for_good(question: Question, times: int) -> Fault | None:
     """Some questions are never answered."""
     draw = hashlib.sha256(f"{question.key}/{question.seed}".encode()).digest()
@@ -49,7 +65,7 @@ def config(url: str, workers: int, seed: int) -> Config:
             "seed": seed,
             "search": {"iterations": 30, "k": 4, "depth": 8, "workers": workers},
             "policy": {"kind": "llm", "samples": 4},
-            "value": {"kind": "llm", "samples": 2},
+            "value": {"kind": "llm", "samples": 2, "threshold": 1},
             "reflection": {"kind": "none"},
             "models": {"policy": model, "value": model | {"retries": 1 if seed < 0 else 6}},
             "limits": {"actions": 12, "money": 1},
@@ -88,6 +104,16 @@ async def test_a_fifth_of_faults_costs_calls_but_no_judgement_and_no_token_of_th
         lost = [received for received in server.log if received.fault in ("Reset", "Malformed", "Cut")]
         assert line.unaccounted == len(lost) == sum(len(event.lost) for event in events if isinstance(event, ev.Unaccounted))
     assert faults > 10
+
+
+async def test_refusals_are_asked_about_again_or_counted_and_never_read(tmp_path: Path) -> None:
+    line, events, server = await run(tmp_path / "run", slowly, seed=3, answers=refusing)
+    refused = [event for event in events if isinstance(event, ev.Called) and event.attempt]
+    assert refused and line.status != "failed"
+    assert line.failures == sum(isinstance(event, ev.Failed) for event in events)
+    assert line.tokens == sum(received.input_tokens + received.output_tokens for received in server.log if received.whole)
+    judged = [event.result.evaluation for event in events if isinstance(event, ev.Told) and isinstance(event.result, Valued)]
+    assert judged and not any("I will not" in evaluation.rationale for evaluation in judged)
 
 
 async def test_what_is_never_judged_is_a_counted_failure_and_no_value(tmp_path: Path) -> None:

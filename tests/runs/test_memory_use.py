@@ -27,6 +27,10 @@ SHOWN: list[tuple[int, str, tuple[Reflection, ...]]] = []
 """What agents were shown: node, kind, reflections."""
 
 
+CONFIRMED = 0.93
+"""What a judgement says that is asked for once more."""
+
+
 class Seeing:
     """A policy or a value function that notes what it is shown."""
 
@@ -39,7 +43,7 @@ class Seeing:
 
     async def evaluate(self, context: Context) -> Evaluation:
         SHOWN.append((context.node, "value", context.reflections))
-        return await self._inner.evaluate(context)
+        return Evaluation(value=CONFIRMED) if context.confirms else await self._inner.evaluate(context)
 
 
 async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEvent]:
@@ -67,7 +71,7 @@ async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEv
     return journal(folder)
 
 
-async def several(folder: Path, tasks: list[Task], **reflection: object) -> list[list[ev.AnyEvent]]:
+async def several(folder: Path, tasks: list[Task], *, new: bool = True, **reflection: object) -> list[list[ev.AnyEvent]]:
     """Some tasks in one run; the journal of each."""
     world = deceptive_chain(3)
     settings = config(
@@ -79,7 +83,7 @@ async def several(folder: Path, tasks: list[Task], **reflection: object) -> list
     def build(*_: object) -> Agent:
         return Agent(policy=agent.policy, value=agent.value, reflector=BuiltinReflector())
 
-    made = create(folder, tuple(tasks), settings)
+    made = create(folder, tuple(tasks), settings) if new else RunFolder.open(folder)
     await Runner(folder=made, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world)), build_agent=build).run()
     return [list(read(made.task_folder(task) / "journal.jsonl")) for task in tasks]
 
@@ -223,3 +227,29 @@ async def test_the_memory_can_be_shown_in_a_report_and_on_the_command_line(tmp_p
     with SQLiteMemory(tmp_path / "memory.sqlite") as memory:
         uses = [use for id in ids for use in memory.uses(id)]
     assert len(uses) == len(ids) and all(task.id in use.attempt for use in uses)
+
+
+async def test_a_run_that_goes_on_later_is_shown_the_memory_of_the_round_it_was_in(tmp_path: Path) -> None:
+    tasks = [toy_task(deceptive_chain(3), seed) for seed in range(4)]
+    events = await several(tmp_path / "run", tasks, round=2)
+    folder, before = RunFolder.open(tmp_path / "run"), [recalled(of) for of in events]
+    lines = (folder.path / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (folder.path / "results.jsonl").write_bytes(b"".join(lines[:3]))
+    journal_ = folder.task_folder(tasks[3]) / "journal.jsonl"
+    journal_.write_bytes(b"")
+    with SQLiteMemory(folder.path / "memory.sqlite") as memory:
+        for entry in memory.entries():
+            memory.forget([entry.reflection.id])
+    again = await several(tmp_path / "run", tasks, new=False, round=2)
+    assert [event.memory for event in recalled(again[3])] == [event.memory for event in before[3]]
+    assert [event.reflections for event in recalled(again[3])] == [event.reflections for event in before[3]] != []
+
+
+async def test_the_outcome_is_judged_once_more_where_that_is_asked_for_and_counted(tmp_path: Path) -> None:
+    once = await run(tmp_path / "once", tmp_path / "a.sqlite")
+    again = await run(tmp_path / "again", tmp_path / "b.sqlite", confirm=True)
+    bench = await run(tmp_path / "bench", tmp_path / "c.sqlite", confirm=True, outcome="evaluator")
+    judged = [next(event for event in of if isinstance(event, ev.Judged)) for of in (once, again, bench)]
+    assert [event.bought for event in judged] == [False, True, False] and judged[1].evaluation.value == CONFIRMED
+    assert {event.reflection.outcome for event in written(again)} == {CONFIRMED}
+    assert {event.reflection.outcome for event in written(once)} != {CONFIRMED}

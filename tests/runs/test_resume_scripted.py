@@ -23,7 +23,7 @@ CONFIG = parse(
     {
         "search": {"iterations": 8, "k": 3, "depth": 4},
         "policy": {"kind": "llm", "samples": 4},
-        "value": {"kind": "llm", "samples": 2},
+        "value": {"kind": "llm", "samples": 2, "threshold": 1},
         "reflection": {"kind": "none"},
         "models": {"policy": {"model": "scripted"}},
         "limits": {"actions": 4},

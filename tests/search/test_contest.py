@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -22,7 +23,7 @@ def rooms(*looks: float) -> ToyWorld:
     states = {"a": ToyState(edges={f"to{i}": ToyEdge(to=f"room{i}", prior=float(9 - i)) for i in range(len(looks))}, looks=0.5)}
     for i, look in enumerate(looks):
         way = [f"room{i}", *(f"hall{i}{step}" for step in range(7)), f"end{i}"]
-        states |= {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=look) for name, after in zip(way, way[1:], strict=False)}
+        states |= {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=look) for name, after in itertools.pairwise(way)}
         states[way[-1]] = ToyState(reward=look)
     return world(states)
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain
 from exact.context import Evaluation
+from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain
 from exact.search.base import Batched, Compared, Done, Failure, Wait
 from exact.search.beam import Beam
-from exact.search.tree import SearchError
 from exact.search.tot import TotBFS, TotDFS
+from exact.search.tree import SearchError
 from tests.search.harness import Harness, check_idle, failed, valued, world
 
 

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from PIL import Image as Picture
 
-from exact.errors import UsageError
+from exact.errors import EnvironmentError_, UsageError
 from exact.models import tokens
 from exact.models.base import Image
 from exact.observation import Box, Element
@@ -68,6 +68,17 @@ def test_a_picture_of_a_task_that_cannot_be_read_is_a_usage_error(where):
         task_pictures(Task(id="t", instruction="", images=(where,)))
 
 
+def test_a_picture_of_a_task_is_fetched_from_its_address_once(httpserver):
+    buffer = io.BytesIO()
+    Picture.new("RGB", (2, 2)).save(buffer, "PNG")
+    httpserver.expect_ordered_request("/one.png").respond_with_data(buffer.getvalue(), content_type="image/png")
+    for _ in range(2):
+        (found,) = task_pictures(Task(id="a", instruction="", images=(httpserver.url_for("/one.png"),)))
+        assert (found.data, found.media_type) == (buffer.getvalue(), "image/png")
+    with pytest.raises(EnvironmentError_, match=r"http://127\.0\.0\.1:9/x\.png cannot be fetched"):
+        task_pictures(Task(id="a", instruction="", images=("http://127.0.0.1:9/x.png",)))
+
+
 def test_a_view_cuts_what_is_long_and_notes_it():
     long = page(*((("link", "heading")[i % 2], f"Shoe number {i}") for i in range(400)), screenshot=png(1280, 2048))
     found = view(context(long, history=context().history * 9), tokens=300, history=5, images=True, image_tokens=500)
@@ -104,3 +115,32 @@ def test_a_summary_counts_verbs_pages_and_refusals():
     assert summary(()) == "" and summary([step, step, other]) == "3 click; on shop.test/, shop.test/blue; 1 refused"
     far = [msgspec.structs.replace(step, observation=msgspec.structs.replace(LIST, url=f"http://h/{i}")) for i in range(9)]
     assert summary(far).endswith("h/5 and 3 more")
+
+
+def test_several_forms_at_once_and_what_is_cut_is_told():
+    html = "\n".join(f'<p exact="{i}">line {i}</p>' for i in range(400))
+    boxed = tuple(msgspec.structs.replace(each, box=Box(20, 30, 60, 20)) for each in LIST.elements)
+    seen = msgspec.structs.replace(LIST, html=html, elements=boxed, screenshot=png(200, 100), downloads=("bill.csv (3 bytes)",))
+    found = view(context(seen), tokens=300, history=3, images=True, marks=True, plain=True, html=True)
+    assert len(found.images) == 2 and found.images[1].data != found.images[0].data == seen.screenshot
+    assert found.context.observation.html.startswith('<p exact="0">') and any("lines of the HTML" in note for note in found.left_out)
+    text = str(render("policy", context=found.context, label=action_label, history=3, actions="", style="plain", examples=()).messages())
+    assert "HTML:" in text and "Downloaded: bill.csv" in text and "left out)" in text
+
+
+def test_html_is_shown_only_where_it_is_asked_for_and_was_observed():
+    seen = msgspec.structs.replace(LIST, html="<p>here</p>", url="http://shop.test/")
+    assert view(context(seen), tokens=3000, history=3).context.observation.html == ""
+    with pytest.raises(UsageError, match=r"set browser\.html"):
+        view(context(msgspec.structs.replace(seen, html="")), tokens=3000, history=3, html=True)
+
+
+def test_of_the_tree_only_what_is_in_view_or_nothing():
+    elements = (
+        Element(id="1", role="button", name="Here"),
+        *(Element(id=str(i), role="link", name=f"Below {i}", visible=False) for i in range(2, 60)),
+    )
+    seen = msgspec.structs.replace(LIST, text="\n".join(f'[{e.id}] {e.role} "{e.name}"' for e in elements), elements=elements)
+    found = view(context(seen), tokens=3000, history=3, tree="view")
+    assert "Here" in found.context.observation.text and "Below" not in found.context.observation.text
+    assert "(... 58 left out: 58 link)" in found.context.observation.text and found.left_out

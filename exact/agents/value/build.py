@@ -97,7 +97,9 @@ def _several(config: Config, settings: ValueConfig, models: Models) -> ValueFunc
     members = [value_function(config, member, models, None) for member in settings.members]
     if settings.kind == "cascade":
         return CascadeValue(*members)
-    return EnsembleValue({f"{number} {member.kind}": one for number, (member, one) in enumerate(zip(settings.members, members, strict=True), 1)})
+    return EnsembleValue(
+        {f"{number} {member.kind}": one for number, (member, one) in enumerate(zip(settings.members, members, strict=True), 1)}
+    )
 
 
 def _sampling(config: Config, role: str) -> Sampling:

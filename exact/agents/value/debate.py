@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 from exact.agents import roles
 from exact.agents.grades import grades
 from exact.agents.parse import parse_argument, parse_verdict
-from exact.agents.value.opinions import Opinion, Order, evaluation, until_sure
 from exact.agents.request import about
+from exact.agents.value.opinions import Opinion, Order, evaluation, until_sure
 from exact.config import ValueConfig
 from exact.context import Argument, Context, Evaluation
 from exact.models.ask import ask
@@ -34,7 +34,7 @@ class Seat(NamedTuple):
 
 
 class DebateValue:
-    """Two debaters argue `config.rounds` times, independently within a round; each of `judges` draws `config.samples` verdicts in each order.
+    """Two debaters argue `config.rounds` times, independently within a round; each of `judges` draws `config.samples` verdicts an order.
 
     While the standard error of the value is above `config.threshold`, all judges draw as many again, up to `config.most` in each order.
     """
@@ -61,7 +61,8 @@ class DebateValue:
         seat = self._debaters[side]
         role = f"{self._config.role}.{'supporter' if side == 'for' else 'opposer'}"
         request = about(
-            "debater", context, self._config, seat.sampling, role=role, samples=1, model=seat.model.name, more=number, side=side, heard=heard
+            "debater", context, self._config, seat.sampling, role=role, samples=1, model=seat.model.name, more=number, side=side,
+            heard=heard,
         )  # fmt: skip
         [text] = await ask(seat.model, request, parse_argument, seed=context.seed)
         return Argument(side=side, text=text, round=number)

@@ -35,7 +35,7 @@ class Doubt(Protocol):
 
 
 async def until_sure(draw: Callable[[int, int], Awaitable[Sequence[Opinion]]], doubt: Doubt) -> list[Opinion]:
-    """Opinions, `doubt.samples` at first; while the standard error of their mean is above `doubt.threshold`, as many again, up to `doubt.most`.
+    """Opinions, `doubt.samples` at first; while the standard error of their mean is above `threshold`, as many again, up to `most`.
 
     draw: from the round, from 0, and how many to draw of each judge in each order. A single opinion says nothing about its error, and buys
     none.

@@ -30,5 +30,7 @@ class TrainedValue:
         except msgspec.ValidationError:
             value = -1.0
         if not 0.0 <= value <= 1.0:
-            raise AnswerError(f"{self._model.name} answers {text[:60]!r}, which is no probability: is it a classifier (models.value.api: classify)?")
+            raise AnswerError(
+                f"{self._model.name} answers {text[:60]!r}, which is no probability: is it a classifier (models.value.api: classify)?"
+            )
         return evaluation([Opinion(value, f"{self._model.name} gives {value:.2f}")])

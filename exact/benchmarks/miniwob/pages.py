@@ -6,26 +6,16 @@ They come from the installed wheel `miniwob`; its Python code, which would impor
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import mimetypes
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentError_
 
 Rewrite = Callable[[str, bytes], bytes]
 """Maps a file's path below the pages (`core/core.js`) and its content to what is served."""
-
-
-def installed() -> Path:
-    """The folder of the wheel's pages. Raises UsageError where it is not installed."""
-    spec = importlib.util.find_spec("miniwob")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        if (pages := Path(place) / "html").is_dir():
-            return pages
-    raise UsageError("the pages of MiniWoB++ are not installed: run `pip install 'exact-agent[miniwob]'`")
 
 
 def unchanged(path: str, content: bytes) -> bytes:

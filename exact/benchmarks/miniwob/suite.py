@@ -15,11 +15,12 @@ import msgspec
 
 from exact.benchmarks.ids import join, split
 from exact.benchmarks.miniwob import names
-from exact.benchmarks.miniwob.pages import Rewrite, installed, serve, unchanged
+from exact.benchmarks.miniwob.pages import Rewrite, serve, unchanged
 from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import BrowserConfig
 from exact.environments.base import Worlds
 from exact.environments.browser import BrowserWorlds, PageSetup, launch
+from exact.environments.miniwob import installed
 from exact.errors import unknown
 from exact.task import Outcome, Score, Task
 
@@ -136,6 +137,7 @@ def page_setup(address: str) -> PageSetup:
         begin=BEGIN,
         instruction=INSTRUCTION,
         terminated=TERMINATED,
+        one_page=True,
     )
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import urljoin
 
 from exact.action import Action
 from exact.environments.browser import scripts
+from exact.environments.browser.clipboard import Clipboard, uses_clipboard
 from exact.environments.browser.tab import Tab
 from exact.environments.browser.tree import Ids, Place
+from exact.environments.browser.upload import give
 from exact.errors import ActionError
 
 _TYPED = 64
@@ -31,21 +36,28 @@ _GONE = (
 )
 
 
-class Body(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Body:
     """What an action is done with."""
 
     tab: Tab
     ids: Ids
     width: int
     height: int
-    opener: bool
-    """Whether closing this tab leaves another one."""
+    others: Sequence[Tab] = ()
+    """The other tabs, in the order in which they are listed."""
     refusal: Callable[[str], str]
     """Why the agent may not go to a URL; empty if it may."""
     behind: Callable[[], str]
     """Takes the address that going back leads to where the tab does not know it: the page was restored. Empty if there is none."""
+    focus: Callable[[Tab], Awaitable[None]]
+    """Makes another tab the present one."""
     fill: Callable[[str], str] = str
     """A text as it is typed: with what an agent knows by name only."""
+    files: Mapping[str, Path]
+    """What may be uploaded, by name."""
+    clipboard: Clipboard | None = None
+    """Where worlds share a browser, and with it one clipboard."""
 
 
 async def act(body: Body, action: Action) -> None:
@@ -56,10 +68,13 @@ async def act(body: Body, action: Action) -> None:
 
 
 async def _click(body: Body, action: Action) -> None:
-    place = _place(body, action.elements[0])
-    target = await _aim(body, action.elements[0], place)
+    await _click_element(body, action.elements[0], _place(body, action.elements[0]))
+
+
+async def _click_element(body: Body, id: str, place: Place) -> None:
+    target = await _aim(body, id, place)
     if "option" in target:
-        await _ask(body, action.elements[0], place, scripts.SELECT, None)
+        await _ask(body, id, place, scripts.SELECT, None)
     else:
         await _click_on(body, target["x"], target["y"])
 
@@ -75,6 +90,22 @@ async def _click_on(body: Body, x: float, y: float) -> None:
     await _point(body, x, y)
     await body.tab.page.mouse.down()
     await body.tab.page.mouse.up()
+
+
+async def _double_click(body: Body, action: Action) -> None:
+    await _click_otherwise(body, action, count=2)
+
+
+async def _right_click(body: Body, action: Action) -> None:
+    await _click_otherwise(body, action, button="right")
+
+
+async def _click_otherwise(body: Body, action: Action, *, count: int = 1, button: Literal["left", "right"] = "left") -> None:
+    target = await _aim(body, action.elements[0], _place(body, action.elements[0]))
+    if "option" in target:
+        raise ActionError(f'[{action.elements[0]}] is an option of a drop-down: write select [id of the drop-down] "label"')
+    await _point(body, target["x"], target["y"])
+    await body.tab.page.mouse.click(target["x"], target["y"], click_count=count, button=button)
 
 
 async def _point(body: Body, x: float, y: float) -> None:
@@ -103,23 +134,43 @@ async def _drag(body: Body, action: Action) -> None:
         raise ActionError("options of a drop-down cannot be dragged")
     if not (0 <= end["x"] < body.width and 0 <= end["y"] < body.height):
         raise ActionError(f"[{one}] and [{other}] are not in view together")
+    await _drag_along(body, (start["x"], start["y"]), (end["x"], end["y"]))
+
+
+async def _drag_at(body: Body, action: Action) -> None:
+    x, y, to_x, to_y = (float(value) for value in action.args)
+    if max(x, to_x) >= body.width or max(y, to_y) >= body.height:
+        raise ActionError(f"{action.key} leaves the viewport of {body.width} by {body.height}")
+    await _drag_along(body, (x, y), (to_x, to_y))
+
+
+async def _drag_along(body: Body, start: tuple[float, float], end: tuple[float, float]) -> None:
     mouse = body.tab.page.mouse
-    await _point(body, start["x"], start["y"])
+    await _point(body, *start)
     await mouse.down()
-    await mouse.move(end["x"], end["y"], steps=6)
-    await mouse.move(end["x"], end["y"])
+    await mouse.move(*end, steps=6)
+    await mouse.move(*end)
     await mouse.up()
 
 
 async def _fill(body: Body, action: Action) -> None:
     id, text = action.elements[0], body.fill(str(action.args[1]))
     how = await _ask(body, id, _place(body, id), scripts.FOCUS, text)
-    keyboard = body.tab.page.keyboard
     if how["done"]:
         return
-    if not text:
-        await keyboard.press("Delete")
-    elif len(text) > _TYPED or not text.isprintable():
+    if text:
+        await _put_in(body, text)
+    else:
+        await body.tab.page.keyboard.press("Delete")
+
+
+async def _type(body: Body, action: Action) -> None:
+    await _put_in(body, body.fill(str(action.args[0])))
+
+
+async def _put_in(body: Body, text: str) -> None:
+    keyboard = body.tab.page.keyboard
+    if len(text) > _TYPED or not text.isprintable():
         await keyboard.insert_text(text)
     else:
         await keyboard.type(text)
@@ -132,8 +183,10 @@ async def _press(body: Body, action: Action) -> None:
         return
     from playwright.async_api import Error
 
+    turn = body.clipboard.turn() if body.clipboard and uses_clipboard(chord) else nullcontext()
     try:
-        await body.tab.page.keyboard.press(chord)
+        async with turn:
+            await body.tab.page.keyboard.press(chord)
     except Error as error:
         if "Unknown key" not in str(error):
             raise
@@ -156,6 +209,17 @@ async def _scroll(body: Body, action: Action) -> None:
         raise ActionError(f"nothing to scroll {action.args[0]}: this is the end")
 
 
+async def _scroll_in(body: Body, action: Action) -> None:
+    id, way = action.elements[0], str(action.args[1])
+    if not (await _ask(body, id, _place(body, id), scripts.SCROLL_IN, way))["moved"]:
+        raise ActionError(f"[{id}] is in nothing that scrolls {way} any further")
+
+
+async def _upload(body: Body, action: Action) -> None:
+    id, place = action.elements[0], _place(body, action.elements[0])
+    await give(body.tab, id, str(action.args[1]), body.files, partial(_ask, body, id, place), lambda: _click_element(body, id, place))
+
+
 async def _goto(body: Body, action: Action) -> None:
     url = urljoin(body.tab.page.url, str(action.args[0]))
     reason = body.refusal(url)
@@ -174,11 +238,42 @@ async def _go_back(body: Body, action: Action) -> None:
         if url := body.behind():
             await body.tab.evaluate(f"location.replace({json.dumps(url)})")
             return
-        if not body.opener:
+        if not body.others:
             raise ActionError("there is no page to go back to")
         await body.tab.page.close()
         return
     await body.tab.cdp.send("Page.navigateToHistoryEntry", {"entryId": entries[at - 1]["id"]})
+
+
+async def _go_forward(body: Body, action: Action) -> None:
+    history = await body.tab.cdp.send("Page.getNavigationHistory")
+    at, entries = history["currentIndex"], history["entries"]
+    if at + 1 >= len(entries):
+        raise ActionError("there is no page to go forward to")
+    await body.tab.cdp.send("Page.navigateToHistoryEntry", {"entryId": entries[at + 1]["id"]})
+
+
+async def _new_tab(body: Body, action: Action) -> None:
+    await body.tab.page.context.new_page()
+
+
+async def _tab(body: Body, action: Action) -> None:
+    number = int(float(action.args[0]))
+    if not body.others:
+        raise ActionError(f"there is no tab {number}: this is the only one")
+    if number > len(body.others):
+        raise ActionError(f"there is no tab {number}: the other tabs are 1 to {len(body.others)}")
+    await body.focus(body.others[number - 1])
+
+
+async def _close_tab(body: Body, action: Action) -> None:
+    if not body.others:
+        raise ActionError("this is the only tab: it stays open")
+    await body.tab.page.close()
+
+
+async def _no_dialog(body: Body, action: Action) -> None:
+    raise ActionError(f"{action.key} does not fit: no dialog is open")
 
 
 async def _wait(body: Body, action: Action) -> None:
@@ -197,6 +292,19 @@ _DEEDS: dict[str, Callable[[Body, Action], Awaitable[None]]] = {
     "goto": _goto,
     "go_back": _go_back,
     "wait": _wait,
+    "type": _type,
+    "double_click": _double_click,
+    "right_click": _right_click,
+    "scroll_in": _scroll_in,
+    "drag_at": _drag_at,
+    "upload": _upload,
+    "go_forward": _go_forward,
+    "new_tab": _new_tab,
+    "tab": _tab,
+    "close_tab": _close_tab,
+    "accept": _no_dialog,
+    "dismiss": _no_dialog,
+    "answer": _no_dialog,
 }
 
 
@@ -215,11 +323,11 @@ async def _aim(body: Body, id: str, place: Place, *, covered: bool = False) -> d
     `covered` admits a point where something else lies on top.
     """
     target = await _ask(body, id, place, scripts.AIM, covered)
-    if place.frame != body.tab.main_frame and "x" in target:
-        quads = await body.tab.cdp.send("DOM.getContentQuads", {"backendNodeId": place.backend})
-        if quads["quads"]:
-            quad = quads["quads"][0]
-            return {"x": sum(quad[0::2]) / 4, "y": sum(quad[1::2]) / 4}
+    frame = place.frame
+    while "x" in target and frame != body.tab.main_frame:
+        frame, owner = await body.tab.owner(frame)
+        around = Place(place.tab, place.document, owner, frame)
+        target = await _ask(body, id, around, scripts.THROUGH, target["x"], target["y"], covered)
     return target
 
 

@@ -18,7 +18,7 @@ from exact.environments.browser.memo import Memo, OpenTab
 from exact.environments.processor import processor_seconds
 from exact.environments.sites_kept import Standing
 from exact.errors import EnvironmentError_
-from exact.observation import Element, Observation
+from exact.observation import Observation
 from exact.safety import origins
 from exact.task import Task
 
@@ -42,8 +42,10 @@ class ForkingEnvironment(BrowserEnvironment):
             speculative=speculative,
             evaluator=worlds.evaluator,
             masks=worlds.masks,
+            log_in=worlds.log_in,
+            login=login,
         )
-        self._worlds, self._states, self._login = worlds, worlds.states, login
+        self._worlds, self._states = worlds, worlds.states
         self._standing = Standing(
             self._still, worlds.outside.site.base if worlds.outside and worlds.outside.site else "", live=not speculative
         )
@@ -85,12 +87,8 @@ class ForkingEnvironment(BrowserEnvironment):
     @property
     def obstacle(self) -> str:
         """What stands in the way of a snapshot now: it is taken only of a world in which nothing is under way. Empty if nothing does."""
-        if self._terminated or self._task is None:
-            return "no episode is under way"
-        if self._opening:
-            return "a page is opening"
-        if any(tab.traffic.navigating for tab in self._tabs):
-            return "a page is loading"
+        if found := self._obstacle:
+            return found
         if self._browser.guard.busy:
             return "a request is held back"
         return ""
@@ -123,18 +121,6 @@ class ForkingEnvironment(BrowserEnvironment):
         if self._worlds.outside:
             self._browser.relay.egress.admit(ward.allowed, sockets=ward.writable)
 
-    def _fill(self, text: str) -> str:
-        return self._login.now.fill(text) if self._login else text
-
-    def _veil(self, text: str) -> str:
-        return self._login.now.veil(text) if self._login else text
-
-    def _shown(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
-        if not self._login:
-            return elements
-        replace, veil = msgspec.structs.replace, self._veil
-        return tuple(replace(each, name=veil(each.name), value=each.value and veil(each.value)) for each in elements)
-
     @property
     def _undone(self) -> tuple[str, ...] | None:
         return origins(self._states.site.base) if self._states else None
@@ -165,6 +151,7 @@ class ForkingEnvironment(BrowserEnvironment):
             self._broken, self._task, self._ids, self._instruction = "", memo.task, memo.ids.copy(), memo.instruction
             self._masks = self._shared.of(memo.task)
             self._context_id, self._ward = self._browser.context_id, super()._ward_of(memo.task)
+            self._begin_episode(memo.task, memo.downloads)
             self._browser.guard.admit(self._context_id, self._ward)
             self._browser.guard.hold()
             await self._connect(memo.now)
@@ -226,7 +213,8 @@ class ForkingEnvironment(BrowserEnvironment):
             self._opened,
             tuple(tabs),
             self._clock.now if self._clock else 0,
-            account=self._login.now.name if self._login else "",
+            downloads=self._downloads.kept,
+            account=self._who,
         )
 
     async def _adopt_all(self, memo: Memo) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 from exact.observation import Box
 
-STYLES = ("cursor", "pointer-events", "visibility", "overflow-x", "overflow-y", "fill", "stroke", "background-color")
+STYLES = ("cursor", "pointer-events", "visibility", "overflow-x", "overflow-y", "fill", "stroke", "background-color", "orphans")
 """Computed styles asked for, in the order of `Node.styles`."""
+MASKED = "7919"
+"""What `orphans` is where something is masked: it is inherited, in shadow roots too, and changes nothing on a screen."""
 _CLIPS = ("hidden", "auto", "scroll", "clip")
 
 
@@ -33,6 +35,8 @@ class Node:
     shown: Box | None = None
     """The part of the box that ancestors which clip leave over; None where that is nothing."""
     styles: dict[str, str] = field(default_factory=dict)
+    masked: bool = False
+    """Whether it is to be kept from everybody."""
     internal: bool = False
     """Whether it belongs to the browser's own make-up of a control."""
     content: int = -1
@@ -59,7 +63,17 @@ def read(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
         for each in raw
     ]
     _Placer(documents, raw, strings).place(0, viewport, 0.0, 0.0)
+    if MASKED in strings:
+        _mask(documents, 0, False)
     return documents
+
+
+def _mask(documents: list[Document], index: int, around: bool) -> None:
+    for node in documents[index].nodes:
+        above = documents[index].nodes[node.parent].masked if node.parent >= 0 else around
+        node.masked = above or node.styles.get("orphans") == MASKED
+        if 0 <= node.content < len(documents):
+            _mask(documents, node.content, node.masked)
 
 
 def places(documents: list[Document]) -> dict[tuple[str, int], str]:
@@ -126,6 +140,8 @@ def _attributes(pairs: list[int], strings: list[str]) -> dict[str, str]:
 class _Placer:
     def __init__(self, documents: list[Document], raw: list[dict[str, Any]], strings: list[str]) -> None:
         self.documents, self.raw, self.strings = documents, raw, strings
+        self.styles: dict[tuple[int, ...], dict[str, str]] = {}
+        """By the indices of their values: many nodes have the same."""
 
     def place(self, index: int, clip: Box, dx: float, dy: float) -> None:
         """Fill in boxes. `clip` is the part of the viewport the document can show, (dx, dy) where its own viewport begins."""
@@ -144,7 +160,11 @@ class _Placer:
             node = document.nodes[at]
             if node.box is None:
                 node.box = Box(x + dx, y + dy, width, height)
-                node.styles = dict(zip(STYLES, (_at(self.strings, style) for style in styles), strict=False))
+                node.styles = self.styles.get(values := tuple(styles)) or self._read(values)
+
+    def _read(self, values: tuple[int, ...]) -> dict[str, str]:
+        found = self.styles[values] = {name: _at(self.strings, value) for name, value in zip(STYLES, values, strict=False)}
+        return found
 
 
 def _clips(node: Node) -> bool:
@@ -155,6 +175,8 @@ def intersect(a: Box | None, b: Box | None) -> Box | None:
     """The common part of two boxes; None if it is empty."""
     if a is None or b is None:
         return None
+    if a.x >= b.x and a.y >= b.y and a.x + a.width <= b.x + b.width and a.y + a.height <= b.y + b.height:
+        return a if a.width > 0 and a.height > 0 else None
     x, y = max(a.x, b.x), max(a.y, b.y)
     width, height = min(a.x + a.width, b.x + b.width) - x, min(a.y + a.height, b.y + b.height) - y
     return Box(x, y, width, height) if width > 0 and height > 0 else None

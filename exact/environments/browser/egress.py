@@ -13,6 +13,7 @@ import struct
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from urllib.parse import urlsplit
 
+from exact.environments.browser.dial import Dial, dialled
 from exact.environments.browser.inside import FRAME, WINDOW
 from exact.environments.sites import Outside
 from exact.errors import EnvironmentError_
@@ -31,9 +32,9 @@ Tell = Callable[..., Awaitable[None]]
 class Egress:
     """The connections of one sandbox."""
 
-    def __init__(self, send: Send, tell: Tell, hosts: Mapping[str, str]) -> None:
-        """`send(connection, data)` gives bytes to the sandbox; `tell(do=..., ...)` a message about them."""
-        self._send, self._tell, self._hosts = send, tell, dict(hosts)
+    def __init__(self, send: Send, tell: Tell, hosts: Mapping[str, str], dial: Dial = dialled) -> None:
+        """`send(connection, data)` gives bytes to the sandbox; `tell(do=..., ...)` a message about them; `dial` makes connections."""
+        self._send, self._tell, self._hosts, self._dial = send, tell, dict(hosts), dial
         self._allowed: frozenset[str] = frozenset()
         self._sockets: frozenset[str] = frozenset()
         self._ends: dict[int, _End] = {}
@@ -99,8 +100,8 @@ class Egress:
             return
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                reader, writer = await asyncio.open_connection(*self._place(*address), limit=FRAME)
-        except (OSError, TimeoutError):
+                reader, writer = await self._dial(*self._place(*address))
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
             await self._reply(ident, _UNREACHABLE)
             return
         try:

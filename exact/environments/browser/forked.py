@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.config import BrowserConfig
+from exact.environments.browser.clipboard import Clipboard
+from exact.environments.browser.context import grant, options
+from exact.environments.browser.dial import Dial, dialled
+from exact.environments.browser.downloads import File
 from exact.environments.browser.guard import Guard
+from exact.environments.browser.inside import DOWNLOADS
 from exact.environments.browser.launch import Browser, arguments
 from exact.environments.browser.line import LineState
 from exact.environments.browser.relay import Relay
@@ -20,7 +25,7 @@ from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
-    from playwright.async_api import BrowserContext, Page, Playwright
+    from playwright.async_api import BrowserContext, CDPSession, Page, Playwright
 
 _FLAGS = (
     # What Playwright gives a browser that it starts itself.
@@ -32,7 +37,7 @@ _FLAGS = (
     *("--allow-pre-commit-input", "--metrics-recording-only", "--no-default-browser-check", "--password-store=basic"),
     *("--use-mock-keychain", "--no-service-autorun", "--unsafely-disable-devtools-self-xss-warnings", "--enable-unsafe-swiftshader"),
     # What it gives a context: ours is the browser's own one, which outlives the connection that a snapshot was taken over.
-    *("--lang=en-US", "--accept-lang=en-US", "--force-prefers-reduced-motion"),
+    "--force-prefers-reduced-motion",
     # What a sandbox wants. Two processes instead of four: a snapshot is smaller by a third, and taken and restored sooner.
     *("--in-process-gpu", "--enable-features=NetworkServiceInProcess2"),
     *("--no-sandbox", "--no-zygote", "--remote-debugging-port=0", "--user-data-dir=/tmp/profile"),
@@ -50,8 +55,30 @@ def binary(found: Path, folder: Path = Path("/usr/lib/chromium")) -> Path:
 
 def command(executable: str, config: BrowserConfig, hosts: Mapping[str, str], way_out: Sequence[str] = ("--no-proxy-server",)) -> list[str]:
     """How Chromium is started inside."""
-    flags = dict.fromkeys([*_FLAGS, *way_out, *arguments(hosts), f"--window-size={config.width},{config.height}"])
-    return [executable, *flags, "about:blank"]
+    language = (f"--lang={config.locale}", f"--accept-lang={config.locale}")
+    agent = (f"--user-agent={config.user_agent}",) if config.user_agent else ()
+    size = (f"--window-size={config.width},{config.height}", f"--force-device-scale-factor={config.scale:g}")
+    flags = dict.fromkeys([*_FLAGS, *way_out, *arguments(hosts), *language, *agent, *size])
+    zone = config.locale.replace("-", "_")
+    return ["/usr/bin/env", f"TZ={config.timezone}", f"LANGUAGE={zone}", executable, *flags, "about:blank"]
+
+
+class InnerStore:
+    """Downloaded files inside the sandbox."""
+
+    folder = DOWNLOADS
+
+    def __init__(self, relay: Relay, cdp: CDPSession) -> None:
+        self._relay, self._cdp = relay, cdp
+
+    async def take(self, id: str) -> File:
+        return File(*await self._relay.digest(id))
+
+    async def cancel(self, id: str) -> None:
+        from playwright.async_api import Error
+
+        with suppress(Error):  # it has just come to its end
+            await self._cdp.send("Browser.cancelDownload", {"guid": id})
 
 
 class Cut(NamedTuple):
@@ -65,22 +92,36 @@ class Cut(NamedTuple):
 class ForkedBrowser(Browser):
     """One Chromium, its sandbox and the way to it. Made by `connect`."""
 
-    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, relay: Relay, context_id: str) -> None:
-        super().__init__(playwright, guard)
+    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, relay: Relay, context_id: str, cdp: CDPSession) -> None:
+        super().__init__(playwright, guard, InnerStore(relay, cdp), cdp)
         self.relay, self.context_id = relay, context_id
         self._started = False
         self._stilling: set[asyncio.Task[None]] = set()
         self.idle = Idle(relay.sandbox)
 
-    async def enter(self, config: BrowserConfig, scripts: Iterable[str]) -> tuple[BrowserContext, Page]:
+    async def enter(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
         """The browser's own context, with the first of the pages it has. Its requests are judged from now on."""
         await self.guard.start()
         self._started = True
         context = self.playwright.contexts[0]
+        if config.place:
+            await context.set_geolocation(options(config, ())["geolocation"])
+        if config.permissions:
+            await grant(context, config.permissions, origins)
         context.on("page", self._opened)
         every = (_NO_SERVICE_WORKERS, *scripts)  # sent in this order, answered together
         await asyncio.gather(*(_still(page) for page in context.pages), *(context.add_init_script(script) for script in every))
         return context, context.pages[0]
+
+    async def keep_downloads(self, context: str) -> None:
+        """Nothing: `connect` did it."""
+
+    async def dress(self, cdp: CDPSession, config: BrowserConfig) -> None:
+        """How numbers and dates are written does not follow from Chromium's arguments."""
+        await cdp.send("Emulation.setLocaleOverride", {"locale": config.locale})
+
+    def clipboard(self) -> Clipboard | None:
+        return None
 
     def _opened(self, page: Page) -> None:
         task = asyncio.ensure_future(_still(page))
@@ -121,20 +162,21 @@ async def connect(
     hosts: Mapping[str, str] | None = None,
     tape: Tape | None = None,
     cut: Cut | None = None,
+    dial: Dial = dialled,
     seconds: float = 120.0,
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not."""
     from playwright.async_api import Error
 
-    relay = Relay(sandbox, hosts, cut.line if cut else None)
+    relay = Relay(sandbox, hosts, cut.line if cut else None, dial)
     try:
         address = await relay.connect(restored=restored, seconds=seconds)
         line = await relay.speak()
         browser = await playwright.chromium.connect_over_cdp(address)
         cdp = await browser.new_browser_cdp_session()
-        downloads = {"behavior": "deny", "eventsEnabled": True}
-        denied, known = cdp.send("Browser.setDownloadBehavior", downloads), cdp.send("Target.getTargets")
-        targets = (await asyncio.gather(denied, known))[1]
+        keep = {"behavior": "allowAndName", "downloadPath": DOWNLOADS, "eventsEnabled": True}
+        allowed, known = cdp.send("Browser.setDownloadBehavior", keep), cdp.send("Target.getTargets")
+        targets = (await asyncio.gather(allowed, known))[1]
     except Error as error:
         await relay.close()
         raise EnvironmentError_(f"the world does not answer: {relay.lost or str(error).splitlines()[0]}") from error
@@ -145,4 +187,4 @@ async def connect(
     guard = Guard(line, tape)
     if cut and cut.started:
         guard.go_on(cut.unanswered)
-    return ForkedBrowser(browser, guard, relay, context)
+    return ForkedBrowser(browser, guard, relay, context, cdp)

@@ -20,14 +20,16 @@ from exact.environments.accounts import Accounts, Leased
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser import inside
 from exact.environments.browser.branch import ForkingEnvironment
+from exact.environments.browser.dial import dialling
 from exact.environments.browser.egress import flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.forked import Cut, ForkedBrowser, binary, command, connect
+from exact.environments.browser.login import LogIn
 from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
-from exact.environments.browser.tape import Tape
+from exact.environments.browser.tape import Tape, tape_of
 from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter, open_sandboxes
 from exact.environments.sandbox.application import Application
 from exact.environments.sandbox.sandboxes import LIMIT
@@ -67,7 +69,7 @@ class ForkingWorlds:
         self.accounts: Accounts | None = None
         if outside and outside.accounts:
             self.accounts = Accounts(outside.accounts, os.environ, shared=outside.site is not None)
-        self._tape = tape
+        self._tape, self.log_in = tape or tape_of(config.tape), LogIn()
         self._memos: dict[str, Memo] = {}
         self._cuts: dict[str, Cut] = {}
         self._origin = ""
@@ -206,6 +208,7 @@ class ForkingWorlds:
             cut=cut,
             hosts=self.outside.hosts if self.outside else None,
             tape=self._tape,
+            dial=dialling(self.config.proxy),
         )
 
     def _guest(self) -> Guest:

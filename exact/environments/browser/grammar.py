@@ -91,8 +91,19 @@ def _chord(args: Args) -> Args:
 
 def _point(args: Args) -> Args:
     if not all(isinstance(a, int | float) and 0 <= a <= _FURTHEST for a in args):
-        raise ActionError(f"click_at {args[0]} {args[1]} is nowhere: write CSS pixels from the top left corner of the viewport")
+        raise ActionError(f"point {args[0]} {args[1]} is nowhere: write CSS pixels from the top left corner of the viewport")
     return tuple(float(round(a)) for a in args if not isinstance(a, str))
+
+
+def _line(args: Args) -> Args:
+    return tuple(value for at in (0, 2) for value in _point(args[at : at + 2]))
+
+
+def _number(args: Args) -> Args:
+    number = args[0]
+    if isinstance(number, str) or number != int(number) or number < 1:
+        raise ActionError(f"tab {number} is none: write tab 1 for the first of the other tabs")
+    return args
 
 
 def _url(args: Args) -> Args:
@@ -113,20 +124,37 @@ def _url(args: Args) -> Args:
 
 _ELEMENT, _TEXT, _NUMBER = Parameter.ELEMENT, Parameter.TEXT, Parameter.NUMBER
 
-BROWSER_ACTIONS = ActionSpace(
-    (
-        Verb(name="click", form=(_ELEMENT,), help="click an element"),
-        Verb(name="fill", form=(_ELEMENT, _TEXT), help="replace the content of a field by typing"),
-        Verb(name="press", form=(_TEXT,), normalise=_chord, help='press keys together, such as "Enter" or "Ctrl+a"'),
-        Verb(name="hover", form=(_ELEMENT,), help="move the pointer over an element"),
-        Verb(name="select", form=(_ELEMENT, _TEXT), help="choose an option of a drop-down or list by its label"),
-        Verb(name="drag", form=(_ELEMENT, "to", _ELEMENT), help="drag one element onto another"),
-        Verb(name="click_at", form=(_NUMBER, _NUMBER), normalise=_point, help="click a point, in pixels from the top left of the viewport"),
-        Verb(name="scroll", form=("up|down",), help="scroll by most of a screen"),
-        Verb(name="goto", form=(_TEXT,), normalise=_url, help="open an address in this tab"),
-        Verb(name="go_back", help="go back to the previous page, or close a tab that has none"),
-        Verb(name="wait", help="wait until the page changes, at most a second"),
-        Verb(name="stop", form=(_TEXT,), final=True, help="end the task, with the answer if one was asked for"),
-    )
+_PAGE = (
+    Verb(name="click", form=(_ELEMENT,), help="click an element"),
+    Verb(name="fill", form=(_ELEMENT, _TEXT), help="replace the content of a field by typing"),
+    Verb(name="press", form=(_TEXT,), normalise=_chord, help='press keys together, such as "Enter" or "Ctrl+a"'),
+    Verb(name="hover", form=(_ELEMENT,), help="move the pointer over an element"),
+    Verb(name="select", form=(_ELEMENT, _TEXT), help="choose an option of a drop-down or list by its label"),
+    Verb(name="drag", form=(_ELEMENT, "to", _ELEMENT), help="drag one element onto another"),
+    Verb(name="click_at", form=(_NUMBER, _NUMBER), normalise=_point, help="click a point, in pixels from the top left of the viewport"),
+    Verb(name="scroll", form=("up|down",), help="scroll by most of a screen"),
+    Verb(name="goto", form=(_TEXT,), normalise=_url, help="open an address in this tab"),
+    Verb(name="go_back", help="go back to the previous page, or close a tab that has none"),
+    Verb(name="wait", help="wait until the page changes, at most a second"),
 )
+_FURTHER = (
+    Verb(name="type", form=(_TEXT,), help="type a text where the focus is, beside what is there"),
+    Verb(name="double_click", form=(_ELEMENT,), help="click an element twice"),
+    Verb(name="right_click", form=(_ELEMENT,), help="click an element with the right button, for its menu"),
+    Verb(name="scroll_in", form=(_ELEMENT, "up|down|left|right"), help="scroll the part of the page that an element is in"),
+    Verb(name="drag_at", form=(_NUMBER, _NUMBER, "to", _NUMBER, _NUMBER), normalise=_line, help="drag from one point to another"),
+    Verb(name="upload", form=(_ELEMENT, _TEXT), help="give a file of the task, by name, to a field or button that asks for one"),
+    Verb(name="go_forward", help="undo go_back"),
+    Verb(name="new_tab", help="open an empty tab"),
+    Verb(name="tab", form=(_NUMBER,), normalise=_number, help="go to another tab, by its number in the list of other tabs"),
+    Verb(name="close_tab", help="close this tab"),
+    Verb(name="accept", help="press OK in the dialog that is open"),
+    Verb(name="dismiss", help="press Cancel in the dialog that is open"),
+    Verb(name="answer", form=(_TEXT,), help="answer the question of the dialog that is open, and press OK"),
+)
+_STOP = Verb(name="stop", form=(_TEXT,), final=True, help="end the task, with the answer if one was asked for")
+
+BROWSER_ACTIONS = ActionSpace((*_PAGE, *_FURTHER, _STOP))
 """Every action of a browser world."""
+PAGE_ACTIONS = ActionSpace((*_PAGE, _STOP))
+"""Those of a world that is one page."""

@@ -11,8 +11,10 @@ import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from exact.environments.base import Effect
+from exact.environments.browser.pdf import as_page
 from exact.environments.browser.scrub import nothing
 from exact.environments.browser.tape import Tape, encoded
 from exact.errors import EnvironmentError_
@@ -31,6 +33,7 @@ _OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
 """Headers that hold for the body as it was sent, not as it is handed on."""
 _ENDLESS = ("EventSource", "Media", "Ping", "Preflight")
 """Kinds of answers that are not recorded."""
+_HTML = ({"name": "Content-Type", "value": "text/html; charset=utf-8"},)
 _READS = ("GET", "HEAD", "OPTIONS")
 _PATIENCE = 1.0
 """Seconds a request of a frame that is not known yet is held back before it is refused."""
@@ -47,6 +50,17 @@ class Ward:
         self.allowed, self.frames = tuple(allowed), frames
         self.writable = () if not writes else self.allowed if only is None else tuple(each for each in self.allowed if each in set(only))
         """Origins to which writes are sent."""
+        self.own: tuple[str, ...] = ()
+        """The task's own origins: `headers` are sent to them."""
+        self.headers: dict[str, str] = {}
+        self.unlocked = False
+        """Whether writes are sent wherever requests are: while logging in."""
+        self.blanks: set[str] = set()
+        """Addresses that are answered from here, with an empty page."""
+        self.unauthorized = ""
+        """A page's address that was answered with status 401."""
+        self.most = 1 << 30
+        """Bytes of a document that is read here."""
         self._effects: list[Effect] = []
         self.veil: Callable[[str], str] = nothing
         """Hides what must not be written down."""
@@ -82,7 +96,7 @@ class Ward:
 
     def refusal(self, method: str, url: str) -> str:
         """Why a request is not sent; empty if it is."""
-        if method not in _READS and origin(url) in self.allowed and origin(url) not in self.writable:
+        if not self.unlocked and method not in _READS and origin(url) in self.allowed and origin(url) not in self.writable:
             return "a write while exploring"
         return refusal(url, self.allowed)
 
@@ -186,12 +200,19 @@ class Guard:
                 ward.record(Effect(kind="blocked", method=request["method"], url=request["url"], detail=reason))
             await self._refuse(event, ward)
             return
+        if ward and request["url"] in ward.blanks:
+            await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], "responseCode": 200, "responseHeaders": _HTML})
+            return
         if ward and self._tape and self._tape.mode == "replay":
             await self._replay(event, ward)
             return
         answer: dict[str, Any] = {"requestId": event["requestId"]}
         if request["method"] not in _READS or kind in _MAKE_WORLDS or self._records(event):
             answer["interceptResponse"] = True
+        if ward and ward.headers and origin(request["url"]) in ward.own:
+            named = {name.lower() for name in ward.headers}
+            kept = [(name, value) for name, value in request["headers"].items() if name.lower() not in named]
+            answer["headers"] = [{"name": name, "value": value} for name, value in (*kept, *ward.headers.items())]
         await self._cdp.send("Fetch.continueRequest", answer)
 
     def _records(self, event: Event) -> bool:
@@ -242,12 +263,17 @@ class Guard:
             ward.record(Effect(kind="request", method=request["method"], url=request["url"], status=status))
         if ward and status and self._records(event):
             await self._record(event, ward)
+        if ward and status == 401 and event["resourceType"] == "Document":
+            ward.unauthorized = request["url"]
         answer: dict[str, Any] = {"requestId": event["requestId"]}
         if ward is None or event["resourceType"] not in _MAKE_WORLDS or not 200 <= status < 600 or 300 <= status < 400:
             await self._cdp.send("Fetch.continueResponse", answer)
             return
         given = event.get("responseHeaders", ())
         policy = {"name": "Content-Security-Policy", "value": ward.policy()}
+        if event["resourceType"] == "Document" and status == 200 and _is_pdf(given, ward.most):
+            await self._show_pdf(event)
+            return
         answer |= {"responseCode": status, "responseHeaders": [*given, policy]}
         if event["resourceType"] == "Other" or not _is_page(given):
             await self._cdp.send("Fetch.continueResponse", answer)
@@ -256,6 +282,15 @@ class Guard:
         answer["responseHeaders"] = [*(each for each in given if each["name"].lower() not in _OF_THE_WIRE), policy]
         answer["body"] = body["body"] if body["base64Encoded"] else base64.b64encode(body["body"].encode()).decode()
         await self._cdp.send("Fetch.fulfillRequest", answer)
+
+    async def _show_pdf(self, event: Event) -> None:
+        """Hand over the text of a PDF instead: a page without scripts."""
+        got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
+        body = base64.b64decode(got["body"]) if got["base64Encoded"] else got["body"].encode("latin-1", "replace")
+        page = await asyncio.to_thread(as_page, body, urlsplit(event["request"]["url"]).path)
+        answer = {"requestId": event["requestId"], "responseCode": 200, "body": encoded(page)}
+        still = {"name": "Content-Security-Policy", "value": "default-src 'none'"}
+        await self._cdp.send("Fetch.fulfillRequest", {**answer, "responseHeaders": [*_HTML, still]})
 
     async def _ward(self, frame: str) -> Ward | None:
         """Who answers for a frame or worker: known by its target, else found in the frame trees."""
@@ -271,6 +306,14 @@ class Guard:
                 return self._wards.get(self._contexts[frame])
             await asyncio.sleep(0.02)
         return None
+
+
+def _is_pdf(headers: Iterable[dict[str, str]], most: int) -> bool:
+    """Whether a response is a PDF to be looked at, of at most so many bytes."""
+    found = {each["name"].lower(): each["value"].lower() for each in headers}
+    length = found.get("content-length", "0")
+    shown = not found.get("content-disposition", "").startswith("attachment")
+    return shown and "application/pdf" in found.get("content-type", "") and (not length.isdigit() or int(length) <= most)
 
 
 def _is_page(headers: Iterable[dict[str, str]]) -> bool:

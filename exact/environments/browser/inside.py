@@ -5,8 +5,9 @@ object, `{"services": [...], "browser": [program, arguments...], "outlet": port}
 
 On stdin and stdout go frames: connection (4 bytes), length (4 bytes), little-endian, then that many bytes, at most 64 KiB. A connection
 begins with its first frame and ends with an empty one. Connection 0 is control, in JSON. From the host: `hold` (say nothing until `go`, so
-that a checkpoint cuts no frame), `anew` (after a restore: the connections of before are dropped; what was held back with them). To the
-host: `ready` with the address of Chromium's WebSocket, `held`, `failed`, `died`. Connection LINE outlives a restore.
+that a checkpoint cuts no frame), `anew` (after a restore: the connections of before are dropped; what was held back with them), `digest`
+(of a file in DOWNLOADS, which goes away then). To the host: `ready` with the address of Chromium's WebSocket, `held`, `failed`, `died`,
+`digest` with a file's name, size and SHA-256. Connection LINE outlives a restore.
 
 Connections made at the outlet have numbers from 2**31 and begin with `open` to the host, which speaks SOCKS on them. Neither side has
 more than WINDOW bytes of one under way: whoever hands bytes on says `took`, so a connection that nobody reads holds up no other.
@@ -15,6 +16,7 @@ more than WINDOW bytes of one under way: whoever hands bytes on says `took`, so 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import queue
@@ -28,12 +30,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO, Any
 
 FRAME = 65536
 WINDOW = 4 * FRAME
 OUTWARD = 1 << 31
 LINE = OUTWARD - 1
+DOWNLOADS = "/tmp/exact-downloads"
 _POLL = 0.02
 """Seconds between questions whether a service is ready."""
 
@@ -172,6 +176,7 @@ class World:
             self.serve(service)
         if spec.get("outlet"):
             self.outlet.listen(spec["outlet"])
+        Path(DOWNLOADS).mkdir(exist_ok=True)
         self.browse(spec["browser"])
         threading.Thread(target=self.reap, daemon=True).start()
         self.ready()
@@ -235,6 +240,9 @@ class World:
         if order == "took":
             self.outlet.took(message["end"], message["bytes"])
             return
+        if order == "digest":
+            threading.Thread(target=self.digest, args=(message["file"],), daemon=True).start()
+            return
         if order == "hold":
             self.out.hold()
             return
@@ -243,6 +251,17 @@ class World:
         self.out.go()
         if order == "anew":
             self.ready()
+
+    def digest(self, name: str) -> None:
+        path, found = Path(DOWNLOADS) / Path(name).name, hashlib.sha256()
+        size = -1
+        with contextlib.suppress(OSError):
+            with path.open("rb") as file:
+                for part in iter(lambda: file.read(FRAME), b""):
+                    found.update(part)
+            size = path.stat().st_size
+            path.unlink()
+        self.out.control(digest=name, size=size, sha256=found.hexdigest())
 
     def drop(self) -> None:
         kept = {LINE: self.connections[LINE]} if LINE in self.connections else {}

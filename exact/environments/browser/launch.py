@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterable, Mapping
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from exact.config import BrowserConfig
+from exact.environments.accounts import value_of
+from exact.environments.browser.clipboard import Clipboard, SharedClipboard
+from exact.environments.browser.context import grant, options
+from exact.environments.browser.downloads import Store
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.guard import Guard
+from exact.environments.browser.store import LocalStore
+from exact.environments.browser.tape import tape_of
 from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
-    from playwright.async_api import BrowserContext, Page
+    from playwright.async_api import BrowserContext, CDPSession, Page, ProxySettings
 
 _DISABLED = (
     # Frames of other sites stay in the page's process, where the page's session sees them; origins are the guard's affair.
@@ -48,22 +55,30 @@ _FLAGS = (
 class Browser:
     """A running browser and the guard over its requests. Made by `launch`."""
 
-    def __init__(self, playwright: PlaywrightBrowser, guard: Guard) -> None:
-        self.playwright, self.guard = playwright, guard
+    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, store: Store, cdp: CDPSession) -> None:
+        self.playwright, self.guard, self.store, self.cdp = playwright, guard, store, cdp
+        self._clipboard = SharedClipboard(playwright)
 
-    async def enter(self, config: BrowserConfig, scripts: Iterable[str]) -> tuple[BrowserContext, Page]:
-        """A context of its own that runs `scripts` first in every document, and its first page."""
-        context = await self.playwright.new_context(
-            viewport={"width": config.width, "height": config.height},
-            locale="en-US",
-            timezone_id="UTC",
-            reduced_motion="reduce",
-            service_workers="block",
-            accept_downloads=False,
-        )
+    async def enter(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
+        """A context of its own that runs `scripts` first in every document, and its first page. `origins`: those of the task."""
+        context = await self.playwright.new_context(**options(config, origins))
+        if config.permissions:
+            await grant(context, config.permissions, origins)
         for script in scripts:
             await context.add_init_script(script)
         return context, await context.new_page()
+
+    async def keep_downloads(self, context: str) -> None:
+        """Let a context, by its CDP id, download into the store."""
+        options = {"behavior": "allowAndName", "browserContextId": context, "downloadPath": self.store.folder, "eventsEnabled": True}
+        await self.cdp.send("Browser.setDownloadBehavior", options)
+
+    async def dress(self, cdp: CDPSession, config: BrowserConfig) -> None:
+        """What a page needs besides what its context was made with."""
+
+    def clipboard(self) -> Clipboard | None:
+        """A new world's own; None where the whole browser is its own."""
+        return Clipboard(self._clipboard)
 
     async def leave(self, context: BrowserContext) -> None:
         """Close a context and all that it kept."""
@@ -76,10 +91,11 @@ class Browser:
 
 
 @asynccontextmanager
-async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None) -> AsyncIterator[Browser]:
+async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, *, pins: Sequence[str] = ()) -> AsyncIterator[Browser]:
     """A browser for as long as the block runs; no process remains after it, nor after this process was killed.
 
-    `hosts` gives names to local servers, as in PageSetup. Raises EnvironmentError_ if there is no browser or it does not start.
+    `hosts` gives names to local servers, as in PageSetup. `pins`: public keys that are trusted, as in Outside. Raises EnvironmentError_ if
+    there is no browser or it does not start.
     """
     from playwright.async_api import Error, async_playwright
 
@@ -91,19 +107,38 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None) 
             browser = await playwright.chromium.launch(
                 executable_path=executable,
                 headless=not config.headed,
-                args=arguments(hosts),
+                args=[*arguments(hosts), *trusting(pins)],
+                proxy=_proxy(config, hosts),
                 env=_environment(hosts),
                 handle_sigint=False,
             )
         except Error as error:
             raise EnvironmentError_(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
         try:
-            guard = Guard(await browser.new_browser_cdp_session())
+            cdp = await browser.new_browser_cdp_session()
+            guard = Guard(cdp, tape_of(config.tape))
             await guard.start()
-            yield Browser(browser, guard)
+            with tempfile.TemporaryDirectory(prefix="exact-downloads-") as folder:
+                yield Browser(browser, guard, LocalStore(folder, cdp), cdp)
         finally:
             with suppress(Error):
                 await browser.close()
+
+
+def trusting(pins: Iterable[str]) -> list[str]:
+    """Chromium's arguments for certificates that are accepted although nobody known signed them."""
+    found = list(pins)
+    return [f"--ignore-certificate-errors-spki-list={','.join(found)}"] if found else []
+
+
+def _proxy(config: BrowserConfig, hosts: Iterable[str]) -> ProxySettings | None:
+    if not config.proxy.server:
+        return None
+    given: ProxySettings = {"server": config.proxy.server, "bypass": ",".join(filter(None, (config.proxy.bypass, *hosts)))}
+    if config.proxy.user:
+        given["username"] = value_of("browser.proxy.user", config.proxy.user, os.environ)
+        given["password"] = value_of("browser.proxy.password", config.proxy.password, os.environ)
+    return given
 
 
 def arguments(hosts: Mapping[str, str]) -> list[str]:

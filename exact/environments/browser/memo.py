@@ -35,6 +35,8 @@ class Memo:
     """In the order of the environment: the last one is the present one."""
     now: int = 0
     """What the page's clock shows, if it is held: milliseconds since 1970."""
+    downloads: tuple[str, ...] = ()
+    """What had been downloaded."""
     site: str = ""
     """The name under which a site outside was kept with it."""
     account: str = ""

@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
 
+from exact.environments.accounts import Leased
 from exact.environments.base import Capabilities, Snapshot
+from exact.environments.browser.clock import START
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
 from exact.environments.browser.launch import Browser
+from exact.environments.browser.login import LogIn
 from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.page_snapshot import PageSnapshot, PageSnapshots, load, point, put, take
 from exact.environments.browser.setup import PageSetup
+from exact.environments.sites import Site
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
+from exact.task import Task
 
 if TYPE_CHECKING:
     from exact.config import BrowserConfig
@@ -33,9 +38,20 @@ class PageEnvironment(BrowserEnvironment):
         evaluator: Evaluator | None,
         masks: Masks | None = None,
         pages: PageSnapshots | None = None,
+        log_in: LogIn | None = None,
+        login: Leased | None = None,
+        site: Site | None = None,
     ) -> None:
-        super().__init__(browser, setup, config, sealed=sealed, speculative=speculative, evaluator=evaluator, masks=masks)
-        self._pages = pages or PageSnapshots()
+        """`site`: it is brought to its start by each reset of this world."""
+        super().__init__(
+            browser, setup, config, sealed=sealed, speculative=speculative, evaluator=evaluator, masks=masks, log_in=log_in, login=login
+        )
+        self._pages, self._site = pages or PageSnapshots(), site
+
+    async def _anew(self, task: Task, now: int = START) -> None:
+        if self._site:
+            await self._site.reset.call("reset", base=self._site.base)
+        await super()._anew(task, now)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -58,14 +74,10 @@ class PageEnvironment(BrowserEnvironment):
         """What stands in the way of a snapshot now: it is taken only of a page on which nothing is under way. Empty if nothing does."""
         if not self._config.page_snapshots:
             return "pages are not kept: set browser.page_snapshots"
-        if self._terminated or self._task is None or not self._tabs:
-            return "no episode is under way"
-        if self._opening or len(self._tabs) > 1:
+        if found := self._obstacle:
+            return found
+        if len(self._tabs) > 1:
             return "another tab is open"
-        if self._dialogs:
-            return "a dialog is open"
-        if self._tab.traffic.navigating:
-            return "a page is loading"
         if not self._tab.traffic.is_idle:
             return "a request is under way"
         return ""
@@ -79,7 +91,10 @@ class PageEnvironment(BrowserEnvironment):
         async with self._world("snapshot"):
             state = await take(tab, self._context)
             behind = (*self._behind, *await tab.history())
-        memo = Memo(self._task, seen.fingerprint, self._instruction, self._ids.copy(), self._opened, (), now)
+        memo = Memo(
+            self._task, seen.fingerprint, self._instruction, self._ids.copy(), self._opened, (), now, self._downloads.kept,
+            account=self._who,
+        )  # fmt: skip
         id = self._pages.keep(PageSnapshot(memo, seen.volatile, seen.elements, behind, state))
         return Snapshot(id=id, fidelity="page", fingerprint=seen.fingerprint)
 
@@ -91,14 +106,20 @@ class PageEnvironment(BrowserEnvironment):
         """
         kept = self._pages.get(snapshot.id)
         memo = kept.memo
+        if self._login:
+            self._login.change(memo.account)
         self._masks, self._terminated = self._shared.of(memo.task), True
         async with self._world("restore"):
             begins = bool(self._setup.begin) and _same_page(kept.state.url, memo.task.start)
             await self._anew(memo.task, memo.now - (1 + begins) * self._config.clock)  # so long it runs until the page stands
             self._instruction, self._behind = memo.instruction, kept.behind
+            self._begin_episode(memo.task, memo.downloads)
             assert self._context is not None
-            await load(self._tab, self._context, kept.state)
-            await self._settle()
+            loaded = load(self._tab, self._context, kept.state)
+            await self._dialogs.race(loaded)
+            await self._dialogs.race(self._settle())
+            if self._dialogs.is_asked:
+                raise EnvironmentError_("restore: the page opens a dialog as it loads: return by another route")
             if begins:
                 await self._begin(memo.task)
                 await self._settle()

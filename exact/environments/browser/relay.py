@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
+from exact.environments.browser.dial import Dial, dialled
 from exact.environments.browser.egress import Egress
 from exact.environments.browser.inside import FRAME, LINE, OUTWARD
 from exact.environments.browser.line import Line, LineState
@@ -29,11 +30,13 @@ _HEAD = 16384
 class Relay:
     """One for each sandbox. It says what became of the world in `lost`."""
 
-    def __init__(self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: LineState | None = None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: LineState | None = None, dial: Dial = dialled
+    ) -> None:
         """`hosts`: names of servers outside, as in Outside. Nothing outside is reached before something is admitted.
-        `line`: where a restored world's conversation was cut."""
+        `line`: where a restored world's conversation was cut. `dial` makes connections to the outside."""
         self.sandbox = sandbox
-        self.egress = Egress(self._pass, self._say, hosts or {})
+        self.egress = Egress(self._pass, self._say, hosts or {}, dial)
         self.line = Line(self._tell_line, line or LineState())
         self.lost = ""
         """Why the world is gone or unfit; empty while it is well."""
@@ -42,6 +45,7 @@ class Relay:
         self._token = secrets.token_urlsafe(24)
         self._path: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._held = asyncio.Event()
+        self._digests: dict[str, asyncio.Future[tuple[int, str]]] = {}
         self._writers: dict[int, asyncio.StreamWriter] = {}
         self._conversations: set[asyncio.Task[None]] = set()
         self._open = asyncio.Event()
@@ -104,10 +108,26 @@ class Relay:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._path.cancel()
 
-    async def _order(self, do: str, **more: int) -> None:
+    async def digest(self, file: str, seconds: float = 30.0) -> tuple[int, str]:
+        """Size and SHA-256 of a file that the browser downloaded, which goes away then. Raises EnvironmentError_ where it is not there."""
+        told: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
+        self._digests[file] = told
+        try:
+            await self._say("digest", file=file)
+            async with asyncio.timeout(seconds):
+                size, found = await told
+        except TimeoutError as error:
+            raise EnvironmentError_(f"the world did not answer within {seconds:g} s") from error
+        finally:
+            self._digests.pop(file, None)
+        if size < 0:
+            raise EnvironmentError_("a file that was downloaded is not there")
+        return size, found
+
+    async def _order(self, do: str, **more: int | str) -> None:
         await self._send(0, json.dumps({"do": do, **more}).encode())
 
-    async def _say(self, do: str, **more: int) -> None:
+    async def _say(self, do: str, **more: int | str) -> None:
         """An order that waits while the world is held. Nothing where it is gone."""
         await self._flowing()
         with contextlib.suppress(EnvironmentError_):
@@ -177,6 +197,10 @@ class Relay:
             self.egress.open(message["open"])
         elif "took" in message:
             self.egress.took(message["took"], message["bytes"])
+        elif "digest" in message:
+            told = self._digests.get(message["digest"])
+            if told is not None and not told.done():
+                told.set_result((message["size"], message["sha256"]))
         elif "failed" in message:
             self._fail(message["failed"])
         elif "died" in message:

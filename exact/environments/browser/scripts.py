@@ -23,15 +23,24 @@ function (covered) {
     element.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
     found = rects().length ? rects() : found;
   }
+  const roots = [element.getRootNode()];
+  while (roots[0].host) roots.unshift(roots[0].host.getRootNode());
+  const holds = (hit, node) => {
+    for (let at = node; at; at = at.getRootNode().host) if (hit.contains(at)) return true;
+    return false;
+  };
   const belongs = hit => {
     if (!hit) return false;
-    if (element.contains(hit) || hit.contains(element) && getComputedStyle(element).pointerEvents === 'none') return true;
-    if (hit.shadowRoot && hit.contains(element.getRootNode().host ?? null)) return true;
+    if (element.contains(hit) || holds(hit, element) && getComputedStyle(element).pointerEvents === 'none') return true;
     const label = hit.closest('label');
     return Boolean(label && (label.control === element || label.contains(element)));
   };
   const hitAt = (x, y) => {
-    let hit = document.elementFromPoint(x, y);
+    let hit = null;
+    for (const [i, root] of roots.entries()) {  // the element's own shadow roots can be asked, closed ones too
+      hit = root.elementFromPoint(x, y);
+      if (roots[i + 1] && hit !== roots[i + 1].host) break;
+    }
     for (let inner; (inner = hit?.shadowRoot?.elementFromPoint(x, y)) && inner !== hit; ) hit = inner;
     return hit;
   };
@@ -50,6 +59,28 @@ function (covered) {
   const words = (over.innerText ?? '').trim().replace(/\\s+/g, ' ').slice(0, 40);
   return {refused: `is covered by <${over.localName}>${words ? ' ' + JSON.stringify(words) : ''}`};
 }"""
+
+THROUGH = """
+function (x, y, covered) {
+  const at = () => {
+    const box = this.getBoundingClientRect(), style = getComputedStyle(this);
+    return [box.left + this.clientLeft + parseFloat(style.paddingLeft) + x, box.top + this.clientTop + parseFloat(style.paddingTop) + y];
+  };
+  const within = ([px, py]) => px >= 0 && py >= 0 && px < innerWidth && py < innerHeight;
+  if (!within(at())) {
+    this.scrollIntoView({block: 'nearest', inline: 'nearest', behavior: 'instant'});
+    const [px, py] = at();
+    if (!within([px, py])) scrollBy({left: px - innerWidth / 2, top: py - innerHeight / 2, behavior: 'instant'});
+  }
+  const [px, py] = at();
+  if (covered) return {x: px, y: py};
+  if (!within([px, py])) return {refused: 'cannot be brought into view: its frame shows no more of it'};
+  const hit = this.getRootNode().elementFromPoint(px, py);
+  if (hit === this) return {x: px, y: py};
+  const words = (hit?.innerText ?? '').trim().replace(/\\s+/g, ' ').slice(0, 40);
+  return {refused: `is in a frame that is covered by <${hit?.localName}>${words ? ' ' + JSON.stringify(words) : ''}`};
+}"""
+"""Of a frame's element in the document around it: where a point of the frame is there."""
 
 FOCUS = """
 function (text) {
@@ -108,6 +139,38 @@ function (label) {
   }
   return {done: true};
 }"""
+
+SCROLL_IN = """
+function (way) {
+  const across = way === 'left' || way === 'right', back = way === 'left' || way === 'up';
+  for (let at = this.nodeType === 1 ? this : this.parentElement; at; at = at.parentElement ?? at.getRootNode().host) {
+    const style = getComputedStyle(at), root = at === document.scrollingElement;
+    if (!root && !/auto|scroll|hidden/.test(across ? style.overflowX : style.overflowY)) continue;
+    if (across ? at.scrollWidth <= at.clientWidth : at.scrollHeight <= at.clientHeight) continue;
+    const before = across ? at.scrollLeft : at.scrollTop;
+    const step = Math.max(40, Math.round((across ? at.clientWidth : at.clientHeight) * 0.8)) * (back ? -1 : 1);
+    at.scrollBy({[across ? 'left' : 'top']: step, behavior: 'instant'});
+    if ((across ? at.scrollLeft : at.scrollTop) !== before) return {moved: true};
+  }
+  return {moved: false};
+}"""
+
+UPLOAD = """
+function (files) {
+  let field = this.nodeType === 1 ? this : this.parentElement;
+  if (field?.localName === 'label') field = field.control;
+  if (field?.localName !== 'input' || field.type !== 'file') return {field: false};
+  if (field.disabled) return {refused: 'is disabled'};
+  if (files.length > 1 && !field.multiple) return {refused: 'takes one file'};
+  const given = new DataTransfer();
+  for (const {name, type, data} of files)
+    given.items.add(new File([Uint8Array.from(atob(data), char => char.charCodeAt(0))], name, {type}));
+  field.files = given.files;
+  field.dispatchEvent(new Event('input', {bubbles: true, composed: true}));
+  field.dispatchEvent(new Event('change', {bubbles: true}));
+  return {field: true};
+}"""
+"""Gives files to a field; `field` is false where the element is none."""
 
 SCROLL = """
 direction => {

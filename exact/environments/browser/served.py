@@ -13,7 +13,8 @@ import signal
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
 
 from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import Worlds
@@ -22,7 +23,8 @@ from exact.environments.browser.launch import launch
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.worlds import BrowserWorlds
 from exact.environments.sandbox.service import Service
-from exact.errors import EnvironmentError_
+from exact.environments.sites import Outside
+from exact.errors import EnvironmentError_, UsageError
 
 _POLL = 0.05
 """Seconds between questions whether a service is ready."""
@@ -36,12 +38,13 @@ async def served(
     *,
     application: SandboxConfig | None = None,
     evaluator: Evaluator | None = None,
+    outside: Outside | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> AsyncIterator[Worlds]:
     """Worlds of a site with its services, as `config.sandbox` says. `tell` hears why they do not fork where they were to.
 
-    `application`: what the services run in, in a sandbox. Raises EnvironmentError_ where a service does not start, or no sandbox can be
-    had and one is required, or `application` says something.
+    `application`: what the services run in, in a sandbox. `outside`: what else they reach. Raises EnvironmentError_ where a service does
+    not start, or no sandbox can be had and one is required, or `application` says something.
     """
     async with AsyncExitStack() as stack:
         if refused := "browser.sandbox is never" if config.sandbox == "never" else await _refused(config):
@@ -52,13 +55,45 @@ async def served(
             for service in services:
                 await stack.enter_async_context(_running(service))
             browser = await stack.enter_async_context(launch(config, setup.hosts))
-            yield BrowserWorlds(browser, setup, config, sealed=False, evaluator=evaluator)
+            yield BrowserWorlds(browser, setup, config, sealed=False, evaluator=evaluator, outside=outside)
         else:
-            from exact.environments.browser.forking import forking
+            yield await stack.enter_async_context(_forking(config, setup, outside, evaluator, services=services, application=application))
 
-            yield await stack.enter_async_context(
-                forking(config, setup, services=services, application=application, evaluator=evaluator, limit=config.snapshots << 20)
-            )
+
+@asynccontextmanager
+async def elsewhere(
+    config: BrowserConfig,
+    setup: PageSetup,
+    outside: Outside,
+    *,
+    evaluator: Evaluator | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> AsyncIterator[Worlds]:
+    """Worlds of a site that runs elsewhere: forked where the configuration requires it, or where hooks bring the site back with them.
+
+    In a plain browser a site with hooks is reset for the world that acts for good, and nothing is rolled back. Raises EnvironmentError_
+    where a sandbox is required and cannot be had.
+    """
+    async with AsyncExitStack() as stack:
+        wanted = config.sandbox == "required" or (config.sandbox == "auto" and outside.site is not None)
+        refused = await _refused(config) if wanted else ""
+        if wanted and not refused:
+            yield await stack.enter_async_context(_forking(config, PageSetup(), outside, evaluator))
+            return
+        if outside.site:
+            tell(f"the site's hooks are not used to look ahead ({refused or 'browser.sandbox is never'}): no write is explored")
+        browser = await stack.enter_async_context(launch(config, {**setup.hosts, **outside.hosts}, pins=outside.trusted))
+        yield BrowserWorlds(browser, setup, config, sealed=False, evaluator=evaluator, outside=outside)
+
+
+def _forking(
+    config: BrowserConfig, setup: PageSetup, outside: Outside | None, evaluator: Evaluator | None, **inside: Any
+) -> AbstractAsyncContextManager[Worlds]:
+    from exact.environments.browser.forking import forking
+
+    if config.login.certificate:
+        raise UsageError("a client's certificate is not shown from a sandbox: set browser.sandbox to never")
+    return forking(config, setup, outside=outside, evaluator=evaluator, limit=config.snapshots << 20, **inside)
 
 
 async def _refused(config: BrowserConfig) -> str:

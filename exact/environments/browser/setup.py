@@ -45,6 +45,8 @@ class PageSetup(msgspec.Struct, frozen=True, kw_only=True):
     so it may write to the task's origins in a world that searches, too. Raises EnvironmentError_."""
     terminated: str = ""
     """JavaScript expression that is true once the episode is over, asked after every step."""
+    one_page: bool = False
+    """Whether there is nothing but one page: no tabs, dialogs, files or clipboard for an agent to be told of. It has PAGE_ACTIONS then."""
 
 
 def tabs_of(task: Task) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ class Tab:
         """Every frame's parent; the main frame's is empty."""
         self.unanswered = ""
         """The last address that did not answer in time; whoever reads it empties it."""
+        self.choosing: asyncio.Future[dict[str, Any]] | None = None
+        """Set while somebody waits for the page to ask for files."""
         self._answer_seconds = answer_seconds
         self._asking = ""
         self._timer: asyncio.TimerHandle | None = None
@@ -59,20 +61,22 @@ class Tab:
         self._origins = set()
         return True
 
-    async def open(self, setup: PageSetup) -> str:
-        """Begin to watch. Gives the CDP id of the browser context."""
+    async def open(self, setup: PageSetup, masked: str = "") -> str:
+        """Begin to watch. `masked`: rules for what is to be blank. Gives the CDP id of the browser context."""
         self.cdp.on("Page.frameAttached", self._attached)
         self.cdp.on("Page.frameDetached", self._detached)
         self.cdp.on("Page.frameNavigated", self._navigated)
         self.cdp.on("Network.requestWillBeSent", self._asked)
         self.cdp.on("Network.loadingFailed", self._answered)
         self.cdp.on("Page.downloadWillBegin", self._answered)
-        source = f"{WATCH}({json.dumps(', '.join(setup.hidden))})"
+        self.cdp.on("Page.fileChooserOpened", self._chooser)
+        source = f"{WATCH}({json.dumps(', '.join(setup.hidden))}, {json.dumps(masked)})"
         answers: list[dict[str, Any]] = await asyncio.gather(
             self.cdp.send("Target.getTargetInfo"),
             self.cdp.send("Page.getFrameTree"),
             self.cdp.send("Page.enable"),
             self.cdp.send("Network.enable"),
+            self.cdp.send("Page.setInterceptFileChooserDialog", {"enabled": True}),
             self.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": _WORLD, "runImmediately": True}),
         )
         info, tree = answers[:2]
@@ -87,6 +91,12 @@ class Tab:
         """Ids of all frames now, asked of the browser."""
         self._grow((await self.cdp.send("Page.getFrameTree"))["frameTree"])
         return set(self.frames)
+
+    async def owner(self, frame: str) -> tuple[str, int]:
+        """The frame around a frame, and the backend id of the element that holds it there."""
+        around = self.frames.get(frame, "")
+        found = await self.cdp.send("DOM.getFrameOwner", {"frameId": frame})
+        return around or self.main_frame, int(found["backendNodeId"])
 
     async def world(self, frame: str) -> int:
         """The execution context of our own scripts in a frame: the page's scripts cannot see or change what happens in it."""
@@ -162,6 +172,10 @@ class Tab:
         expression = f"globalThis.exact?.quiet({CALM})"  # a frame that was never loaded has none, and does not change
         options = {"expression": expression, "awaitPromise": True, "contextId": await self.world(frame)}
         _value(await self.cdp.send("Runtime.evaluate", options), expression)
+
+    def _chooser(self, event: dict[str, Any]) -> None:
+        if self.choosing is not None and not self.choosing.done():
+            self.choosing.set_result(event)
 
     def _attached(self, event: dict[str, Any]) -> None:
         self.frames[event["frameId"]] = event["parentFrameId"]

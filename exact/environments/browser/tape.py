@@ -16,6 +16,7 @@ from typing import Literal
 
 import msgspec
 
+from exact.config import TapeConfig
 from exact.environments.browser import scrub
 from exact.errors import EnvironmentError_
 
@@ -85,6 +86,11 @@ class Tape:
             raise EnvironmentError_(f"no recorded traffic at {self.path}: record it first") from error
         except msgspec.MsgspecError as error:
             raise EnvironmentError_(f"{self.path} is no recorded traffic: {error}: record it again") from error
+
+
+def tape_of(config: TapeConfig) -> Tape | None:
+    """What a configuration names; None if nothing. Raises EnvironmentError_ where there is nothing to replay."""
+    return Tape(Path(config.path).expanduser(), config.mode) if config.path else None
 
 
 def _key(request: Mapping[str, str], veil: Veil) -> tuple[str, str, str]:

@@ -24,6 +24,7 @@ class Traffic:
         self._requests: dict[str, str] = {}
         self._streams: dict[str, str] = {}
         self._frames: set[str] = set()
+        self._downloads: set[str] = set()
         self._stale: set[str] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -38,12 +39,14 @@ class Traffic:
             ("Page.frameNavigated", self._navigated),
             ("Page.navigatedWithinDocument", self._stopped),
             ("Page.downloadWillBegin", self._stopped),
+            ("Page.downloadWillBegin", self._downloading),
+            ("Page.downloadProgress", self._downloaded),
         ):
             cdp.on(name, handler)
 
     def mark(self) -> None:
         """From here on only what begins after now is waited for."""
-        self._stale = set(self._requests)
+        self._stale = self._requests.keys() | self._downloads
         self._weigh()
 
     async def idle(self) -> None:
@@ -65,7 +68,7 @@ class Traffic:
         return bool(self._frames)
 
     def _weigh(self) -> None:
-        if self._frames or self._requests.keys() - self._stale:
+        if self._frames or (self._requests.keys() | self._downloads) - self._stale:
             self._idle.clear()
         else:
             self._idle.set()
@@ -95,6 +98,16 @@ class Traffic:
     def _stopped(self, event: Event) -> None:
         self._frames.discard(event["frameId"])
         self._weigh()
+
+    def _downloading(self, event: Event) -> None:
+        self.started += 1
+        self._downloads.add(event["guid"])
+        self._weigh()
+
+    def _downloaded(self, event: Event) -> None:
+        if event["state"] != "inProgress":
+            self._downloads.discard(event["guid"])
+            self._weigh()
 
     def _navigated(self, event: Event) -> None:
         """Requests of the document that was left never finish."""

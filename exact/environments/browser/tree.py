@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
+from exact.environments.browser.blank import Blank
 from exact.environments.browser.colour import colour_word
 from exact.environments.browser.dom import Document, Node
 from exact.observation import Element
@@ -200,8 +201,10 @@ class _Tree:
         return "generic" if reacts and not inside_control and node.name != "svg" else ""
 
 
-def build(documents: Sequence[Document], accessible: Iterable[dict[str, Any]], ids: Ids, tab: int, generation: int) -> tuple[Element, ...]:
-    """The elements of a page, in document order.
+def build(
+    documents: Sequence[Document], accessible: Iterable[dict[str, Any]], ids: Ids, tab: int, generation: int, blank: Blank | None = None
+) -> tuple[Element, ...]:
+    """The elements of a page, in document order, without what `blank` keeps from everybody.
 
     `accessible` are the nodes of `Accessibility.getFullAXTree` of every frame. `tab` and `generation` tell equal DOM ids of different
     pages apart.
@@ -210,6 +213,10 @@ def build(documents: Sequence[Document], accessible: Iterable[dict[str, Any]], i
         return ()
     tree = _Tree(documents, accessible)
     tree.grow(0, -1)
+    if blank:
+        for draft in tree.drafts:
+            draft.name = blank.name(draft.node, draft.name)
+            draft.value = None if draft.value is None else blank.name(draft.node, draft.value)
     _fold(tree.drafts)
     elements: list[Element] = []
     depths: list[int] = []
@@ -260,12 +267,11 @@ def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Elemen
 
 
 def _states(found: dict[str, Any]) -> tuple[str, ...]:
-    states = set()
+    states = []
     for each in found.get("properties", ()):
-        words = _STATES.get(each["name"])
-        if words:
-            states.add(words.get(str(each["value"].get("value", "")).lower(), ""))
-    return tuple(sorted(states - {""}))
+        if (words := _STATES.get(each["name"])) and (word := words.get(str(each["value"].get("value", "")).lower())):
+            states.append(word)
+    return tuple(sorted(set(states))) if states else ()
 
 
 def _text_value(found: dict[str, Any]) -> str | None:

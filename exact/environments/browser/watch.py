@@ -4,14 +4,16 @@ CALM = 18.0
 """Milliseconds in which a quiet page draws a frame and changes nothing: longer than a frame, and than the tick of usual animations."""
 
 WATCH = """
-(hidden => {
+((hidden, masked) => {
   if (globalThis.exact) return;
   const watch = globalThis.exact = {mutations: 0, timers: 0};
-  if (hidden) {
+  const rules = hidden ? `:is(${hidden}), :is(${hidden}) * { visibility: hidden !important; pointer-events: none !important }` : '';
+  if (rules + masked) {
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(`:is(${hidden}), :is(${hidden}) * { visibility: hidden !important; pointer-events: none !important }`);
+    sheet.replaceSync(rules + masked);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
   }
+  document.addEventListener('exact-mutation', () => watch.mutations++);
   document.addEventListener('exact-timers', event => { watch.timers = event.detail; });
   const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
   new MutationObserver(records => {
@@ -37,7 +39,8 @@ WATCH = """
     while (watch.mutations === before && performance.now() < end) await frame();
   };
 })"""
-"""Runs first in every document, in a world of our own; called with the selectors that are hidden. Defines `exact.quiet` and
+"""Runs first in every document, in a world of our own; called with the selectors that are hidden and the rules
+for what is masked. Defines `exact.quiet` and
 `exact.change`."""
 
 TIMERS = """
@@ -68,3 +71,23 @@ TIMERS = """
 """Runs first in every document, among the page's own scripts: counts the timers that a reaction has set and that fire within 500 ms, as
 for menus that open with a delay and input that is looked at once it pauses. Those which a timer sets are left out, or a page that looks at
 something again and again would never be quiet."""
+
+SHADOWS = """
+(masked => {
+  const attach = Element.prototype.attachShadow;
+  const sheet = masked && new CSSStyleSheet();
+  if (sheet) sheet.replaceSync(masked);
+  Element.prototype.attachShadow = function attachShadow(...given) {
+    const root = attach.apply(this, given);
+    const cover = () => {
+      if (sheet && !root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+    };
+    new MutationObserver(() => { cover(); document.dispatchEvent(new CustomEvent('exact-mutation')); })
+      .observe(root, {subtree: true, childList: true, attributes: true, characterData: true});
+    cover();
+    queueMicrotask(cover);
+    return root;
+  };
+})"""
+"""Runs first in every document, among the page's own scripts: what changes inside shadow roots, closed ones too, is told as any change
+is; and what is masked is masked there."""

@@ -109,7 +109,7 @@ async def _deeper(subject: Subject, world: Environment, seen: Observation, depth
     here = await subject.call("snapshot", world.snapshot())
     for attempt in range(TRIES):
         path = await subject.walk(world, seen, 2, f"snapshot {depth} {attempt}")
-        if len(path) == 2:
+        if len(path) == 2 and not getattr(world, "obstacle", ""):
             return path[-1][1]
         await subject.call("restore", world.restore(here))
     return None
@@ -155,6 +155,8 @@ async def forks_are_independent(subject: Subject) -> str:
         path = await subject.walk(world, await subject.reset(world), 2, "fork")
         if len(path) < 2:
             await subject.retrace(world, path)
+        if getattr(world, "obstacle", ""):
+            await subject.reset(world)
         snapshot = await subject.call("snapshot", world.snapshot())
         async with subject.fork(snapshot) as one, subject.fork(snapshot) as other:
             for branch in (one, other):

@@ -10,8 +10,9 @@ import msgspec
 
 from exact.action import Action
 from exact.environments.desktop.accessibility import Accessibility, Silent
-from exact.environments.desktop.act import Body, act
+from exact.environments.desktop.act import act
 from exact.environments.desktop.grammar import SPACES, Space
+from exact.environments.desktop.reach import Body
 from exact.environments.desktop.rest import changes, settle
 from exact.environments.desktop.roles import SHOWING
 from exact.environments.desktop.screen import Screen

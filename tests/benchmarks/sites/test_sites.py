@@ -6,6 +6,7 @@ import asyncio
 import urllib.error
 import urllib.request
 
+import msgspec
 import pytest
 
 from exact.benchmarks.sites import Site, trac, wagtail
@@ -17,7 +18,9 @@ from exact.errors import EnvironmentError_
 from exact.task import Outcome
 from tests.benchmarks.sites.walk import REFERENCE, action, scores
 
-BESIDE, INSIDE = BrowserConfig(screenshots=False, sandbox="never"), BrowserConfig(screenshots=False, sandbox="required")
+BESIDE = BrowserConfig(screenshots=False, sandbox="never", settle_seconds=30.0, answer_seconds=60.0)
+"""Patient: the machine may be busy, and a page that is half there has not what a sequence names."""
+INSIDE = msgspec.structs.replace(BESIDE, sandbox="required")
 SAMPLE = {"trac": ("trac/21", "trac/28"), "wagtail": ("wagtail/17",)}
 """Walked inside gVisor here; all are by `bench/sites.py --references`."""
 

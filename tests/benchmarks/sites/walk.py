@@ -17,6 +17,17 @@ from exact.task import Outcome, Score
 REFERENCE: dict[str, dict[str, list[list[Any]]]] = json.loads(Path(__file__).with_name("reference.json").read_text("utf-8"))
 
 
+PATIENCE = 5
+"""How often a page that has not yet what a step names is waited for."""
+
+
+def named(seen: Observation, step: Sequence[Any]) -> bool:
+    """Whether what a step names is there."""
+    if step[0] in ("goto", "stop"):
+        return True
+    return len([each for each in seen.elements if (each.role, each.name) == (step[1], step[2])]) > step[-1]
+
+
 def action(world: Environment, seen: Observation, step: Sequence[Any]) -> Action:
     """`["goto", path]`, `["stop", answer]`, `["click", role, name, n]`, `["fill" or "select", role, name, text, n]`."""
     verb, *rest = step
@@ -36,6 +47,12 @@ async def walk(world: Environment, site: Site, id: str, steps: Sequence[Sequence
         return await evaluate(checks, nowhere, Outcome(actions=(), answer=steps[0][1]))
     seen, actions, answer = await world.reset(site.task(id)), list[str](), None
     for step in steps:
+        for _ in range(PATIENCE):
+            if named(seen, step):
+                break
+            later = await world.step(world.actions.action("wait"))
+            assert later.observation is not None
+            seen = later.observation
         taken = action(world, seen, step)
         transition = await world.step(taken)
         actions.append(taken.key)

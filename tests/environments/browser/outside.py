@@ -27,6 +27,8 @@ class Site(ThreadingHTTPServer):
         self.asked: list[str] = []
         self.cookies: list[str] = []
         self.received = b""
+        self.peers: list[str] = []
+        """Names in the certificates that clients showed."""
         self.sockets = 0
         self.go = threading.Event()
         """Streams go on once it is set."""
@@ -56,6 +58,8 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         self.server.asked.append(f"{self.command} {parts.path}")
+        if isinstance(self.connection, ssl.SSLSocket) and (shown := self.connection.getpeercert()):
+            self.server.peers += [str(value) for part in shown["subject"] for name, value in part if name == "commonName"]
         self.server.cookies.append(self.headers.get("Cookie", ""))
         if parts.path in self.server.pages:
             self._answer(b"<!doctype html><title>Site</title>" + self.server.pages[parts.path].encode())
@@ -128,12 +132,15 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(certificate: Path | None = None) -> Iterator[Site]:
-    """A site while the block runs; with TLS if a file with key and certificate is given."""
+def serving(certificate: Path | None = None, client: Path | None = None) -> Iterator[Site]:
+    """A site while the block runs; with TLS if a file with key and certificate is given. `client`: who must have signed its clients'."""
     site = Site()
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
+        if client:
+            context.load_verify_locations(client)
+            context.verify_mode = ssl.CERT_REQUIRED
         site.socket = context.wrap_socket(site.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=site.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -185,7 +185,8 @@ async def test_two_worlds_in_one_browser_are_judged_apart(visit: Visit, httpserv
 
 
 async def test_a_dialog_is_accepted_and_recorded(visit: Visit) -> None:
-    async with visit("<button onclick=\"document.title = confirm('Really?')\">Go</button>") as (env, seen):
+    config = BrowserConfig(screenshots=False, dialogs="accept")
+    async with visit("<button onclick=\"document.title = confirm('Really?')\">Go</button>", config=config) as (env, seen):
         step = await do(env, f"click [{find(seen, 'Go').id}]")
         assert [(effect.kind, effect.detail) for effect in step.effects] == [("dialog", "Really?")]
         assert step.observation is not None and step.observation.title == "true"

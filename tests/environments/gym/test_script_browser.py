@@ -18,6 +18,7 @@ import pytest_asyncio
 from exact.environments.channel import RemoteError
 from exact.environments.check import check
 from exact.environments.sandbox import find_runsc
+from exact.environments.sandboxed import SandboxedWorlds
 from exact.environments.script_browser import ScriptBrowser, script_browser_worlds, script_browsers, task_of
 from exact.errors import EnvironmentError_, UsageError
 
@@ -26,12 +27,17 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 HERE = Path(__file__).parents[3] / "examples" / "sync_environments"
 
 
-def local_tasks() -> list[dict[str, Any]]:
+def example() -> Any:
+    """The module examples/sync_environments/run.py."""
     spec = importlib.util.spec_from_file_location("sync_environments", HERE / "run.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: list[dict[str, Any]] = module.tasks()
+    return module
+
+
+def local_tasks() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = example().tasks()
     return found
 
 
@@ -100,17 +106,32 @@ async def test_one_that_is_killed_in_mid_command_fails_alone_and_a_reset_mends_i
         assert "Corner shop" in (await browser.reset(task)).observation
 
 
-@pytest.mark.parametrize("sandbox", [False, True])
-async def test_it_keeps_the_contract_of_worlds(sandbox: bool, libwebarena: Path) -> None:
-    if sandbox:
-        try:
-            find_runsc()
-        except EnvironmentError_ as error:
-            pytest.skip(str(error))
-    names = ("snapshots are states",) if sandbox else ("resets alike", "errors are typed")
-    async with script_browser_worlds(sandbox=sandbox, reads=(HERE,), sealed=True) as worlds:
-        found = await check(worlds, task_of(local_tasks()[0]), quick=True, names=names)
+async def test_it_keeps_the_contract_of_worlds(libwebarena: Path) -> None:
+    async with script_browser_worlds(sealed=True) as worlds:
+        found = await check(worlds, task_of(local_tasks()[0]), quick=True, names=("resets alike", "errors are typed"))
     assert [each for each in found if not each.passed or each.skipped] == []
+
+
+async def test_in_gvisor_branches_of_a_snapshot_fill_baskets_of_their_own(libwebarena: Path) -> None:
+    try:
+        find_runsc()
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+    async with script_browser_worlds(sandbox=True, reads=(HERE,)) as worlds, worlds.open(speculative=True) as world:
+        assert isinstance(worlds, SandboxedWorlds)
+        seen = await world.reset(task_of(local_tasks()[0]))
+        snapshot = await world.snapshot()
+        for name in ("Pears", "Quinces"):
+            async with worlds.fork(snapshot, speculative=True) as branch:
+                assert branch.observation.fingerprint == seen.fingerprint
+                add = next(each.id for each in seen.elements if each.name == f"Add {name.lower()}")
+                after = (await branch.step(branch.actions.parse(f"click [{add}]"))).observation
+                assert after is not None and f"'{name}'" in after.text.partition("Basket")[2]
+
+
+async def test_the_example_solves_its_tasks_side_by_side(libwebarena: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    await example().main(2)
+    assert "2 of 2 solved; the latest heartbeat came" in capsys.readouterr().out
 
 
 async def test_a_file_that_holds_no_task_is_refused(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from exact.task import Outcome, Scalar, Score, Task
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-_EVALUATE = "evaluate"
+EVALUATE = "evaluate"
 """Key of a task's metadata: `/path/to/checks.py:function`, or WebArena's `eval` in JSON."""
 
 
@@ -61,8 +61,8 @@ class OwnTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     evaluate: str | dict[str, Any] = ""
 
 
-def read(path: Path) -> tuple[Task, ...]:
-    """The tasks of a file. Raises UsageError that names file, task and field."""
+def read_list(path: Path) -> tuple[Task, ...]:
+    """The tasks of a file that is a list of them. Raises UsageError that names file, task and field."""
     import yaml
 
     try:
@@ -72,7 +72,7 @@ def read(path: Path) -> tuple[Task, ...]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, list) or not data:
-        raise UsageError(f"{path} holds no list of tasks: write `- id: ...`, `goal: ...` and `url: ...`")
+        raise UsageError(f"{path} holds no list of tasks: write `- id: ...`, `goal: ...` and `url: ...`, or `site:` and `tasks:`")
     found = [_task(path, number, item) for number, item in enumerate(data, 1)]
     twice = {task.id for task in found if sum(other.id == task.id for other in found) > 1}
     if twice:
@@ -82,7 +82,7 @@ def read(path: Path) -> tuple[Task, ...]:
 
 def evaluator(task: Task, models: ModelsConfig | None = None, chat: Callable[[str], ChatModel] | None = None) -> Evaluator | None:
     """Who judges a task; None where nobody but the agent does. `chat` opens models of `models` for fuzzy verdicts. Raises UsageError."""
-    said = str(task.metadata.get(_EVALUATE) or "")
+    said = str(task.metadata.get(EVALUATE) or "")
     if not said:
         return None
     if said.startswith("{"):
@@ -106,14 +106,14 @@ def _task(path: Path, number: int, item: object) -> Task:
     if own.geolocation:
         metadata["geolocation"] = own.geolocation
     if own.evaluate:
-        metadata[_EVALUATE] = _kept(path, name, own.evaluate)
+        metadata[EVALUATE] = kept(path, name, own.evaluate)
     return Task(
         id=f"own/{own.id}?seed={own.seed}", instruction=own.goal, start=own.url, seed=own.seed, origins=own.origins, images=own.images,
         metadata=metadata,
     )  # fmt: skip
 
 
-def _kept(path: Path, name: str, said: str | dict[str, Any]) -> str:
+def kept(path: Path, name: str, said: str | dict[str, Any]) -> str:
     """An evaluator as it is kept with the task: tried now, so that what is wrong with it is said before anything is spent."""
     try:
         if isinstance(said, dict):

@@ -1,0 +1,110 @@
+"""A page of 10,000 nodes: what observing it takes beside what the browser itself takes, and whether memory stays.
+
+CDP's own time is that of the two commands that an observation is made of, `DOMSnapshot.captureSnapshot` and
+`Accessibility.getFullAXTree`, sent together over the same session and awaited. An observation adds: joining both, boxes and visibility,
+ids, text, and the fingerprint. They are measured in turns, on the same page. Then the page is observed 1,000 times, and a row of it changes
+each time; what the process holds after the first 200 is compared with what it holds at the end.
+
+  observe_vs_cdp        seconds of an observation over seconds of CDP's part: median of the rounds' ratios
+  memory_growth_mib     resident memory after the last observation, less that after the first fifth
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import statistics
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from _common import Figure, Noise, finish, parser, table, versions
+
+from exact.benchmarks.miniwob.pages import serve
+from exact.config import BrowserConfig
+from exact.environments.browser import BrowserEnvironment, BrowserWorlds, PageSetup, describe, launch
+from exact.environments.browser.capture import capture
+from exact.environments.browser.dom import STYLES
+from exact.task import Task
+
+NODES = 10_000
+ROW = "<li><a href=/{0}>Row {0}</a><button>Open {0}</button>"
+"""Five nodes: an item, a link, a button, and their texts."""
+CONFIG = BrowserConfig(screenshots=False, width=1280, height=720)
+PAGE = f"<!doctype html><title>Large</title><ul>{''.join(ROW.format(i) for i in range(NODES // 5))}</ul>"
+
+
+async def by_cdp(world: BrowserEnvironment) -> float:
+    """Seconds that the browser's part of an observation takes."""
+    cdp, frame = world._tab.cdp, world._tab.main_frame
+    start = time.perf_counter()
+    drawn = cdp.send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})
+    await asyncio.gather(drawn, cdp.send("Accessibility.getFullAXTree", {"frameId": frame}))
+    return time.perf_counter() - start
+
+
+async def by_us(world: BrowserEnvironment) -> tuple[float, int]:
+    """Seconds that an observation takes, and how many elements it has."""
+    start = time.perf_counter()
+    page = await capture(world._tab, world._ids, CONFIG)
+    describe.text(page.elements)
+    describe.fingerprint(page.url, page.elements)
+    return time.perf_counter() - start, len(page.elements)
+
+
+def resident() -> float:
+    """MiB of this process."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+
+
+async def measure(rounds: int, observations: int) -> dict[str, Any]:
+    noise, ratios, theirs, ours, elements = Noise(), list[float](), list[float](), list[float](), 0
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        (folder / "large.html").write_text(PAGE)
+        address = await stack.enter_async_context(serve(folder))
+        worlds = BrowserWorlds(await stack.enter_async_context(launch(CONFIG)), PageSetup(), CONFIG, sealed=True)
+        world = await stack.enter_async_context(worlds.open(speculative=False))
+        await world.reset(Task(id="bench/large", instruction="Look.", start=f"http://{address}/large.html"))
+        for number in range(-2, rounds):  # the first two warm up
+            noise.probe()
+            one = await by_cdp(world)
+            other, elements = await by_us(world)
+            if number >= 0:
+                theirs.append(one)
+                ours.append(other)
+                ratios.append(other / one)
+        memory = []
+        for number in range(observations):
+            await world.page.evaluate("i => { document.links[i % document.links.length].textContent = 'seen ' + i }", number)
+            await world._observe()
+            if number % (observations // 5) == observations // 5 - 1:
+                memory.append(resident())
+    return {
+        "nodes": NODES, "elements": elements, "cdp_seconds": theirs, "observe_seconds": ours, "ratios": ratios,
+        "resident_mib": memory, "noise": noise,
+    }  # fmt: skip
+
+
+def main() -> None:
+    options = parser(__doc__ or "").parse_args()
+    found = asyncio.run(measure(*((5, 50) if options.quick else (30, 1000))))
+    noise = found.pop("noise")
+    middle = statistics.median
+    table(
+        ("", "seconds"),
+        [("CDP", f"{middle(found['cdp_seconds']):.3f}"), ("an observation", f"{middle(found['observe_seconds']):.3f}")],
+    )
+    print(f"{found['elements']} elements; memory in MiB after each fifth: {', '.join(f'{each:.1f}' for each in found['resident_mib'])}")
+    figures = [
+        Figure("observe_vs_cdp", middle(found["ratios"]), 1.5, at_least=False),
+        Figure("memory_growth_mib", found["resident_mib"][-1] - found["resident_mib"][0], 8.0, at_least=False),
+    ]
+    finish(options, figures, noise, versions("exact-agent", "playwright"), {"large_page": found})
+
+
+if __name__ == "__main__":
+    main()

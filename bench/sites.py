@@ -1,0 +1,283 @@
+"""What is a world that forks worth? The 60 tasks of Trac and Wagtail, where what a search tries changes the server.
+
+The same search (R-MCTS) is run with three ways to come back to a state: `world`, snapshots of browser and server together in gVisor;
+`page`, the page alone is kept; `replay`, a fresh browser and the actions again. In the latter two one server runs beside the browser, as
+benchmarks are run elsewhere: it is reset before each attempt and keeps what the search writes.
+
+Two agents. The embedded one, on all tasks, with controls in forked worlds: random, ReAct, ReAct with a one-step value filter, R-MCTS with
+a constant value (must show no gain). And on the tasks that write, one that is told the way (`guided_...`, see _guided.py: an oracle, no
+result about agents): it always finds what to do, so what is left to differ is how states are returned to. The figures
+`world_vs_replay_...` are of that one.
+
+Success needs both: the site is left as the task wants it, and the committed actions alone, taken again in a fresh forked world, lead there.
+So a write that only the search made counts for nothing (`false 1`), and one that the search left behind is not forgiven (`spoiled`).
+Corrupted siblings: states that were returned to and were found other
+than they were (`drifted`). Caps are equal for all arms of an agent. Intervals are 95 percent bootstrap intervals over tasks, gains paired
+on the task. Tasks were written before any agent ran.
+
+    python bench/sites.py --json bench/results/sites.json     all of it: about 2.5 hours on two quiet cores; resumes from --work
+    python bench/sites.py --as-is                             what lies in --work, finished or not
+    python bench/sites.py --references                        every reference and wrong sequence inside gVisor: about 15 minutes
+    python bench/sites.py --quick                             one destructive task under `world` and `replay`, under a minute
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import _common
+import msgspec
+from _guided import guided
+
+from exact.benchmarks import registry
+from exact.config import BrowserConfig, parse
+from exact.environments.base import Worlds
+from exact.errors import InfrastructureError
+from exact.evaluation.folder import Replay
+from exact.evaluation.replay import finished, replay
+from exact.runs.runner import Runner, create, reopen
+from exact.runs.shared import SharedWorlds
+from exact.runs.store import Line, RunFolder
+from exact.task import Task
+
+ACTIONS, STEPS, DRAWS = 5, 16, 4000
+GUIDED_ACTIONS, GUIDED_STEPS = 14, 60
+"""The longest reference has ten."""
+SEARCH = {"algorithm": "mcts", "iterations": 12, "k": 6, "c": 1.0, "backup": "max", "discount": 0.97, "final": "lower_bound", "depth": 4}
+INSIDE = BrowserConfig(screenshots=False, sandbox="required", settle_seconds=10.0)
+WRITES = ("trac/@writes", "wagtail/@writes")
+QUICK = ("trac/21",)
+
+
+def arms() -> dict[str, dict[str, Any]]:
+    """Every arm's configuration; those that are told the way come first."""
+    common: dict[str, Any] = {"reflection": {"kind": "none"}}
+    inside = {"screenshots": False, "sandbox": "required", "settle_seconds": 10.0}
+    beside = {"screenshots": False, "sandbox": "never", "speculation": "free", "settle_seconds": 10.0}
+    capped = {"actions": ACTIONS, "transitions": STEPS}
+    plain = {**common, "browser": inside, "limits": {"actions": ACTIONS}}
+    told = {"search": {**SEARCH, "iterations": 5, "k": 4}, "limits": {"actions": GUIDED_ACTIONS, "transitions": GUIDED_STEPS}}
+    return {
+        "guided_world": {**common, **told, "browser": inside},
+        "guided_replay": {**common, **told, "browser": beside},
+        "guided_page": {**common, **told, "browser": {**beside, "page_snapshots": True}},
+        "world": {**common, "search": SEARCH, "browser": inside, "limits": capped},
+        "replay": {**common, "search": SEARCH, "browser": beside, "limits": capped},
+        "page": {**common, "search": SEARCH, "browser": {**beside, "page_snapshots": True}, "limits": capped},
+        "react": {**plain, "search": {"algorithm": "react"}},
+        "random": {**plain, "search": {"algorithm": "react"}, "policy": {"kind": "random"}},
+        "filter": {**plain, "search": {"algorithm": "greedy", "k": SEARCH["k"]}, "limits": capped},
+        "constant": {**common, "search": SEARCH, "browser": inside, "limits": capped, "value": {"kind": "constant"}},
+    }
+
+
+@asynccontextmanager
+async def worlds_of(task: Task, config: BrowserConfig) -> AsyncIterator[Worlds]:
+    async with registry.suite(task.id).worlds(config) as worlds:
+        yield worlds
+
+
+def shared(config: BrowserConfig) -> SharedWorlds:
+    """The worlds of one site at a time."""
+    return SharedWorlds(lambda task: task.id.partition("/")[0], lambda task: worlds_of(task, config))
+
+
+async def attempt(name: str, settings: Mapping[str, Any], tasks: Sequence[Task], work: Path) -> RunFolder:
+    """One arm on all tasks; what lies in `work` already is not run again."""
+    config, folder = parse({"name": name, **settings}), work / name
+    if not (folder / "run.json").exists():
+        create(folder, tuple(tasks), config)
+    run, config = reopen(folder)
+    began, done = time.monotonic(), [0]
+
+    def told(task: Task, line: Line) -> None:
+        done[0] += 1
+        print(f"\r{name:10} {done[0]:3} of {len(tasks)}  {time.monotonic() - began:5.0f} s", end="", file=sys.stderr, flush=True)
+
+    async with shared(config.browser) as opened:
+        made = guided if name.startswith("guided") else None
+        await Runner(folder=run, config=config, open_worlds=opened, build_agent=made, finished=told).run()
+    print(file=sys.stderr)
+    return run
+
+
+async def replayed(run: RunFolder) -> dict[str, Replay]:
+    """The committed actions of each attempt again, in fresh worlds; what was done already is read."""
+    path = run.path / "replays.jsonl"
+    known = [msgspec.json.decode(line, type=Replay) for line in path.read_bytes().splitlines()] if path.exists() else []
+    found = {each.task: each for each in known}
+    _, config = reopen(run.path)
+    async with shared(INSIDE) as opened:
+        for task in run.manifest.tasks:
+            if task.id in found or (state := finished(run, config, task)) is None:
+                continue
+            try:
+                async with opened(task) as worlds:
+                    found[task.id] = await replay(worlds, task, state)
+            except InfrastructureError as error:
+                print(f"{task.id}: not replayed: {error}", file=sys.stderr)
+                continue
+            with path.open("ab") as file:
+                file.write(msgspec.json.encode(found[task.id]) + b"\n")
+    return found
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Mean with its 95 percent bootstrap interval."""
+    if not values:
+        return float("nan"), float("nan"), float("nan")
+    rng = random.Random(0)
+    means = sorted(statistics.fmean(rng.choices(values, k=len(values))) for _ in range(DRAWS))
+    return statistics.fmean(values), means[int(0.025 * DRAWS)], means[int(0.975 * DRAWS)]
+
+
+def row(lines: Mapping[str, Line], again: Mapping[str, Replay]) -> dict[str, Any]:
+    """What the table shows of one arm."""
+    ended = [line for line in lines.values() if line.status != "failed"]
+    left = {line.task: line.score for line in ended if line.score is not None}
+    alone = {task: each.score for task, each in again.items() if each.score is not None and task in left}
+    scores = {task: min(left[task], score) for task, score in alone.items()}
+    return {
+        "success": interval(list(scores.values())),
+        "left": statistics.fmean(list(left.values()) or [0.0]),
+        "false": sum(left[task] > score for task, score in alone.items()),
+        "spoiled": sum(left[task] < score for task, score in alone.items()),
+        "scores": scores,
+        "corrupted": sum(line.drifted for line in ended),
+        **{key: statistics.fmean([getattr(line, key) for line in ended] or [0.0]) for key in ("seconds", "transitions", "actions")},
+        "failed": len(lines) - len(ended),
+        "attempts": len(scores),
+    }
+
+
+def gain(one: Mapping[str, Any], other: Mapping[str, Any], only: set[str] | None = None) -> tuple[float, float, float]:
+    """Difference of success on the tasks that both finished."""
+    both = [task for task in one["scores"] if task in other["scores"] and (only is None or task in only)]
+    return interval([one["scores"][task] - other["scores"][task] for task in both])
+
+
+def shown(triple: tuple[float, float, float]) -> str:
+    return f"{triple[0]:.3f} [{triple[1]:.3f}, {triple[2]:.3f}]"
+
+
+def base(name: str) -> str:
+    """The arm that one is compared with."""
+    return "guided_world" if name.startswith("guided") else "world"
+
+
+def show(rows: Mapping[str, Any], writes: set[str]) -> None:
+    header = [
+        "arm",
+        "success",
+        "as left",
+        "false 1",
+        "spoiled",
+        "corrupted",
+        "s a task",
+        "steps",
+        "gain of world",
+        "on tasks that write",
+        "failed",
+    ]
+    _common.table(
+        header,
+        [
+            [
+                name,
+                shown(each["success"]),
+                f"{each['left']:.3f}",
+                str(each["false"]),
+                str(each["spoiled"]),
+                str(each["corrupted"]),
+                f"{each['seconds']:.1f}",
+                f"{each['transitions']:.1f}",
+                shown(gain(rows[base(name)], each)) if base(name) in rows and name != base(name) else "",
+                shown(gain(rows[base(name)], each, writes)) if base(name) in rows and name != base(name) else "",
+                str(each["failed"]),
+            ]
+            for name, each in rows.items()
+        ],
+    )
+
+
+def figures(rows: Mapping[str, Any], *, claims: bool) -> list[_common.Figure]:
+    found = [_common.Figure("world_success", rows["world"]["success"][0])] if "world" in rows else []
+    if {"guided_world", "guided_replay"} <= set(rows):
+        world, other = rows["guided_world"], rows["guided_replay"]
+        found += [
+            _common.Figure("world_vs_replay_success", gain(world, other)[0], goal=0.001 if claims else None),
+            _common.Figure("world_vs_replay_time", world["seconds"] / max(other["seconds"], 1e-9)),
+            _common.Figure("world_corrupted", world["corrupted"], goal=0, at_least=False),
+            _common.Figure("replay_corrupted", other["corrupted"]),
+        ]
+    return found
+
+
+async def references() -> int:
+    """Walk all reference and wrong sequences inside gVisor."""
+    sys.path.insert(0, str(_common.ROOT))
+    from exact.benchmarks.sites import trac, wagtail
+    from tests.benchmarks.sites.walk import scores
+
+    wrong: dict[str, str] = {}
+    for site in (trac(), wagtail()):
+        async with site.worlds(INSIDE) as worlds:
+            for id in site.ids():
+                wrong |= await scores(worlds, site, [id])
+                print(f"\r{id:12} {len(wrong)} wrong", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    for name, why in wrong.items():
+        print(f"{name}: {why}")
+    print(_common.Figure("references_wrong", len(wrong), goal=0, at_least=False))
+    return 1 if wrong else 0
+
+
+async def main() -> int:
+    options = _common.parser(__doc__ or "")
+    options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "sites", help="where the runs lie")
+    options.add_argument("--arms", default="", help="only these, by comma")
+    options.add_argument("--fresh", action="store_true", help="forget what lies in --work")
+    options.add_argument("--as-is", action="store_true", help="run nothing: show what lies in --work, finished or not")
+    options.add_argument("--references", action="store_true", help="walk the reference sequences inside gVisor instead")
+    args = options.parse_args()
+    if args.references:
+        return await references()
+    chosen = dict(list(arms().items())[:2]) if args.quick else arms()
+    work, tasks = args.work, registry.expand(QUICK if args.quick else ["trac/*", "wagtail/*"])
+    writing = registry.expand(WRITES)
+    if args.quick:
+        work = args.work.with_name("sites_quick")
+        limits = {"actions": 3, "transitions": 8}
+        chosen = {name: {**each, "limits": limits, "search": {**SEARCH, "iterations": 3, "k": 3}} for name, each in chosen.items()}
+    if args.fresh or args.quick:
+        shutil.rmtree(work, ignore_errors=True)
+    noise, rows = _common.Noise(), dict[str, Any]()
+    for name, settings in chosen.items():
+        noise.probe()
+        if (args.arms and name not in args.arms.split(",")) or (args.as_is and not (work / name / "run.json").exists()):
+            continue
+        run = (
+            RunFolder.open(work / name)
+            if args.as_is
+            else await attempt(name, settings, writing if name.startswith("guided") and not args.quick else tasks, work)
+        )
+        again = await replayed(run)
+        rows[name] = row({line.task: line for line in run.results()}, again)
+    show(rows, {task.id for task in writing})
+    details = {"arms": chosen, "rows": json.loads(json.dumps(rows)), "tasks": [task.id for task in tasks]}
+    _common.finish(args, figures(rows, claims=not args.quick), noise, _common.versions("exact-agent", "playwright"), details)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,71 @@
+"""The suite `osworld`: a checkout's tasks, set up, carried out and judged by desktop_env in a virtual environment of its own."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import exact.environments.guests
+from exact.benchmarks.ids import split
+from exact.benchmarks.osworld.format import collection, read
+from exact.config import BrowserConfig
+from exact.environments.base import Worlds
+from exact.environments.worker import Factory, Limits, WorkerWorlds
+from exact.errors import UsageError, unknown
+from exact.task import Task
+
+FOLDER, PYTHON, OPTIONS = "EXACT_OSWORLD", "EXACT_OSWORLD_PYTHON", "EXACT_OSWORLD_OPTIONS"
+"""Variables: the folder `evaluation_examples` of a checkout; desktop_env's interpreter; DesktopEnv's options, as JSON."""
+_GUESTS = Path(exact.environments.guests.__file__).parent
+_LIMITS = Limits(open=900.0, reset=900.0, step=300.0, evaluate=900.0, close=60.0)
+
+
+class OSWorld:
+    """Its ids are `osworld/<domain>/<id>`; none where no checkout is named."""
+
+    name = "osworld"
+
+    @functools.cached_property
+    def _found(self) -> Mapping[str, Path]:
+        """Task files by id."""
+        if FOLDER not in os.environ:
+            return {}
+        folder = Path(os.environ[FOLDER]).expanduser()
+        domains = collection(folder)
+        return {f"osworld/{domain}/{id}": folder / "examples" / domain / f"{id}.json" for domain, ids in domains.items() for id in ids}
+
+    def ids(self) -> Sequence[str]:
+        return tuple(self._found)
+
+    def lists(self) -> Mapping[str, Sequence[str]]:
+        """By domain: `osworld/@chrome`."""
+        found: dict[str, list[str]] = {}
+        for id in self._found:
+            found.setdefault(id.split("/")[1], []).append(id)
+        return found
+
+    def task(self, id: str) -> Task:
+        name, _ = split(id)
+        if not self._found:
+            raise UsageError(f"{id}: OSWorld's tasks are not here: set {FOLDER} to the folder evaluation_examples of a checkout")
+        if name not in self._found:
+            raise unknown("task", name, self.ids())
+        return read(self._found[name]).task(name.split("/")[1])
+
+    @asynccontextmanager
+    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
+        """Raises UsageError where no interpreter with desktop_env is named."""
+        if not os.environ.get(PYTHON):
+            raise UsageError(f"OSWorld runs in its own virtual environment: install desktop-env there and set {PYTHON} to its Python")
+        try:
+            options = json.loads(os.environ.get(OPTIONS) or "{}")
+        except ValueError as error:
+            raise UsageError(f"{OPTIONS} is not JSON: {error}") from error
+        factory = Factory(
+            f"{_GUESTS / 'desktop_env_world.py'}:World", {"options": options}, python=Path(os.environ[PYTHON]), paths=(_GUESTS,)
+        )
+        yield WorkerWorlds(factory, limits=_LIMITS)

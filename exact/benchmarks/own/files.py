@@ -1,0 +1,170 @@
+"""Site files and task files, in YAML: what `exact run tasks.yaml` reads. docs/own_application.md shows both."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urljoin
+
+import msgspec
+
+from exact.benchmarks.own.evaluate import EVALUATE, kept, read_list
+from exact.config import BrowserConfig, Strict
+from exact.environments.browser.task_config import of_task
+from exact.environments.sandbox.service import Service
+from exact.environments.sites import Outside
+from exact.errors import UsageError, unknown
+from exact.safety import origin
+from exact.task import Scalar, Task
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class SiteFile(Strict, frozen=True, kw_only=True):
+    """A site: where it is, and what surrounds it. Paths are relative to the file."""
+
+    name: str
+    """First part of its tasks' ids."""
+    url: str
+    """Where its tasks start, if they do not say otherwise."""
+    origins: tuple[str, ...] = ()
+    """Further origins that belong to it."""
+    services: tuple[Service, ...] = ()
+    """What is started with the browser, in one sandbox where that can be had. They find the site's folder as their own."""
+    hosts: dict[str, str] = {}
+    """Names for servers that have none: `{shop.test: "127.0.0.1:8000"}`."""
+    outside: Outside | None = None
+    """Hooks and accounts of a site that runs elsewhere: see docs/design/worlds.md."""
+    browser: dict[str, Any] = {}
+    """Keys of `browser` in the configuration, for this site: log-in, mask, locale, ..."""
+
+
+class Entry(Strict, frozen=True, kw_only=True):
+    """One task of a site."""
+
+    id: str
+    instruction: str
+    start: str = ""
+    """Relative to the site's address."""
+    seed: int = 0
+    evaluate: str | dict[str, Any] = ""
+    """`judge.py:function`, or WebArena's `eval` as a mapping; empty: the agent judges itself."""
+    files: tuple[str, ...] = ()
+    """What may be uploaded."""
+    browser: dict[str, Any] = {}
+
+
+class _TaskFile(Strict, frozen=True, kw_only=True):
+    site: str | SiteFile
+    tasks: tuple[Entry, ...]
+
+
+def read_site(path: Path) -> SiteFile:
+    """Raises UsageError with the key that is wrong."""
+    data = _yaml(path)
+    if not isinstance(data, dict):
+        raise UsageError(f"{path} holds no mapping: see docs/own_application.md")
+    return _convert(path, data, SiteFile)
+
+
+def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
+    """The tasks of a file whose ids fit a pattern: of a site's, or a plain list. Raises UsageError that names the nearest id or the key
+    that is wrong."""
+    data = _yaml(path)
+    if not isinstance(data, dict) or "tasks" not in data:
+        return _fitting({task.id.removeprefix("own/").partition("?")[0]: task for task in read_list(path)}, pattern, path)
+    file = _convert(path, data, _TaskFile)
+    folder = path.parent
+    where = folder if isinstance(file.site, SiteFile) else (folder / file.site).parent
+    site = file.site if isinstance(file.site, SiteFile) else read_site(folder / file.site)
+    made = {each.id: own_task(site, each, where.absolute(), folder.absolute()) for each in file.tasks}
+    return _fitting(made, pattern, path)
+
+
+def _fitting(tasks: dict[str, Task], pattern: str, path: Path) -> tuple[Task, ...]:
+    found = tuple(task for id, task in tasks.items() if fnmatch.fnmatchcase(id, pattern))
+    if not found:
+        raise unknown("task", pattern, tasks, f"in {path}")
+    return found
+
+
+def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = None) -> Task:
+    """A task as runs keep it: all that its worlds need is in it. `where`: the site file's folder; `folder`: the task file's."""
+    folder = folder or where
+    if not origin(site.url):
+        raise UsageError(f"the site's url {site.url!r} is no web address: write http://host")
+    browser = _located(_merged(site.browser, task.browser), where)
+    metadata: dict[str, Scalar] = {}
+    for key, value in (
+        ("services", tuple(_placed(each, where) for each in site.services)),
+        ("hosts", site.hosts),
+        ("outside", site.outside),
+        ("browser", browser),
+    ):
+        if value:
+            metadata[key] = msgspec.json.encode(value).decode()
+    if task.evaluate:
+        metadata[EVALUATE] = kept(folder / "tasks", task.id, task.evaluate)
+    made = Task(
+        id=f"{site.name}/{task.id}", instruction=task.instruction, start=urljoin(site.url, task.start), seed=task.seed,
+        origins=(site.url, *site.origins), files=tuple(str(folder / each) for each in task.files), metadata=metadata,
+    )  # fmt: skip
+    of_task(BrowserConfig(), made)  # a key that is wrong is said here
+    return made
+
+
+def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of both; where both have a mapping, those of it too."""
+    found = dict(one)
+    for key, value in other.items():
+        found[key] = _merged(found[key], value) if isinstance(value, dict) and isinstance(found.get(key), dict) else value
+    return found
+
+
+def _located(browser: dict[str, Any], where: Path) -> dict[str, Any]:
+    """With absolute paths."""
+
+    def at(value: Any) -> Any:
+        return str(where / Path(value).expanduser()) if isinstance(value, str) and value else value
+
+    login = browser.get("login")
+    if isinstance(login, dict):
+        login = {**login, **{key: at(login[key]) for key in ("state",) if key in login}}
+        if isinstance(shown := login.get("certificate"), dict):
+            login["certificate"] = {key: value if key == "passphrase" else at(value) for key, value in shown.items()}
+        browser = {**browser, "login": login}
+    if isinstance(given := browser.get("authorities"), list):
+        browser = {**browser, "authorities": [at(each) for each in given]}
+    if isinstance(tape := browser.get("tape"), dict) and "path" in tape:
+        browser = {**browser, "tape": {**tape, "path": at(tape["path"])}}
+    return browser
+
+
+def _placed(service: Service, where: Path) -> Service:
+    """At home in the site's folder, where it says nothing else."""
+    folder = str(where / service.folder) if service.folder != "/" else str(where)
+    return msgspec.structs.replace(service, folder=folder, reads=(str(where), *(str(where / each) for each in service.reads)))
+
+
+def _yaml(path: Path) -> Any:
+    import yaml
+
+    try:
+        found = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    return found
+
+
+def _convert(path: Path, data: Any, kind: type[T]) -> T:
+    for key in data:
+        if key not in kind.__struct_fields__:
+            raise unknown("key", key, kind.__struct_fields__, f"in {path}")
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {error}") from error

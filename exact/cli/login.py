@@ -1,0 +1,112 @@
+"""`exact login`: log in by hand once, in a window, and keep what the browser then holds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+
+from exact.errors import EnvironmentError_, UsageError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext
+
+
+@click.command()
+@click.argument("site", metavar="SITE")
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="Default: what the site file names, else in ~/.config/exact/logins.")
+@click.option("--until", metavar="REGEX", help="Done as soon as an address matches; else when you press Enter.")
+@click.option("--seconds", default=600.0, show_default=True, help="How long to wait for that.")
+@click.option("--headless", is_flag=True, help="Without a window: for sites that log in by themselves, and for trying it out.")
+def login(site: str, out: Path | None, until: str | None, seconds: float, headless: bool) -> int:
+    """Opens a browser on SITE, an address or a site file, and keeps cookies and storage once you are logged in.
+
+    Nothing is judged or recorded meanwhile, so single sign-on may go wherever it goes. The file is for you alone (mode 0600) and outside of
+    any run. Name it in the site file: browser: {login: {state: FILE}}.
+    """
+    url, given = _place(site)
+    path = (out or given or _default(url)).expanduser().absolute()
+    _refuse(path)
+    if not until and not sys.stdin.isatty():
+        raise UsageError("there is no terminal to press Enter in: say with --until which address means that you are in")
+    asyncio.run(_login(url, path, until, seconds, headless))
+    click.echo(f"kept in {path}\nname it in the site file: browser: {{login: {{state: {path}}}}}")
+    return 0
+
+
+def _place(site: str) -> tuple[str, Path | None]:
+    """The address, and the file that a site file names."""
+    if not site.endswith((".yaml", ".yml")):
+        url = site if "://" in site else f"https://{site}"
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+            raise UsageError(f"{site!r} is no web address: write https://host")
+        return url, None
+    from exact.benchmarks.own import read_site
+
+    found = read_site(Path(site))
+    state = (found.browser.get("login") or {}).get("state", "")
+    return found.url, Path(site).absolute().parent / Path(state).expanduser() if state else None
+
+
+def _default(url: str) -> Path:
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return home / "exact" / "logins" / f"{urlsplit(url).netloc.replace(':', '-')}.json"
+
+
+def _refuse(path: Path) -> None:
+    """A log-in must not get into a run, which people hand around."""
+    for folder in path.parents:
+        if (folder / "run.json").exists():
+            raise UsageError(f"{path} is in the run {folder}: keep log-ins elsewhere")
+
+
+async def _login(url: str, path: Path, until: str | None, seconds: float, headless: bool) -> None:
+    from playwright.async_api import Error, async_playwright
+
+    from exact.environments.browser.find import find_browser
+    from exact.environments.browser.launch import arguments
+
+    if not headless and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise EnvironmentError_("a browser window needs a screen, and DISPLAY is not set: run this where there is one, and copy the file")
+    async with async_playwright() as playwright:
+        try:
+            browser = await playwright.chromium.launch(executable_path=find_browser(not headless), headless=headless, args=arguments({}))
+            context = await browser.new_context(no_viewport=not headless)
+            await (await context.new_page()).goto(url)
+            await _wait(browser, context, until, seconds)
+            state = await context.storage_state()
+            await browser.close()
+        except Error as error:
+            raise EnvironmentError_(f"the browser was closed, or could not go to {url}: {str(error).splitlines()[0]}") from error
+    write(path, json.dumps(state))
+
+
+async def _wait(browser: Browser, context: BrowserContext, until: str | None, seconds: float) -> None:
+    if not until:
+        click.echo("Log in in the window, then press Enter here.")
+        await asyncio.to_thread(sys.stdin.readline)
+        return
+    try:
+        async with asyncio.timeout(seconds):
+            while not any(re.search(until, page.url) for page in context.pages):
+                if not browser.is_connected() or not context.pages:
+                    raise EnvironmentError_("the window was closed before anybody was logged in: nothing was kept")
+                await asyncio.sleep(0.1)
+    except TimeoutError as error:
+        raise EnvironmentError_(f"no address matched {until!r} within {seconds:g} s: nothing was kept") from error
+
+
+def write(path: Path, text: str) -> None:
+    """For this user alone, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(half, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+        file.write(text)
+    half.replace(path)

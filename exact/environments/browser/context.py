@@ -1,0 +1,63 @@
+"""What a browser context is made with: how the browser presents itself to sites, and what it allows them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from exact.config import BrowserConfig, CertificateConfig
+from exact.environments.accounts import value_of
+from exact.errors import UsageError
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext
+
+
+def options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, Any]:
+    """For Playwright's `new_context`. `origins`: those that are shown a client's certificate. Raises UsageError."""
+    found: dict[str, Any] = {
+        "viewport": {"width": config.width, "height": config.height},
+        "locale": config.locale,
+        "timezone_id": config.timezone,
+        "reduced_motion": "reduce",
+        "service_workers": "block",
+        "accept_downloads": False,
+    }
+    if config.scale != 1.0:
+        found["device_scale_factor"] = config.scale
+    if config.user_agent:
+        found["user_agent"] = config.user_agent
+    if config.place:
+        found["geolocation"] = {
+            "latitude": config.place.latitude, "longitude": config.place.longitude, "accuracy": config.place.accuracy,
+        }  # fmt: skip
+    if config.login.certificate:
+        shown = _certificate(config.login.certificate)
+        found["client_certificates"] = [{"origin": each, **shown} for each in origins if each.startswith("https:")]
+    return found
+
+
+async def grant(context: BrowserContext, permissions: Sequence[str], origins: Iterable[str]) -> None:
+    """Let the task's origins do what otherwise a user is asked for. Raises UsageError for a permission that there is not."""
+    from playwright.async_api import Error
+
+    for each in origins:
+        try:
+            await context.grant_permissions(list(permissions), origin=each)
+        except Error as error:
+            raise UsageError(f"browser.permissions {', '.join(permissions)}: {str(error).splitlines()[0]}") from error
+
+
+def _certificate(given: CertificateConfig) -> dict[str, str]:
+    files = {"certPath": given.certificate, "keyPath": given.key, "pfxPath": given.pfx}
+    found = {name: path for name, path in files.items() if path}
+    if set(found) not in ({"certPath", "keyPath"}, {"pfxPath"}):
+        raise UsageError("browser.login.certificate: give certificate and key, or pfx")
+    for path in found.values():
+        if not Path(path).is_file():
+            raise UsageError(f"browser.login.certificate: {path} is not there")
+    if given.passphrase:
+        found["passphrase"] = value_of("browser.login.certificate.passphrase", given.passphrase, os.environ)
+    return found

@@ -1,0 +1,83 @@
+"""OSWorld's tasks handed to desktop_env, by a stand-in for it: what it gets, and what its verdict becomes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from exact.benchmarks.osworld.suite import OSWorld
+from exact.config import BrowserConfig
+from exact.errors import UsageError
+from exact.task import Outcome
+from tests.benchmarks.osworld.test_format import item
+
+STAND_IN = """
+import json
+
+class DesktopEnv:
+    def __init__(self, **options):
+        self.options, self.said = options, []
+
+    def reset(self, task_config):
+        self.said = []
+        return {"screenshot": b"png", "accessibility_tree": json.dumps([self.options, task_config])}
+
+    def step(self, action, pause):
+        self.said.append(action)
+        return {"screenshot": b"png", "accessibility_tree": " ".join(self.said)}, 0, action in ("DONE", "FAIL"), {}
+
+    def evaluate(self):
+        return 1.0 if self.said == ["pyautogui.click(1, 2)", "WAIT", "DONE"] else 0.4
+
+    def close(self):
+        pass
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OSWorld:
+    package = tmp_path / "lib" / "desktop_env"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "desktop_env.py").write_text(STAND_IN)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path / "lib"} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    path = tmp_path / "examples" / "chrome" / "0a.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(item()))
+    monkeypatch.setenv("EXACT_OSWORLD", str(tmp_path))
+    monkeypatch.setenv("EXACT_OSWORLD_PYTHON", str(python))
+    monkeypatch.setenv("EXACT_OSWORLD_OPTIONS", '{"provider_name": "docker"}')
+    return OSWorld()
+
+
+async def test_a_task_is_set_up_carried_out_and_judged_over_there(suite: OSWorld) -> None:
+    task = suite.task("osworld/chrome/0a")
+    async with suite.worlds(BrowserConfig()) as worlds, worlds.open(speculative=False) as world:
+        options, handed = json.loads((await world.reset(task)).text)
+        assert options["provider_name"] == "docker" and handed == item()
+        for text in ('act "pyautogui.click(1, 2)"', "wait", 'stop "done"'):
+            transition = await world.step(world.actions.parse(text))
+        assert transition.terminated and transition.observation is None
+        assert (await world.evaluate(Outcome(actions=()))).success
+        await world.reset(task)
+        await world.step(world.actions.parse("fail"))
+        score = await world.evaluate(Outcome(actions=()))
+        assert (score.value, score.success) == (0.4, False), "a part of a solution is none"
+
+
+async def test_what_is_missing_is_said(suite: OSWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="did you mean 'osworld/chrome/0a'"):
+        suite.task("osworld/chrome/0b")
+    monkeypatch.delenv("EXACT_OSWORLD_PYTHON")
+    with pytest.raises(UsageError, match="set EXACT_OSWORLD_PYTHON to its Python"):
+        async with suite.worlds(BrowserConfig()):
+            pass
+    monkeypatch.delenv("EXACT_OSWORLD")
+    assert OSWorld().ids() == ()
+    with pytest.raises(UsageError, match="set EXACT_OSWORLD to the folder"):
+        OSWorld().task("osworld/chrome/0a")

@@ -1,0 +1,79 @@
+"""`exact init` and `exact login`: files from answers, and a log-in that is kept for its user alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from exact.benchmarks.own import read
+from exact.cli.init import described, init, verdict
+from exact.cli.main import main
+from exact.config import load
+
+UNASKED = dict.fromkeys(("name", "command", "ready_url", "reset", "snapshot", "restore"))
+ANSWERS = {"url": "http://127.0.0.1:8000/", "where": "elsewhere", "login": "none", "login_url": "", "model": "", "goal": "Look.", **UNASKED}
+
+
+@pytest.mark.parametrize("where", ["elsewhere", "here", "hooks"])
+@pytest.mark.parametrize("login", ["none", "file", "script", "basic"])
+def test_what_is_written_is_read(tmp_path: Path, where: str, login: str) -> None:
+    more = {"command": "python3 app.py", "reset": "http://a/reset", "snapshot": "ctl save {name}", "restore": "ctl load {name}"}
+    for name, text in described({**ANSWERS, **more, "where": where, "login": login, "model": "openai/gpt-4o"}).items():
+        (tmp_path / name).write_text(text)
+    [task] = read(tmp_path / "tasks.yaml")
+    assert (task.id, task.start) == ("127.0.0.1/first", "http://127.0.0.1:8000/")
+    assert ("services" in task.metadata, "outside" in task.metadata) == (where == "here", where == "hooks")
+    config = load(tmp_path / "agent.yaml")
+    assert config.models.policy is not None and config.limits.money == 1.0
+
+
+def test_init_asks_opens_the_page_writes_the_files_and_ends_with_a_verdict(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:
+    httpserver.expect_request("/").respond_with_data("<title>Hours</title><a href=/>Home</a>", content_type="text/html")
+    url = httpserver.url_for("/")
+    done = CliRunner().invoke(init, [str(tmp_path / "own")], input=f"{url}\nelsewhere\nnone\n\nFind the hours.\n", standalone_mode=False)
+    assert done.exception is None, done.output
+    assert "opened http" in done.output and '"Hours", 1 elements' in done.output
+    assert "fidelity replay: states are reached by a reset and the same steps again; writes are held back" in done.output
+    assert {path.name for path in (tmp_path / "own").iterdir()} == {"site.yaml", "tasks.yaml", "agent.yaml"}
+    assert yaml.safe_load((tmp_path / "own" / "site.yaml").read_text())["url"] == url
+
+
+def test_init_overwrites_nothing_and_says_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--url", "http://a.test/", "--where", "elsewhere", "--login", "none", "--model", "", "--goal", "Look", "--no-check"]
+    assert main(["init", str(tmp_path), *given]) == 0
+    assert main(["init", str(tmp_path), *given]) == 2 and "site.yaml is there already" in capsys.readouterr().err
+    assert main(["init", str(tmp_path / "x"), *given, "--url", "ftp://a"]) == 2 and "no web address" in capsys.readouterr().err
+
+
+def test_the_verdict_says_what_is_explored() -> None:
+    assert verdict("world", True).endswith("writes are explored and rolled back")
+
+
+def test_a_log_in_is_kept_for_its_user_alone(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:
+    httpserver.expect_request("/in").respond_with_response(Response(status=302, headers={"Location": "/home", "Set-Cookie": "session=s1"}))
+    httpserver.expect_request("/home").respond_with_data("<script>localStorage.theme = 'dark'</script>Home", content_type="text/html")
+    path = tmp_path / "logins" / "site.json"
+    assert main(["login", httpserver.url_for("/in"), "--headless", "--until", "/home$", "--out", str(path)]) == 0
+    state = json.loads(path.read_text())
+    assert path.stat().st_mode & 0o777 == 0o600 and [path] == list(path.parent.iterdir())
+    assert state["cookies"][0]["value"] == "s1" and state["origins"][0]["localStorage"] == [{"name": "theme", "value": "dark"}]
+
+
+def test_a_log_in_is_kept_out_of_runs_and_says_when_it_did_not_happen(
+    httpserver: HTTPServer, executable: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    httpserver.expect_request("/").respond_with_data("Here", content_type="text/html")
+    (tmp_path / "run.json").write_text("{}")
+    inside = str(tmp_path / "deep" / "login.json")
+    assert main(["login", "https://a.test", "--headless", "--until", "x", "--out", inside]) == 2
+    assert "keep log-ins elsewhere" in capsys.readouterr().err
+    (tmp_path / "run.json").unlink()
+    never = ["login", httpserver.url_for("/"), "--headless", "--until", "/home$", "--seconds", "0.3", "--out", inside]
+    assert main(never) == 1 and "nothing was kept" in capsys.readouterr().err
+    assert not Path(inside).exists()

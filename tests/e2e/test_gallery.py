@@ -220,6 +220,15 @@ async def test_a_text_is_filled_into_a_question_and_a_second_dialog_follows_the_
         assert "not both" in (await go(environment, two, "dismiss")).text
 
 
+async def test_a_reset_does_not_wait_for_an_answer(enter: Enter) -> None:
+    async with enter("/dialogs") as (environment, seen):
+        await go(environment, seen, 'click ["Ask"]')
+        task = environment._task
+        assert task is not None
+        async with asyncio.timeout(20):
+            assert (await environment.reset(task)).fingerprint == seen.fingerprint
+
+
 async def test_equal_questions_after_different_actions_are_different_states(enter: Enter) -> None:
     async with enter("/dialogs") as (environment, seen):
         draft = await go(environment, seen, 'fill ["Draft"] "x"')

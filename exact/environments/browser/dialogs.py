@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _LEAVE = "This page asks whether it may be left: what was entered may be lost."
 _PLACE = -10
-"""Backend ids of nodes are positive; those of dialogs go down from here."""
+"""Backend ids of nodes are positive; those of dialogs go down from here, the same for each: a restored world counts none anew."""
 _PARTS = ("alertdialog", "textbox", "ok", "cancel")
 
 
@@ -48,7 +48,6 @@ class Dialogs:
         """What stands in the field of a prompt."""
         self._ids: dict[str, str] = {}
         """Of its parts."""
-        self._number = 0
         self._way = ""
         self._came = asyncio.Event()
         self._behind: set[asyncio.Future[Any]] = set()
@@ -66,7 +65,7 @@ class Dialogs:
 
     def clear(self) -> None:
         """Forget all: the pages are gone."""
-        self._open, self._next, self._text, self._number, self._way = None, [], None, 0, ""
+        self._open, self._next, self._text, self._way = None, [], None, ""
         self._came.clear()
         for task in self._behind:
             task.cancel()
@@ -80,7 +79,6 @@ class Dialogs:
             self._next.append(dialog)
             return
         if self.mode == "ask":
-            self._number += 1
             self._open, self._text = dialog, dialog.default_value if dialog.type == "prompt" else None
             self._came.set()
             return
@@ -115,7 +113,7 @@ class Dialogs:
             self._way = way
         dialog, kind = self._open, self._open.type
         message = veil(" ".join((dialog.message or (_LEAVE if kind == "beforeunload" else "")).split()))
-        found = {part: ids.of(Place(tab, 0, _PLACE - 4 * self._number - i, "")) for i, part in enumerate(_PARTS)}
+        found = {part: ids.of(Place(tab, 0, _PLACE - i, "")) for i, part in enumerate(_PARTS)}
         self._ids = {id: part for part, id in found.items()}
         elements = [Element(id=found["alertdialog"], role="alertdialog", name=message, states=("modal",))]
         if kind == "prompt":

@@ -395,6 +395,8 @@ class BrowserEnvironment:
         """
         from playwright.async_api import Error
 
+        if self._dialogs.is_open:  # its page can be asked nothing
+            return False
         if not self._sealed or self._clock or self._broken or self._opened != 1 or len(self._tabs) != 1 or self._opening:
             return False
         try:

@@ -13,7 +13,7 @@ from exact.environments.desktop import absent
 
 QUICK = {
     "browser.sandbox": "never", "browser.screenshots": "false", "search.iterations": 6, "search.k": 3, "search.depth": 4,
-    "limits.actions": 4, "reflection.kind": "none",
+    "limits.actions": 6, "reflection.kind": "none",
 }  # fmt: skip
 
 

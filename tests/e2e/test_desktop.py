@@ -12,8 +12,8 @@ from exact.cli.main import main
 from exact.environments.desktop import absent
 
 QUICK = {
-    "browser.sandbox": "never", "browser.screenshots": "false", "search.iterations": 5, "search.k": 3, "search.depth": 3,
-    "limits.actions": 3, "reflection.kind": "none",
+    "browser.sandbox": "never", "browser.screenshots": "false", "search.iterations": 6, "search.k": 3, "search.depth": 4,
+    "limits.actions": 6, "reflection.kind": "none",
 }  # fmt: skip
 
 

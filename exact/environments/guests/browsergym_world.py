@@ -37,6 +37,8 @@ VERBS: list[dict[str, Any]] = [
     {"name": "wait", "help": "wait a second"},
     {"name": "stop", "form": ['"text"'], "help": "end the task, with the answer if one was asked for", "final": True},
 ]
+PATIENCE = 5000
+"""Milliseconds that an action may take; BrowserGym's own 500 are too few in a sandbox or on a busy machine."""
 SUBSETS = ["chat", "infeas", "bid", "coord", "nav", "tab"]
 STATES = ("checked", "disabled", "expanded", "focused", "pressed", "readonly", "required", "selected")
 FIELDS = ("textbox", "searchbox", "combobox", "spinbutton")
@@ -91,7 +93,11 @@ class World:
             return
         self.close()
         importlib.import_module(f"browsergym.{id.partition('.')[0]}")
-        mapping = HighLevelActionSet(subsets=SUBSETS, multiaction=False).to_python_code
+        code = HighLevelActionSet(subsets=SUBSETS, multiaction=False).to_python_code
+
+        def mapping(action: str) -> str:
+            return str(code(action)).replace("timeout=500", f"timeout={PATIENCE}")
+
         given = {"slow_mo": 0, "pre_observation_delay": 0.0, **self._options}
         made: Any = gymnasium.make(f"browsergym/{id}", disable_env_checker=True, action_mapping=mapping, **given)
         self._env, self._made = made.unwrapped, id

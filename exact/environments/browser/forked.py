@@ -118,7 +118,13 @@ class ForkedBrowser(Browser):
 
     async def dress(self, cdp: CDPSession, config: BrowserConfig) -> None:
         """How numbers and dates are written does not follow from Chromium's arguments."""
-        await cdp.send("Emulation.setLocaleOverride", {"locale": config.locale})
+        from playwright.async_api import Error
+
+        try:
+            await cdp.send("Emulation.setLocaleOverride", {"locale": config.locale})
+        except Error as error:
+            if "already in effect" not in str(error):  # a popup shares its opener's process, which has it
+                raise
 
     def clipboard(self) -> Clipboard | None:
         return None

@@ -42,6 +42,7 @@ def served(path: Path, **options: Any) -> Iterator[str]:
     )
     server = uvicorn.Server(settings)
     listening = settings.bind_socket()
+    listening.listen()  # what is asked before the server runs waits
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

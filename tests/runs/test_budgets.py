@@ -87,7 +87,7 @@ async def test_when_time_is_up_waiting_ends_and_the_best_so_far_is_committed(whe
             return await self._value.evaluate(context)
 
     sections: dict[str, dict[str, object]] = {"search": {**SEARCH, "workers": workers}, "limits": {"actions": 1}}
-    sections[where]["seconds" if where == "limits" else "limits"] = 0.3 if where == "limits" else {"seconds": 0.3}
+    sections[where]["seconds" if where == "limits" else "limits"] = 1.5 if where == "limits" else {"seconds": 1.5}
     runner = toy_runner(tmp_path, worlds := ToyWorlds(form(3)), config(**sections))
     good = runner.build_agent
     assert good is not None
@@ -97,7 +97,7 @@ async def test_when_time_is_up_waiting_ends_and_the_best_so_far_is_committed(whe
     events = journal(tmp_path)
     decided = next(event for event in events if isinstance(event, ev.Decided))
     scope = "task" if where == "limits" else "search"
-    assert f"the {scope}'s budget of 0.3 seconds is used up" in decided.stopped
+    assert f"the {scope}'s budget of 1.5 seconds is used up" in decided.stopped
     assert len(committed(events)) == 1 and worlds.counts.opened == worlds.counts.closed
 
 

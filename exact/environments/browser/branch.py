@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from exact.safety import origins
 from exact.task import Task
 
 if TYPE_CHECKING:
-    from playwright.async_api import CDPSession
+    from playwright.async_api import CDPSession, Page
 
     from exact.environments.browser.forking import ForkingWorlds
 
@@ -154,9 +155,9 @@ class ForkingEnvironment(BrowserEnvironment):
             self._begin_episode(memo.task, memo.downloads)
             self._browser.guard.admit(self._context_id, self._ward)
             self._browser.guard.hold()
-            await self._connect(memo.now)
-            await self._adopt_all(memo)
-            _, observation, self._terminated = await self._look(run=False)
+            _, pages = await asyncio.gather(self._connect(memo.now), self._pages())
+            await self._adopt_all(memo, pages)
+            _, observation, self._terminated = await self._look(run=False, expected=memo.fingerprint)
         self._ward.take()
         if self._terminated:
             raise EnvironmentError_(f"{memo.task.id} is over after the restore: return by another route")
@@ -217,13 +218,16 @@ class ForkingEnvironment(BrowserEnvironment):
             account=self._who,
         )
 
-    async def _adopt_all(self, memo: Memo) -> None:
+    async def _pages(self) -> dict[str, tuple[Page, CDPSession]]:
+        """Those of a browser that was just restored, by their targets, each with a session of its own."""
+        pages = self._browser.context.pages
+        sessions = await asyncio.gather(*(page.context.new_cdp_session(page) for page in pages))
+        targets = await asyncio.gather(*(_target(session) for session in sessions))
+        return dict(zip(targets, zip(pages, sessions, strict=True), strict=True))
+
+    async def _adopt_all(self, memo: Memo, pages: Mapping[str, tuple[Page, CDPSession]]) -> None:
         """The pages that were open, in their order, with their numbers."""
-        assert self._context is not None
-        pages = {}
-        for page in self._context.pages:
-            cdp = await self._context.new_cdp_session(page)
-            pages[target := await _target(cdp)] = page
+        for target in pages:
             self._ward.forget(target)  # no popup
         if self._worlds.outside:
             await self._arrive(memo.site)
@@ -233,7 +237,7 @@ class ForkingEnvironment(BrowserEnvironment):
             if tab.target not in pages:
                 raise EnvironmentError_("restore: a page is missing: return by another route")
             self._opened = tab.index
-            await self._adopt(pages[tab.target])
+            await self._adopt(*pages[tab.target])
             self._tabs[-1].traffic.documents = tab.documents
         self._opened = memo.opened
 

@@ -40,7 +40,7 @@ from exact.safety import origin, origins, target_refusal
 from exact.task import Outcome, Score, Task
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Dialog, Page
+    from playwright.async_api import BrowserContext, CDPSession, Dialog, Page
 
 Evaluator = Callable[["Page", Outcome], Awaitable[Score]]
 _PATIENCE = 30.0
@@ -432,16 +432,16 @@ class BrowserEnvironment:
         self._context.on("page", self._popup)
         return page
 
-    async def _adopt(self, page: Page) -> str:
+    async def _adopt(self, page: Page, cdp: CDPSession | None = None) -> str:
         """Look at a page from now on. Gives the CDP id of its browser context."""
         page.on("dialog", self._dialog)
         page.on("crash", lambda _: self._break("the page crashed"))
-        tab = Tab(page, await page.context.new_cdp_session(page), self._opened, self._config.answer_seconds)
-        await self._browser.dress(tab.cdp, self._config)
+        tab = Tab(page, cdp or await page.context.new_cdp_session(page), self._opened, self._config.answer_seconds)
         self._opened += 1
         tab.cdp.on("Page.downloadWillBegin", lambda event: self._downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self._downloads.progress(event))
-        context = await tab.open(self._setup, blank.rules(self._config.mask))
+        dressed, opened = self._browser.dress(tab.cdp, self._config), tab.open(self._setup, blank.rules(self._config.mask))
+        context = (await asyncio.gather(dressed, opened))[1]
         self._tabs.append(tab)
         page.on("close", lambda _: self._tabs.remove(tab) if tab in self._tabs else None)
         return context
@@ -510,25 +510,31 @@ class BrowserEnvironment:
             if not self._opening and tab is self._tab:
                 return
 
-    async def _look(self, *, run: bool = True) -> tuple[bool, Observation, bool]:
-        """Settle and observe: whether the page became quiet, what is seen, and whether the episode is over."""
-        found = None if self._dialogs.is_asked else await self._dialogs.race(self._look_at_page(run))
+    async def _look(self, *, run: bool = True, expected: str = "") -> tuple[bool, Observation, bool]:
+        """Settle and observe: whether the page became quiet, what is seen, and whether the episode is over.
+
+        A page that has the `expected` fingerprint already need not settle.
+        """
+        found = None if self._dialogs.is_asked else await self._dialogs.race(self._look_at_page(run, expected))
         settled, observation, over = found or (True, self._dialog_observation(), False)
         self._seen = observation
         return settled, observation, over
 
-    async def _look_at_page(self, run: bool) -> tuple[bool, Observation, bool]:
+    async def _look_at_page(self, run: bool, expected: str) -> tuple[bool, Observation, bool]:
         from playwright.async_api import Error
 
+        settled = bool(expected)
         while True:
-            settled, tab = await self._settle(run=run), self._tab
+            settled, tab = settled or await self._settle(run=run), self._tab
             try:
                 observation, over = await self._observe()
             except Error as error:
                 if not tab.left(error):
                     raise
             else:
-                return settled, observation, over
+                if not expected or observation.fingerprint == expected:
+                    return settled, observation, over
+            settled, expected = False, ""
 
     def _dialog_observation(self) -> Observation:
         shown, tabs = self._dialogs.shown(self._ids, self._tab.index, self._veil, self._way), self._other_urls()

@@ -42,6 +42,7 @@ _FLAGS = (
     *("--in-process-gpu", "--enable-features=NetworkServiceInProcess2"),
     *("--no-sandbox", "--no-zygote", "--remote-debugging-port=0", "--user-data-dir=/tmp/profile"),
 )
+_DOWNLOADS = {"behavior": "allowAndName", "downloadPath": DOWNLOADS, "eventsEnabled": True}
 _NO_SERVICE_WORKERS = "if (navigator.serviceWorker) navigator.serviceWorker.register = async () => {};"
 
 
@@ -68,22 +69,22 @@ class InnerStore:
 
     folder = DOWNLOADS
 
-    def __init__(self, relay: Relay, cdp: CDPSession) -> None:
-        self._relay, self._cdp = relay, cdp
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
 
     async def take(self, id: str) -> File:
         return File(*await self._relay.digest(id))
 
     async def cancel(self, id: str) -> None:
-        from playwright.async_api import Error
-
-        with suppress(Error):  # it has just come to its end
-            await self._cdp.send("Browser.cancelDownload", {"guid": id})
+        with suppress(EnvironmentError_):  # it has just come to its end
+            await self._relay.line.send("Browser.cancelDownload", {"guid": id})
 
 
 class Cut(NamedTuple):
     """What the guard of a world was at when its snapshot was taken."""
 
+    path: str
+    """At which its browser listens."""
     line: LineState
     started: bool
     unanswered: tuple[dict[str, Any], ...]
@@ -92,8 +93,8 @@ class Cut(NamedTuple):
 class ForkedBrowser(Browser):
     """One Chromium, its sandbox and the way to it. Made by `connect`."""
 
-    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, relay: Relay, context_id: str, cdp: CDPSession) -> None:
-        super().__init__(playwright, guard, InnerStore(relay, cdp), cdp)
+    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, relay: Relay, context_id: str) -> None:
+        super().__init__(playwright, guard, InnerStore(relay), relay.line)
         self.relay, self.context_id = relay, context_id
         self._started = False
         self._stilling: set[asyncio.Task[None]] = set()
@@ -101,20 +102,29 @@ class ForkedBrowser(Browser):
 
     async def enter(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
         """The browser's own context, with the first of the pages it has. Its requests are judged from now on."""
-        await self.guard.start()
         self._started = True
-        context = self.playwright.contexts[0]
+        context = self.context
         if config.place:
             await context.set_geolocation(options(config, ())["geolocation"])
         if config.permissions:
             await grant(context, config.permissions, origins)
         context.on("page", self._opened)
         every = (_NO_SERVICE_WORKERS, *scripts)  # sent in this order, answered together
-        await asyncio.gather(*(_still(page) for page in context.pages), *(context.add_init_script(script) for script in every))
+        await asyncio.gather(
+            self.guard.start(),
+            self._cdp.send("Browser.setDownloadBehavior", _DOWNLOADS),
+            *(_still(page) for page in context.pages),
+            *(context.add_init_script(script) for script in every),
+        )
         return context, context.pages[0]
 
+    @property
+    def context(self) -> BrowserContext:
+        """Its own one."""
+        return self.playwright.contexts[0]
+
     async def keep_downloads(self, context: str) -> None:
-        """Nothing: `connect` did it."""
+        """Nothing: `enter` did it."""
 
     async def dress(self, cdp: CDPSession, config: BrowserConfig) -> None:
         """How numbers and dates are written does not follow from Chromium's arguments."""
@@ -137,7 +147,7 @@ class ForkedBrowser(Browser):
     @property
     def cut(self) -> Cut:
         """Of a world that is held."""
-        return Cut(self.relay.line.state, self._started, self.guard.unanswered)
+        return Cut(self.relay.path, self.relay.line.state, self._started, self.guard.unanswered)
 
     async def leave(self, context: BrowserContext) -> None:
         """Nothing: it goes with its sandbox."""
@@ -164,25 +174,25 @@ async def connect(
     playwright: Playwright,
     sandbox: Sandbox,
     *,
-    restored: bool,
     hosts: Mapping[str, str] | None = None,
     tape: Tape | None = None,
     cut: Cut | None = None,
     dial: Dial = dialled,
     seconds: float = 120.0,
 ) -> ForkedBrowser:
-    """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not."""
+    """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not.
+
+    `cut`: of the snapshot that the sandbox is being restored from.
+    """
     from playwright.async_api import Error
 
     relay = Relay(sandbox, hosts, cut.line if cut else None, dial)
     try:
-        address = await relay.connect(restored=restored, seconds=seconds)
+        address = await relay.connect(path=cut.path if cut else "", seconds=seconds)
         line = await relay.speak()
-        browser = await playwright.chromium.connect_over_cdp(address)
-        cdp = await browser.new_browser_cdp_session()
-        keep = {"behavior": "allowAndName", "downloadPath": DOWNLOADS, "eventsEnabled": True}
-        allowed, known = cdp.send("Browser.setDownloadBehavior", keep), cdp.send("Target.getTargets")
-        targets = (await asyncio.gather(allowed, known))[1]
+        browser, targets = await asyncio.gather(
+            playwright.chromium.connect_over_cdp(address, timeout=seconds * 1000), line.send("Target.getTargets")
+        )
     except Error as error:
         await relay.close()
         raise EnvironmentError_(f"the world does not answer: {relay.lost or str(error).splitlines()[0]}") from error
@@ -193,4 +203,4 @@ async def connect(
     guard = Guard(line, tape)
     if cut and cut.started:
         guard.go_on(cut.unanswered)
-    return ForkedBrowser(browser, guard, relay, context, cdp)
+    return ForkedBrowser(browser, guard, relay, context)

@@ -204,7 +204,6 @@ class ForkingWorlds:
         return await connect(
             self._playwright,
             sandbox,
-            restored=cut is not None,
             cut=cut,
             hosts=self.outside.hosts if self.outside else None,
             tape=self._tape,

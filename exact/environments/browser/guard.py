@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from exact.environments.browser.line import Line
 
 Event = dict[str, Any]
+EVENTS = ("Target.targetCreated", "Target.targetDestroyed", "Fetch.requestPaused")
+"""What it hears of."""
 _MAKE_WORLDS = ("Document", "Other")
 """Kinds of requests whose responses become documents or workers, in which scripts run under the response's policy. Chromium takes a
 document's policy from what the server sent, whatever `continueResponse` says, so documents are handed over as a whole."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
     from playwright.async_api import BrowserContext, CDPSession, Page, ProxySettings
 
+    from exact.environments.browser.line import Line
+
 _DISABLED = (
     # Frames of other sites stay in the page's process, where the page's session sees them; origins are the guard's affair.
     *("IsolateOrigins", "site-per-process"),
@@ -55,8 +57,9 @@ _FLAGS = (
 class Browser:
     """A running browser and the guard over its requests. Made by `launch`."""
 
-    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, store: Store, cdp: CDPSession) -> None:
-        self.playwright, self.guard, self.store, self.cdp = playwright, guard, store, cdp
+    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, store: Store, cdp: CDPSession | Line) -> None:
+        """`cdp`: the browser's own session."""
+        self.playwright, self.guard, self.store, self._cdp = playwright, guard, store, cdp
         self._clipboard = SharedClipboard(playwright)
 
     async def enter(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
@@ -71,7 +74,7 @@ class Browser:
     async def keep_downloads(self, context: str) -> None:
         """Let a context, by its CDP id, download into the store."""
         options = {"behavior": "allowAndName", "browserContextId": context, "downloadPath": self.store.folder, "eventsEnabled": True}
-        await self.cdp.send("Browser.setDownloadBehavior", options)
+        await self._cdp.send("Browser.setDownloadBehavior", options)
 
     async def dress(self, cdp: CDPSession, config: BrowserConfig) -> None:
         """What a page needs besides what its context was made with."""

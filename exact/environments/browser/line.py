@@ -12,7 +12,7 @@ import json
 import os
 import struct
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, NamedTuple
 
 from exact.errors import EnvironmentError_
@@ -33,12 +33,12 @@ class LineState(NamedTuple):
 class Line:
     """The host's end. `on` and `send` are as in Playwright's CDPSession."""
 
-    def __init__(self, send: Callable[[bytes], Awaitable[None]], state: LineState) -> None:
-        """`send` gives bytes to the browser."""
+    def __init__(self, send: Callable[[bytes], Awaitable[None]], state: LineState, expected: Collection[str] = ()) -> None:
+        """`send` gives bytes to the browser. `expected`: events that somebody will ask about, and that wait until then."""
         self._send, self._heard = send, bytearray(state.heard)
         self._number, self._begun = state.number + _FIRST * state.begun, state.begun
         self._handlers: defaultdict[str, list[Callable[[dict[str, Any]], object]]] = defaultdict(list)
-        self._early: list[dict[str, Any]] = []
+        self._expected, self._early = expected, list[dict[str, Any]]()
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._greeted = asyncio.Event()
         self._sending = asyncio.Lock()
@@ -114,7 +114,8 @@ class Line:
 
     def _understand(self, message: dict[str, Any]) -> None:
         if "method" in message:
-            if not (handlers := self._handlers.get(message["method"], [])):
+            handlers = self._handlers.get(message["method"], [])
+            if not handlers and message["method"] in self._expected:
                 self._early.append(message)
             for handler in handlers:
                 handler(message.get("params", {}))

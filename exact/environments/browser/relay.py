@@ -16,6 +16,7 @@ from typing import Any
 
 from exact.environments.browser.dial import Dial, dialled
 from exact.environments.browser.egress import Egress
+from exact.environments.browser.guard import EVENTS
 from exact.environments.browser.inside import FRAME, LINE, OUTWARD
 from exact.environments.browser.line import Line, LineState
 from exact.environments.sandbox import Sandbox
@@ -37,13 +38,15 @@ class Relay:
         `line`: where a restored world's conversation was cut. `dial` makes connections to the outside."""
         self.sandbox = sandbox
         self.egress = Egress(self._pass, self._say, hosts or {}, dial)
-        self.line = Line(self._tell_line, line or LineState())
+        self.line = Line(self._tell_line, line or LineState(), EVENTS)
         self.lost = ""
         """Why the world is gone or unfit; empty while it is well."""
         self.address = ""
         """Of the browser's WebSocket, once it is ready."""
+        self.path = ""
+        """The part of it that the browser chose."""
         self._token = secrets.token_urlsafe(24)
-        self._path: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._held = asyncio.Event()
         self._digests: dict[str, asyncio.Future[tuple[int, str]]] = {}
         self._writers: dict[int, asyncio.StreamWriter] = {}
@@ -54,25 +57,34 @@ class Relay:
         self._server: asyncio.Server | None = None
         self._reading = asyncio.ensure_future(self._read())
 
-    async def connect(self, *, restored: bool, seconds: float) -> str:
-        """The WebSocket address of the browser, once the world is ready. Raises EnvironmentError_ that says why it is not."""
-        if restored:
+    async def connect(self, *, path: str = "", seconds: float) -> str:
+        """The WebSocket address of the browser, once the world is ready. Raises EnvironmentError_ that says why it is not.
+
+        `path`: where the browser of a world that is just being restored listened before. Then this does not wait: the world
+        hears what is said to it when it is there.
+        """
+        if path:
+            self.path = path
             await self._order("anew")
-        try:
-            async with asyncio.timeout(seconds):
-                path = await asyncio.shield(self._path)
-        except TimeoutError as error:
-            raise EnvironmentError_(f"the world was not ready within {seconds:g} s") from error
+        else:
+            await self._ready(seconds)
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=_HEAD)
         port = self._server.sockets[0].getsockname()[1]
-        self.address = f"ws://127.0.0.1:{port}/{self._token}{path}"
+        self.address = f"ws://127.0.0.1:{port}/{self._token}{self.path}"
         return self.address
 
-    async def speak(self, seconds: float = 30.0) -> Line:
-        """The conversation that outlives a restore, once the world is ready. Raises EnvironmentError_."""
+    async def _ready(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await self.line.begin(await asyncio.shield(self._path))
+                self.path = await asyncio.shield(self._found)
+        except TimeoutError as error:
+            raise EnvironmentError_(f"the world was not ready within {seconds:g} s") from error
+
+    async def speak(self, seconds: float = 30.0) -> Line:
+        """The conversation that outlives a restore, once there is an address. Raises EnvironmentError_."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.line.begin(self.path)
         except TimeoutError as error:
             raise EnvironmentError_(f"the browser did not answer within {seconds:g} s") from error
         return self.line
@@ -106,7 +118,7 @@ class Relay:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._path.cancel()
+        self._found.cancel()
 
     async def digest(self, file: str, seconds: float = 30.0) -> tuple[int, str]:
         """Size and SHA-256 of a file that the browser downloaded, which goes away then. Raises EnvironmentError_ where it is not there."""
@@ -189,8 +201,8 @@ class Relay:
                 writer.close()
 
     def _hear(self, message: dict[str, Any]) -> None:
-        if "ready" in message and not self._path.done():
-            self._path.set_result(message["ready"])
+        if "ready" in message and not self._found.done():
+            self._found.set_result(message["ready"])
         elif "held" in message:
             self._held.set()
         elif "open" in message:
@@ -208,9 +220,9 @@ class Relay:
 
     def _fail(self, why: str) -> None:
         self.lost = self.lost or why
-        if not self._path.done():
-            self._path.set_exception(EnvironmentError_(f"the world did not start: {self.lost}"))
-            self._path.exception()
+        if not self._found.done():
+            self._found.set_exception(EnvironmentError_(f"the world did not start: {self.lost}"))
+            self._found.exception()
         self.line.fail(f"the world is gone: {self.lost}")
         for writer in self._writers.values():
             writer.transport.abort()

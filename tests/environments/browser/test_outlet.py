@@ -37,7 +37,7 @@ async def way_out() -> AsyncIterator[Way]:
     process = await asyncio.create_subprocess_exec(sys.executable, "-I", "-S", inside.__file__, spec, stdin=-1, stdout=-1)
     relay = Relay(plain := Plain(process), {"shop.test": f"127.0.0.1:{server.sockets[0].getsockname()[1]}"})  # type: ignore[arg-type]
     try:
-        await relay.connect(restored=False, seconds=20)
+        await relay.connect(seconds=20)
         relay.egress.admit(["http://shop.test", "http://gone.test"], [])
         yield Way(relay, port, sent)
     finally:
@@ -164,7 +164,7 @@ async def test_after_a_restore_the_connections_of_before_are_closed_and_new_ones
         await way.relay.hold()
         way.relay._reading.cancel()
         after = Relay(way.relay.sandbox, way.relay.egress._hosts)
-        await after.connect(restored=True, seconds=20)
+        await after.connect(path=way.relay.path, seconds=20)
         after.egress.admit(["http://shop.test"], [])
         assert await reader.read() == b""
         _, fresh, other = await asked(way, "shop.test")

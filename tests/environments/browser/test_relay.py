@@ -68,7 +68,7 @@ async def connected(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamW
 
 async def test_bytes_go_both_ways_and_the_browser_sees_its_own_path() -> None:
     async with relay_to() as (relay, _):
-        reader, writer, head = await connected(await relay.connect(restored=False, seconds=20))
+        reader, writer, head = await connected(await relay.connect(seconds=20))
         assert await reader.readexactly(len(head)) == head
         many = bytes(range(256)) * 4096
         writer.write(many)
@@ -78,7 +78,7 @@ async def test_bytes_go_both_ways_and_the_browser_sees_its_own_path() -> None:
 
 async def test_connections_do_not_mix() -> None:
     async with relay_to() as (relay, _):
-        address = await relay.connect(restored=False, seconds=20)
+        address = await relay.connect(seconds=20)
         ends = [await connected(address) for _ in range(3)]
         for number, (reader, writer, head) in enumerate(ends):
             writer.write(b"%d" % number)
@@ -89,7 +89,7 @@ async def test_connections_do_not_mix() -> None:
 
 async def test_nothing_is_said_while_held_and_nothing_is_lost() -> None:
     async with relay_to() as (relay, _):
-        reader, writer, head = await connected(await relay.connect(restored=False, seconds=20))
+        reader, writer, head = await connected(await relay.connect(seconds=20))
         await reader.readexactly(len(head))
         await relay.hold()
         writer.write(b"held")
@@ -103,12 +103,12 @@ async def test_nothing_is_said_while_held_and_nothing_is_lost() -> None:
 
 async def test_after_a_restore_the_connections_of_before_are_dropped() -> None:
     async with relay_to() as (relay, plain):
-        reader, writer, head = await connected(await relay.connect(restored=False, seconds=20))
+        reader, writer, head = await connected(await relay.connect(seconds=20))
         await reader.readexactly(len(head))
         await relay.hold()
         relay._reading.cancel()
         after = Relay(plain)  # type: ignore[arg-type]
-        fresh, other, _ = await connected(await after.connect(restored=True, seconds=20))
+        fresh, other, _ = await connected(await after.connect(path=relay.path, seconds=20))
         assert await fresh.readexactly(len(head)) == head
         for each in (writer, other):
             each.close()
@@ -119,13 +119,13 @@ async def test_after_a_restore_the_connections_of_before_are_dropped() -> None:
 async def test_a_browser_that_does_not_start_is_named(code: str) -> None:
     async with relay_to(code) as (relay, _):
         with pytest.raises(EnvironmentError_, match=r"does not start: (no screen|it says nothing)"):
-            await relay.connect(restored=False, seconds=20)
+            await relay.connect(seconds=20)
 
 
 async def test_a_browser_that_dies_closes_the_connections_and_is_named() -> None:
     dying = BROWSER.replace("self.request.sendall(data)", "__import__('os')._exit(9)")
     async with relay_to(dying) as (relay, _):
-        reader, writer, _ = await connected(await relay.connect(restored=False, seconds=20))
+        reader, writer, _ = await connected(await relay.connect(seconds=20))
         with suppress(ConnectionError):
             assert await reader.read() == b""
         while not relay.lost:  # noqa: ASYNC110 (nobody tells)
@@ -141,7 +141,7 @@ async def test_a_guest_that_does_not_keep_to_the_protocol_is_given_up(said: byte
     )
     relay = Relay(Plain(process))  # type: ignore[arg-type]
     with pytest.raises(EnvironmentError_, match="does not keep to the protocol"):
-        await relay.connect(restored=False, seconds=20)
+        await relay.connect(seconds=20)
     assert process.stdin
     process.stdin.close()
     await process.wait()

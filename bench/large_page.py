@@ -48,7 +48,7 @@ async def by_cdp(world: BrowserEnvironment) -> float:
 async def by_us(world: BrowserEnvironment) -> tuple[float, int]:
     """Seconds that an observation takes, and how many elements it has."""
     start = time.perf_counter()
-    page = await capture(world._tab, world._ids, CONFIG)
+    page = await capture(world._tab, world._sight.ids, CONFIG)
     describe.text(page.elements)
     describe.fingerprint(page.url, page.elements)
     return time.perf_counter() - start, len(page.elements)
@@ -80,7 +80,7 @@ async def measure(rounds: int, observations: int) -> dict[str, Any]:
         memory = []
         for number in range(observations):
             await world.page.evaluate("i => { document.links[i % document.links.length].textContent = 'seen ' + i }", number)
-            await world._observe()
+            await world._sight.page(world._config, world._downloads, "")
             if number % (observations // 5) == observations // 5 - 1:
                 memory.append(resident())
     return {

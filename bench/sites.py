@@ -17,7 +17,7 @@ on the task. Tasks were written before any agent ran.
 
     python bench/sites.py --json bench/results/sites.json     all of it: about 2.5 hours on two quiet cores; resumes from --work
     python bench/sites.py --as-is                             what lies in --work, finished or not
-    python bench/sites.py --references                        every reference and wrong sequence inside gVisor: about 15 minutes
+    python bench/sites.py --references                        every reference and wrong sequence, beside and inside gVisor: about 25 minutes
     python bench/sites.py --quick                             one destructive task under `world` and `replay`, under a minute
 """
 
@@ -55,6 +55,7 @@ GUIDED_ACTIONS, GUIDED_STEPS = 14, 60
 """The longest reference has ten."""
 SEARCH = {"algorithm": "mcts", "iterations": 12, "k": 6, "c": 1.0, "backup": "max", "discount": 0.97, "final": "lower_bound", "depth": 4}
 INSIDE = BrowserConfig(screenshots=False, sandbox="required", settle_seconds=10.0)
+BESIDE = BrowserConfig(screenshots=False, sandbox="never", settle_seconds=30.0, answer_seconds=60.0)
 WRITES = ("trac/@writes", "wagtail/@writes")
 QUICK = ("trac/21",)
 
@@ -223,22 +224,26 @@ def figures(rows: Mapping[str, Any], *, claims: bool) -> list[_common.Figure]:
     return found
 
 
-async def references() -> int:
-    """Walk all reference and wrong sequences inside gVisor."""
+async def references(args: Any) -> int:
+    """Walk all reference and wrong sequences: the applications beside the browser, then with it inside gVisor."""
     sys.path.insert(0, str(_common.ROOT))
     from exact.benchmarks.sites import trac, wagtail
     from tests.benchmarks.sites.walk import scores
 
-    wrong: dict[str, str] = {}
-    for site in (trac(), wagtail()):
-        async with site.worlds(INSIDE) as worlds:
-            for id in site.ids():
-                wrong |= await scores(worlds, site, [id])
-                print(f"\r{id:12} {len(wrong)} wrong", end="", file=sys.stderr, flush=True)
+    noise, wrong, walked = _common.Noise(), dict[str, str](), 0
+    for mode, config in (("process", BESIDE), ("gVisor", INSIDE)):
+        for site in (trac(), wagtail()):
+            async with site.worlds(config) as worlds:
+                for id in site.ids():
+                    wrong |= {f"{name} ({mode})": why for name, why in (await scores(worlds, site, [id])).items()}
+                    walked += 1
+                    print(f"\r{mode:8} {id:12} {len(wrong)} wrong", end="", file=sys.stderr, flush=True)
+            noise.probe()
     print(file=sys.stderr)
     for name, why in wrong.items():
         print(f"{name}: {why}")
-    print(_common.Figure("references_wrong", len(wrong), goal=0, at_least=False))
+    found = [_common.Figure("tasks_walked", walked), _common.Figure("references_wrong", len(wrong), goal=0, at_least=False)]
+    _common.finish(args, found, noise, _common.versions("exact-agent", "playwright"), {"wrong": wrong})
     return 1 if wrong else 0
 
 
@@ -248,10 +253,10 @@ async def main() -> int:
     options.add_argument("--arms", default="", help="only these, by comma")
     options.add_argument("--fresh", action="store_true", help="forget what lies in --work")
     options.add_argument("--as-is", action="store_true", help="run nothing: show what lies in --work, finished or not")
-    options.add_argument("--references", action="store_true", help="walk the reference sequences inside gVisor instead")
+    options.add_argument("--references", action="store_true", help="walk the reference sequences instead")
     args = options.parse_args()
     if args.references:
-        return await references()
+        return await references(args)
     chosen = dict(list(arms().items())[:2]) if args.quick else arms()
     work, tasks = args.work, registry.expand(QUICK if args.quick else ["trac/*", "wagtail/*"])
     writing = registry.expand(WRITES)

@@ -60,22 +60,26 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     kept = [msgspec.json.decode(line, type=Labelled) for line in path.read_bytes().splitlines()] if path.exists() else []
     if count <= len(kept):
         return kept
-    from exact.benchmarks import registry
+    from exact.cli.worlds import kind_of, open_worlds
     from exact.models.open import Models
+    from exact.runs.shared import SharedWorlds
+    from exact.runs.store import append_line
 
-    opened_models = Models(source.config.models, folder=source.folder.path)
-    models = open_models(source.config, opened_models)
+    config, benchmark = source.config, source.folder.manifest.benchmark
+    opened_models = Models(config.models, folder=source.folder.path)
+    models = open_models(config, opened_models)
+    shared = SharedWorlds(
+        lambda task: kind_of(benchmark, task), lambda task: open_worlds(task, config, benchmark, lambda text: click.echo(text, err=True))
+    )
     try:
-        policy = build(source.config, models.__getitem__).policy
+        policy = build(config, models.__getitem__).policy
         known = {(each.task, each.node) for each in kept}
-        opened = label(source, count, worlds=lambda task: registry.suite(task.id).worlds(source.config.browser), policy=policy, seed=seed)
-        with path.open("ab") as file:
-            async for each in opened:
+        async with shared:
+            async for each in label(source, count, worlds=shared, policy=policy, seed=seed):
                 if (each.task, each.node) in known:
                     continue
                 kept.append(each)
-                file.write(msgspec.json.encode(each) + b"\n")
-                file.flush()
+                append_line(path, each)
                 if not quiet:
                     said = each.reason or ("success" if each.success else "failure")
                     click.echo(f"{len(kept)} of {count}: {each.task} state {each.node}, valued {each.value:.2f}: {said}", err=True)

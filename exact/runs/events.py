@@ -20,8 +20,11 @@ from exact.models.base import Sampling, Usage
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
 
-SCHEMA = 2
-"""2: facts name their selection; several pieces of work at once; plans; promoted worlds."""
+SCHEMA = 3
+"""2: facts name their selection; several pieces of work at once; plans; promoted worlds. 3: what was kept, prepared, commanded, and what
+calls nobody accounts for."""
+OLDEST = 2
+"""Of which nothing is missing that is needed."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):

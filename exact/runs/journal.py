@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from exact.errors import JournalError
-from exact.runs.events import SCHEMA, AnyEvent, Opened
+from exact.runs.events import OLDEST, SCHEMA, AnyEvent, Opened
 
 Clock = Callable[[], float]
 E = TypeVar("E", bound=AnyEvent)
@@ -129,7 +129,7 @@ def _check_schema(path: Path, opened: Opened) -> None:
     """Raise JournalError for a journal of another form."""
     if opened.schema > SCHEMA:
         raise JournalError(f"{path} was written by a newer exact (schema {opened.schema}, here {SCHEMA}): upgrade to read it")
-    if opened.schema < SCHEMA:
+    if opened.schema < OLDEST:
         by = opened.versions.get("exact", "an older version")
         raise JournalError(
             f"{path} was written by an older exact (schema {opened.schema}, here {SCHEMA}): read it with exact {by}, or start a new run"

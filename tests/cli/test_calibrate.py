@@ -48,6 +48,8 @@ def test_label_draws_states_and_keeps_their_outcomes(
     world = maze()
 
     class Suite:
+        name = "toy"
+
         def worlds(self, browser: object) -> object:
             return nullcontext(ToyWorlds(world))
 

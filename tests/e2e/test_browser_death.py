@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HOLD = """
-import asyncio
+import asyncio, signal
 from exact.config import BrowserConfig
 from exact.environments.browser import BrowserWorlds, PageSetup, launch
 from exact.task import Task
@@ -22,6 +22,7 @@ async def main():
             print("up", flush=True)
             END
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who started the tests may have it ignored
 asyncio.run(main())
 """
 MARK = "EXACT_TEST_BROWSER"

@@ -170,9 +170,15 @@ def test_a_newer_schema_is_refused_with_the_way_out(tmp_path: Path) -> None:
         list(read(path))
 
 
+def test_an_older_schema_that_lacks_nothing_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    written(path, ev.Opened(schema=ev.OLDEST, task=TASK, seed=0, config=""))
+    assert len(list(read(path))) == 1
+
+
 def test_an_older_schema_is_refused_with_the_version_that_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    written(path, ev.Opened(schema=ev.SCHEMA - 1, task=TASK, seed=0, config="", versions={"exact": "0.1.0"}))
+    written(path, ev.Opened(schema=ev.OLDEST - 1, task=TASK, seed=0, config="", versions={"exact": "0.1.0"}))
     with pytest.raises(JournalError, match=r"older exact .* read it with exact 0\.1\.0"):
         list(read(path))
 

@@ -109,7 +109,7 @@ class ForkingEnvironment(BrowserEnvironment):
         """What a branch of the present state would find cut off, so that its snapshot counts as `page`. Empty if nothing."""
         if sockets := self._browser.relay.egress.sockets:
             return f"{sockets} WebSocket{'s' * (sockets > 1)} to the outside"
-        if self._worlds.outside and any(tab.traffic.streaming for tab in self._tabs):
+        if self._worlds.outside and any(tab.traffic.streaming for tab in self._window.tabs):
             return "a response that still comes in"
         return ""
 
@@ -149,8 +149,9 @@ class ForkingEnvironment(BrowserEnvironment):
         """Go on in a browser that was just restored: all that lived in the old connection is put back before the first command."""
         async with self._world("restore"):
             self._entered = self._branched = True
-            self._broken, self._task, self._ids, self._instruction = "", memo.task, memo.ids.copy(), memo.instruction
-            self._masks = self._shared.of(memo.task)
+            self._broken, self._task = "", memo.task
+            self._sight.ids, self._sight.instruction = memo.ids.copy(), memo.instruction
+            self._sight.mask_for(memo.task)
             self._context_id, self._ward = self._browser.context_id, super()._ward_of(memo.task)
             self._begin_episode(memo.task, memo.downloads)
             self._browser.guard.admit(self._context_id, self._ward)
@@ -205,13 +206,13 @@ class ForkingEnvironment(BrowserEnvironment):
 
     async def _memo(self) -> Memo:
         assert self._task is not None and self._seen is not None
-        tabs = [OpenTab(await _target(tab.cdp), tab.index, tab.traffic.documents) for tab in self._tabs]
+        tabs = [OpenTab(await _target(tab.cdp), tab.index, tab.traffic.documents) for tab in self._window.tabs]
         return Memo(
             self._task,
             self._seen.fingerprint,
-            self._instruction,
-            self._ids.copy(),
-            self._opened,
+            self._sight.instruction,
+            self._sight.ids.copy(),
+            self._window.opened,
             tuple(tabs),
             self._clock.now if self._clock else 0,
             downloads=self._downloads.kept,
@@ -236,10 +237,10 @@ class ForkingEnvironment(BrowserEnvironment):
         for tab in memo.tabs:
             if tab.target not in pages:
                 raise EnvironmentError_("restore: a page is missing: return by another route")
-            self._opened = tab.index
+            self._window.opened = tab.index
             await self._adopt(*pages[tab.target])
-            self._tabs[-1].traffic.documents = tab.documents
-        self._opened = memo.opened
+            self._tab.traffic.documents = tab.documents
+        self._window.opened = memo.opened
 
 
 async def _target(cdp: CDPSession) -> str:

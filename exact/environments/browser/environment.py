@@ -15,27 +15,28 @@ from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.accounts import Leased, Login
 from exact.environments.base import Capabilities, Effect, Snapshot, Transition
-from exact.environments.browser import blank, describe, upload
+from exact.environments.browser import blank, upload
 from exact.environments.browser.act import Body, act
-from exact.environments.browser.capture import capture
 from exact.environments.browser.clipboard import Clipboard
 from exact.environments.browser.clock import START, Clock
 from exact.environments.browser.dialogs import Dialogs
-from exact.environments.browser.dom import Document, places
 from exact.environments.browser.downloads import Downloads
 from exact.environments.browser.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.guard import Ward
 from exact.environments.browser.launch import Browser
 from exact.environments.browser.login import LogIn, Session
-from exact.environments.browser.masks import Masks, Part
+from exact.environments.browser.masks import Masks
 from exact.environments.browser.setup import Beginning, PageSetup, place_of, tabs_of
+from exact.environments.browser.sight import Sight
 from exact.environments.browser.tab import Tab
 from exact.environments.browser.task_config import launched_alike, of_task
 from exact.environments.browser.trace import Trace
 from exact.environments.browser.tree import Ids
+from exact.environments.browser.veil import Veil
 from exact.environments.browser.watch import SHADOWS, TIMERS
+from exact.environments.browser.window import Window
 from exact.errors import ActionError, EnvironmentError_, UsageError
-from exact.observation import Element, Observation
+from exact.observation import Observation
 from exact.safety import origin, origins, target_refusal
 from exact.task import Outcome, Score, Task
 
@@ -68,35 +69,27 @@ class BrowserEnvironment:
         self._config = config
         """That of the task."""
         self._sealed, self._speculative = sealed, speculative
-        self._shared = masks or Masks(config.masks)
-        self._masks = self._shared
-        self._looks: dict[str, Part] = {}
-        """Of the last observation, by where elements are; kept while masks are learned."""
+        self._log_in, self._login = log_in or LogIn(), login
+        self._veil, self._window = Veil(self._logins), Window()
+        self._sight = Sight(masks or Masks(config.masks), self._window, self._veil)
         self._clock = Clock(config.clock) if config.clock else None
         self._context: BrowserContext | None = None
         self._context_id = ""
-        self._ward = Ward((), writes=False, frames=self._frames)
-        self._tabs: list[Tab] = []
-        """The present one last, before it the one that was it before."""
-        self._opening: set[asyncio.Task[None]] = set()
+        self._ward = Ward((), writes=False, frames=self._window.frames)
         self._dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
         self._downloads = self._new_downloads()
         self._clipboard: Clipboard | None = None
-        self._log_in, self._login = log_in or LogIn(), login
         self._trace = Trace()
         self._files: dict[str, Path] = {}
         self._behind: Sequence[str] = ()
         """Of a page that was restored: addresses to which going back leads, the next one last."""
-        self._opened = 0
-        self._way = ""
-        """What the last action was, and where: it tells apart what cannot be looked at."""
         self._task: Task | None = None
-        self._ids = Ids()
-        self._instruction = ""
         self._seen: Observation | None = None
         """The last observation."""
         self._terminated = True
         self._broken = ""
+        self._limit: asyncio.Timeout | None = None
+        """Of what is being asked of the world now."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -118,20 +111,20 @@ class BrowserEnvironment:
 
     async def reset(self, task: Task) -> Observation:
         """The task's start, in a browser context that knows nothing of before: cookies, storage and scripts are gone."""
-        self._masks = self._shared.of(task)
-        if self._config.learn_masks and self._masks.begin(task):
+        self._sight.mask_for(task)
+        if self._config.learn_masks and self._sight.masks.begin(task):
             await self._learn(task)
         return await self._reset(task)
 
     async def _learn(self, task: Task) -> None:
         """See the start three times, the last two without a reset between them: what differs is volatile."""
         await self._reset(task)
-        first = self._looks
+        first = self._sight.looks
         await self._reset(task)
-        self._masks.learn(first, second := self._looks)
+        self._sight.masks.learn(first, second := self._sight.looks)
         async with self._world("look"):
             await self._look(run=False)
-        self._masks.learn(second, self._looks)
+        self._sight.masks.learn(second, self._sight.looks)
 
     async def _reset(self, task: Task) -> Observation:
         self._terminated = True
@@ -152,13 +145,13 @@ class BrowserEnvironment:
     @property
     def _obstacle(self) -> str:
         """What stands in the way of any snapshot; empty if nothing does."""
-        if self._terminated or self._task is None or not self._tabs:
+        if self._terminated or self._task is None or not self._window.tabs:
             return "no episode is under way"
         if self._dialogs.is_open:
             return "a dialog is open"
-        if self._opening:
+        if self._window.is_opening:
             return "a page is opening"
-        if any(tab.traffic.navigating for tab in self._tabs):
+        if any(tab.traffic.navigating for tab in self._window.tabs):
             return "a page is loading"
         return "a file is coming in" if self._downloads.under_way else ""
 
@@ -177,7 +170,7 @@ class BrowserEnvironment:
         """Leave no trace of how somebody logged in: neither in the history nor in the ids."""
         await self._tab.page.goto("about:blank")
         await self._tab.cdp.send("Page.resetNavigationHistory")
-        self._ids = Ids()
+        self._sight.ids = Ids()
 
     @property
     def _session(self) -> Session:
@@ -201,7 +194,7 @@ class BrowserEnvironment:
         if self._setup.begin:
             await self._begin(task)
         if self._setup.instruction:
-            self._instruction = str(await self._tab.evaluate(self._setup.instruction, page_world=True) or "")
+            self._sight.instruction = str(await self._tab.evaluate(self._setup.instruction, page_world=True) or "")
 
     async def _anew(self, task: Task, now: int = START) -> None:
         """In a context that knows nothing of before, for a task. `now`: what its clock shows, if it is held."""
@@ -211,7 +204,7 @@ class BrowserEnvironment:
         if before != self._config or self._config.permissions or self._config.login.certificate or not await self._renew():
             await self._leave()
             await self._enter(now)
-        self._task, self._ids, self._instruction, self._behind = task, Ids(), "", ()
+        self._task, self._sight.ids, self._sight.instruction, self._behind = task, Ids(), "", ()
         self._begin_episode(task)
         self._ward = self._ward_of(task)
         self._browser.guard.admit(self._context_id, self._ward)
@@ -229,7 +222,7 @@ class BrowserEnvironment:
         if self._setup.prepare is None:
             return
         assert self._context is not None
-        self._browser.guard.admit(self._context_id, Ward(self._ward.allowed, writes=True, frames=self._frames))
+        self._browser.guard.admit(self._context_id, Ward(self._ward.allowed, writes=True, frames=self._window.frames))
         try:
             await self._setup.prepare(Beginning(task, self._context, self._tab.page, self._speculative))
             await self._tab.page.goto("about:blank")
@@ -244,7 +237,7 @@ class BrowserEnvironment:
             await self._start(url)
             await self._context.new_page()
             await self._ward.no_popups()
-            await asyncio.gather(*self._opening)
+            await self._window.all_open()
 
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle; see Environment."""
@@ -260,13 +253,13 @@ class BrowserEnvironment:
             try:
                 await self._do(action)
             except ActionError as error:
-                raise ActionError(self._veil(str(error))) from error.__cause__
+                raise ActionError(self._veil.hide(str(error))) from error.__cause__
             settled, observation, self._terminated = await self._look()
             if not self._terminated:
                 self._log_in.check(self._session, observation.url)
-        effects = tuple(self._veiled(effect) for effect in self._ward.take())
+        effects = tuple(self._veil.effect(effect) for effect in self._ward.take())
         info = {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
-        if url := self._unanswered():
+        if url := self._window.unanswered():
             info["unsettled"] = f"{url} did not answer for {self._config.answer_seconds:g} s: its loading was stopped"
         if refused := self._downloads.refused:
             self._downloads.refused = ""
@@ -282,15 +275,16 @@ class BrowserEnvironment:
 
     async def _do(self, action: Action) -> None:
         """Carry out one action, as far as the next dialog."""
-        for tab in self._tabs:
+        for tab in self._window.tabs:
             tab.traffic.mark()
-        self._way = f"{self._seen.fingerprint if self._seen else ''} {action.key}"
+        self._sight.way = f"{self._seen.fingerprint if self._seen else ''} {action.key}"
         if self._dialogs.is_asked:
-            await self._dialogs.act(action, self._fill)
+            await self._dialogs.act(action, self._veil.fill)
             return
         body = Body(
-            tab=self._tab, ids=self._ids, width=self._config.width, height=self._config.height, others=self._others, focus=self._focus,
-            refusal=self._refusal, behind=self._back, fill=self._fill, files=self._files, clipboard=self._clipboard,
+            tab=self._tab, ids=self._sight.ids, width=self._config.width, height=self._config.height, others=self._window.others,
+            focus=self._window.focus, refusal=self._refusal, behind=self._back, fill=self._veil.fill, files=self._files,
+            clipboard=self._clipboard,
         )  # fmt: skip
         await self._dialogs.race(act(body, action), goes_on=True)
 
@@ -313,75 +307,33 @@ class BrowserEnvironment:
 
     @property
     def _tab(self) -> Tab:
-        if not self._tabs:
-            raise EnvironmentError_("no page is open: reset first")
-        return self._tabs[-1]
-
-    @property
-    def _others(self) -> list[Tab]:
-        """The other tabs, in the order in which they were opened."""
-        return sorted(self._tabs[:-1], key=lambda tab: tab.index)
-
-    async def _focus(self, tab: Tab) -> None:
-        """Make a tab the present one."""
-        self._tabs.remove(tab)
-        self._tabs.append(tab)
-        await tab.page.bring_to_front()
+        return self._window.present
 
     def _new_downloads(self, had: tuple[str, ...] = ()) -> Downloads:
         return Downloads(self._config.download_bytes, self._browser.store, lambda effect: self._ward.record(effect), had)
 
     def _back(self) -> str:
-        if len(self._tabs) > 1 or not self._behind:
+        if len(self._window.tabs) > 1 or not self._behind:
             return ""
         *self._behind, url = self._behind
         return url
 
-    def _unanswered(self) -> str:
-        """An address that did not answer in time, told once."""
-        found = ""
-        for tab in self._tabs:
-            found, tab.unanswered = tab.unanswered or found, ""
-        return found
-
     def _refusal(self, url: str) -> str:
         return target_refusal(url, self._ward.allowed)
-
-    async def _frames(self) -> set[str]:
-        found: set[str] = set()
-        for tab in list(self._tabs):
-            found |= await tab.frame_ids()
-        return found
 
     def _ward_of(self, task: Task) -> Ward:
         allowed = origins(task.start, *task.origins, *self._config.allow_origins)
         explores = {"rollback": self._sealed, "observe": False, "free": True}[self._config.speculation]
         only = self._undone if self._speculative and self._config.speculation == "rollback" else None
-        ward = Ward(allowed, writes=explores or not self._speculative, frames=self._frames, only=only)
-        ward.veil = self._veil
+        ward = Ward(allowed, writes=explores or not self._speculative, frames=self._window.frames, only=only)
+        ward.veil = self._veil.hide
         ward.own, ward.headers = origins(task.start, *task.origins), self._log_in.headers(self._config.login)
         ward.most = self._config.download_bytes
         return ward
 
-    @property
     def _logins(self) -> tuple[Login, ...]:
         """Whose secrets are known by name only."""
         return (*((self._login.now,) if self._login else ()), *self._log_in.logins(self._config.login))
-
-    def _fill(self, text: str) -> str:
-        """A text as it is typed: with what an agent knows by name only."""
-        for login in self._logins:
-            text = login.fill(text)
-        return text
-
-    def _veil(self, text: str) -> str:
-        """A text as an agent may read it."""
-        for login in self._logins:
-            text = login.veil(text)
-        return text
-
-    def _veiled(self, effect: Effect) -> Effect:
-        return msgspec.structs.replace(effect, url=self._veil(effect.url), detail=self._veil(effect.detail))
 
     @property
     def _undone(self) -> tuple[str, ...] | None:
@@ -397,7 +349,8 @@ class BrowserEnvironment:
 
         if self._dialogs.is_open:  # its page can be asked nothing
             return False
-        if not self._sealed or self._clock or self._broken or self._opened != 1 or len(self._tabs) != 1 or self._opening:
+        window = self._window
+        if not self._sealed or self._clock or self._broken or window.opened != 1 or len(window.tabs) != 1 or window.is_opening:
             return False
         try:
             return await self._tab.renew()
@@ -406,7 +359,7 @@ class BrowserEnvironment:
 
     async def _enter(self, now: int = START) -> None:
         """Open a context and its first tab."""
-        self._broken, self._opened = "", 0
+        self._broken, self._window.opened = "", 0
         page = await self._connect(now)
         self._context_id = await self._adopt(page)
         await self._browser.keep_downloads(self._context_id)
@@ -436,21 +389,18 @@ class BrowserEnvironment:
         """Look at a page from now on. Gives the CDP id of its browser context."""
         page.on("dialog", self._dialog)
         page.on("crash", lambda _: self._break("the page crashed"))
-        tab = Tab(page, cdp or await page.context.new_cdp_session(page), self._opened, self._config.answer_seconds)
-        self._opened += 1
+        tab = Tab(page, cdp or await page.context.new_cdp_session(page), self._window.opened, self._config.answer_seconds)
+        self._window.opened += 1
         tab.cdp.on("Page.downloadWillBegin", lambda event: self._downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self._downloads.progress(event))
         dressed, opened = self._browser.dress(tab.cdp, self._config), tab.open(self._setup, blank.rules(self._config.mask))
         context = (await asyncio.gather(dressed, opened))[1]
-        self._tabs.append(tab)
-        page.on("close", lambda _: self._tabs.remove(tab) if tab in self._tabs else None)
+        self._window.add(tab)
         return context
 
     def _popup(self, page: Page) -> None:
         self._ward.record(Effect(kind="tab", url=page.url))
-        task = asyncio.ensure_future(self._adopt_popup(page))
-        self._opening.add(task)
-        task.add_done_callback(self._opening.discard)
+        self._window.open(self._adopt_popup(page))
 
     async def _adopt_popup(self, page: Page) -> None:
         from playwright.async_api import Error
@@ -465,16 +415,19 @@ class BrowserEnvironment:
         await self._dialogs.opened(dialog)
 
     def _break(self, why: str) -> None:
+        """Whoever waits for the page need not wait any longer."""
         self._broken = why
+        if self._limit is not None and not self._limit.expired():
+            self._limit.reschedule(asyncio.get_running_loop().time())
 
     async def _start(self, url: str) -> None:
         from playwright.async_api import Error
 
         try:
-            self._way = url
+            self._sight.way = url
             await self._dialogs.race(self._tab.page.goto(url or "about:blank", wait_until="load"), goes_on=True)
         except Error as error:
-            if self._unanswered():
+            if self._window.unanswered():
                 seconds = self._config.answer_seconds
                 raise EnvironmentError_(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds") from error
             blocked = [effect for effect in self._ward.take() if effect.kind == "blocked"]
@@ -494,7 +447,7 @@ class BrowserEnvironment:
             async with asyncio.timeout(self._config.settle_seconds):
                 await self._quiet()
                 if self._clock and run:
-                    await self._clock.run(self._tabs)
+                    await self._clock.run(self._window.tabs)
                     await self._quiet()
         except TimeoutError:
             return False
@@ -503,11 +456,11 @@ class BrowserEnvironment:
     async def _quiet(self) -> None:
         while True:
             await self._ward.no_popups()
-            await asyncio.gather(*self._opening)
+            await self._window.all_open()
             tab = self._tab
             await tab.quiet()
             await self._downloads.done()
-            if not self._opening and tab is self._tab:
+            if not self._window.is_opening and tab is self._tab:
                 return
 
     async def _look(self, *, run: bool = True, expected: str = "") -> tuple[bool, Observation, bool]:
@@ -516,7 +469,7 @@ class BrowserEnvironment:
         A page that has the `expected` fingerprint already need not settle.
         """
         found = None if self._dialogs.is_asked else await self._dialogs.race(self._look_at_page(run, expected))
-        settled, observation, over = found or (True, self._dialog_observation(), False)
+        settled, observation, over = found or (True, self._sight.dialog(self._dialogs, self._downloads), False)
         self._seen = observation
         return settled, observation, over
 
@@ -527,7 +480,7 @@ class BrowserEnvironment:
         while True:
             settled, tab = settled or await self._settle(run=run), self._tab
             try:
-                observation, over = await self._observe()
+                observation, over = await self._sight.page(self._config, self._downloads, self._setup.terminated)
             except Error as error:
                 if not tab.left(error):
                     raise
@@ -536,67 +489,6 @@ class BrowserEnvironment:
                     return settled, observation, over
             settled, expected = False, ""
 
-    def _dialog_observation(self) -> Observation:
-        shown, tabs = self._dialogs.shown(self._ids, self._tab.index, self._veil, self._way), self._other_urls()
-        digest = describe.fingerprint(shown.digest, shown.elements, tabs).fingerprint
-        return Observation(
-            text=describe.text(shown.elements),
-            fingerprint=digest,
-            url=self._veil(shown.url),
-            instruction=self._instruction,
-            elements=shown.elements,
-            tabs=tabs,
-            downloads=self._downloads.kept,
-        )
-
-    def _other_urls(self) -> tuple[str, ...]:
-        return tuple(self._veil(other.page.url) for other in self._others)
-
-    async def _observe(self) -> tuple[Observation, bool]:
-        """What is to be seen, and whether the episode is over: asked last, so that nothing of a terminated state is handed on."""
-        tab, config = self._tab, self._config
-        page, terminated = await asyncio.gather(capture(tab, self._ids, config), self._is_over(tab))
-        screenshot = None
-        if config.screenshots and not terminated:
-            screenshot = await tab.screenshot()
-            terminated = await self._is_over(tab)
-        elements, tabs = self._shown(page.elements), self._other_urls()
-        where, url, downloads = self._where(page.documents, elements), self._veil(page.url), self._downloads.kept
-        digests = describe.fingerprint(url, elements, (*tabs, *downloads), self._masks, where)
-        observation = Observation(
-            text=describe.text(elements),
-            fingerprint=digests.fingerprint,
-            volatile=digests.volatile,
-            url=url,
-            title=self._veil(page.title),
-            instruction=self._instruction,
-            elements=elements,
-            tabs=tabs,
-            downloads=downloads,
-            html=self._veil(page.html),
-            screenshot=screenshot,
-        )
-        return observation, terminated
-
-    def _shown(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
-        """Elements as an agent may read them."""
-        if not self._logins:
-            return elements
-        replace, veil = msgspec.structs.replace, self._veil
-        return tuple(replace(each, name=veil(each.name), value=each.value and veil(each.value)) for each in elements)
-
-    def _where(self, documents: list[Document], elements: Sequence[Element]) -> list[str]:
-        """Where each element is in its document; nothing where no mask asks for it."""
-        if not self._config.learn_masks:
-            return []
-        known = places(documents)
-        found = [known.get((place.frame, place.backend), "") if (place := self._ids.place(e.id)) else "" for e in elements]
-        self._looks = {where: describe.part(element) for where, element in zip(found, elements, strict=True)}
-        return found
-
-    async def _is_over(self, tab: Tab) -> bool:
-        return bool(self._setup.terminated) and bool(await tab.evaluate(f"Boolean({self._setup.terminated})", page_world=True))
-
     async def _leave(self) -> None:
         """Let go of the context. Never raises."""
         from playwright.async_api import Error
@@ -604,14 +496,12 @@ class BrowserEnvironment:
         context, self._context = self._context, None
         self._terminated = True
         self._browser.guard.dismiss(self._context_id)
-        self._tabs = []
+        self._window.clear()
         self._dialogs.clear()
         if self._clipboard:
             self._clipboard.close()
-        for task in self._opening:
-            task.cancel()
         if context is not None:
-            await self._trace.end(self._veil)
+            await self._trace.end(self._veil.hide)
             with suppress(Error):
                 await self._browser.leave(context)
 
@@ -622,19 +512,20 @@ class BrowserEnvironment:
 
         patience = _PATIENCE + 2 * self._config.settle_seconds
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(patience) as self._limit:
                 yield
         except TimeoutError as error:
             self._terminated = True
-            raise EnvironmentError_(
-                f"{what}: the page did not answer for {patience:g} s: reset, or raise browser.settle_seconds"
-            ) from error
+            why = self._broken or f"the page did not answer for {patience:g} s: reset, or raise browser.settle_seconds"
+            raise EnvironmentError_(f"{what}: {why}") from error
         except Error as error:
             self._terminated = True
             why = self._broken or _why(error)
             if not self._browser.playwright.is_connected():
                 why = "the browser is gone: launch it again"
             raise EnvironmentError_(f"{what}: {why}") from error
+        finally:
+            self._limit = None
 
 
 def _why(error: Exception) -> str:

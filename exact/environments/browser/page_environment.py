@@ -76,7 +76,7 @@ class PageEnvironment(BrowserEnvironment):
             return "pages are not kept: set browser.page_snapshots"
         if found := self._obstacle:
             return found
-        if len(self._tabs) > 1:
+        if len(self._window.tabs) > 1:
             return "another tab is open"
         if not self._tab.traffic.is_idle:
             return "a request is under way"
@@ -92,8 +92,8 @@ class PageEnvironment(BrowserEnvironment):
             state = await take(tab, self._context)
             behind = (*self._behind, *await tab.history())
         memo = Memo(
-            self._task, seen.fingerprint, self._instruction, self._ids.copy(), self._opened, (), now, self._downloads.kept,
-            account=self._who,
+            self._task, seen.fingerprint, self._sight.instruction, self._sight.ids.copy(), self._window.opened, (), now,
+            self._downloads.kept, account=self._who,
         )  # fmt: skip
         id = self._pages.keep(PageSnapshot(memo, seen.volatile, seen.elements, behind, state))
         return Snapshot(id=id, fidelity="page", fingerprint=seen.fingerprint)
@@ -108,11 +108,12 @@ class PageEnvironment(BrowserEnvironment):
         memo = kept.memo
         if self._login:
             self._login.change(memo.account)
-        self._masks, self._terminated = self._shared.of(memo.task), True
+        self._sight.mask_for(memo.task)
+        self._terminated = True
         async with self._world("restore"):
             begins = bool(self._setup.begin) and _same_page(kept.state.url, memo.task.start)
             await self._anew(memo.task, memo.now - (1 + begins) * self._config.clock)  # so long it runs until the page stands
-            self._instruction, self._behind = memo.instruction, kept.behind
+            self._sight.instruction, self._behind = memo.instruction, kept.behind
             self._begin_episode(memo.task, memo.downloads)
             assert self._context is not None
             loaded = load(self._tab, self._context, kept.state)
@@ -140,7 +141,7 @@ class PageEnvironment(BrowserEnvironment):
             _, observation, terminated = await self._look(run=False)
         if terminated:
             return observation, terminated
-        self._ids = kept.memo.ids.moved(self._ids, kept.elements, observation.elements)
+        self._sight.ids = kept.memo.ids.moved(self._sight.ids, kept.elements, observation.elements)
         return (await self._look(run=False))[1:]
 
 

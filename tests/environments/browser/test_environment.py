@@ -171,7 +171,7 @@ async def test_acting_before_the_first_reset_is_refused(browser: Browser) -> Non
 
 async def test_a_page_that_crashed_is_a_broken_world_and_a_reset_mends_it(visit: Visit, task_at: Callable[..., Task]) -> None:
     async with visit("<p>Here") as (env, seen):
-        with pytest.raises(EnvironmentError_):
+        with pytest.raises(EnvironmentError_, match="the page crashed"):
             await asyncio.gather(do(env, "wait"), env._tab.cdp.send("Page.crash"))
         with pytest.raises(ActionError, match="reset first"):
             await do(env, "wait")

@@ -94,6 +94,17 @@ async def test_the_other_button_opens_a_menu_and_two_clicks_take_a_word(desktop:
     assert (value_of(seen) or "").count("x") == 1
 
 
+async def test_the_wheel_turns_what_is_under_the_pointer(desktop: Worker, do: Do) -> None:
+    seen = await desktop.reset(desktop_task(EDITOR, files={"note.txt": "line\n" * 200}))
+    field = id_of(seen, "textbox")
+    for letter in "AB":
+        await do(f"click [{field}]")
+        seen = await do(f'type "{letter}"')
+        await do("scroll down")
+    text = value_of(seen) or ""
+    assert 0 < text.index("A") + 50 < text.index("B"), "the second click found another line where the first one did"
+
+
 async def test_a_window_that_is_covered_comes_to_the_front(desktop: Worker, do: Do) -> None:
     seen = await desktop.reset(desktop_task(EDITOR, CALCULATOR))
     assert seen.title == "galculator"
@@ -178,3 +189,18 @@ async def test_the_thirteen_actions_of_osworld_move_the_real_pointer_and_keys(ha
             seen = (await world.step(action)).observation or seen
         assert value_of(seen) == str(777771 * 2)
         assert (await world.step(computer13("FAIL")[0])).terminated
+
+
+async def test_dragging_takes_what_lies_between_two_points(has_desktop: None) -> None:
+    async with desktop_worlds(actions="computer_13") as worlds, worlds.open(speculative=True) as world:
+        seen = await world.reset(desktop_task(EDITOR))
+        box = next(each.box for each in seen.elements if each.role == "textbox")
+        assert box is not None
+        told = [
+            {"action_type": "MOVE_TO", "parameters": {"x": box.x + 3, "y": box.y + 3}},
+            {"action_type": "DRAG_TO", "parameters": {"x": box.x + box.width / 2, "y": box.y + box.height / 2}},
+            {"action_type": "TYPING", "parameters": {"text": "z"}},
+        ]
+        for action in (each for one in told for each in computer13(one)):
+            seen = (await world.step(action)).observation or seen
+        assert (value_of(seen) or "").strip() == "z"

@@ -1,0 +1,96 @@
+"""What is seen of a world: the present page or the open dialog, as an agent may be shown it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from exact.config import BrowserConfig
+from exact.environments.browser import describe
+from exact.environments.browser.capture import capture
+from exact.environments.browser.dialogs import Dialogs
+from exact.environments.browser.dom import Document, places
+from exact.environments.browser.downloads import Downloads
+from exact.environments.browser.masks import Masks, Part
+from exact.environments.browser.tree import Ids
+from exact.environments.browser.veil import Veil
+from exact.environments.browser.window import Window
+from exact.observation import Element, Observation
+from exact.task import Task
+
+
+class Sight:
+    """Sees one world. Elements have ids that stay while the page stays; secrets are veiled, and what is volatile is masked."""
+
+    def __init__(self, masks: Masks, window: Window, veil: Veil) -> None:
+        """`masks`: what worlds of one kind know of volatile parts."""
+        self._shared, self._window, self._veil = masks, window, veil
+        self.masks = masks
+        self.looks: dict[str, Part] = {}
+        """Of the last observation, by where elements are; kept while masks are learned."""
+        self.ids = Ids()
+        self.instruction = ""
+        self.way = ""
+        """What the last action was, and where: it tells apart what cannot be looked at."""
+
+    def mask_for(self, task: Task) -> None:
+        """Mask what is volatile in a task from now on."""
+        self.masks = self._shared.of(task)
+
+    async def page(self, config: BrowserConfig, downloads: Downloads, terminated: str) -> tuple[Observation, bool]:
+        """The present page, and whether the episode is over: asked last, so that nothing of a terminated state is handed on.
+
+        `terminated`: the expression that tells it; empty where pages end no episode.
+        """
+        tab = self._window.present
+
+        async def is_over() -> bool:
+            return bool(terminated) and bool(await tab.evaluate(f"Boolean({terminated})", page_world=True))
+
+        page, over = await asyncio.gather(capture(tab, self.ids, config), is_over())
+        screenshot = None
+        if config.screenshots and not over:
+            screenshot = await tab.screenshot()
+            over = await is_over()
+        elements, tabs = self._veil.elements(page.elements), self._other_urls()
+        where, url, kept = self._where(page.documents, elements, config), self._veil.hide(page.url), downloads.kept
+        digests = describe.fingerprint(url, elements, (*tabs, *kept), self.masks, where)
+        observation = Observation(
+            text=describe.text(elements),
+            fingerprint=digests.fingerprint,
+            volatile=digests.volatile,
+            url=url,
+            title=self._veil.hide(page.title),
+            instruction=self.instruction,
+            elements=elements,
+            tabs=tabs,
+            downloads=kept,
+            html=self._veil.hide(page.html),
+            screenshot=screenshot,
+        )
+        return observation, over
+
+    def dialog(self, dialogs: Dialogs, downloads: Downloads) -> Observation:
+        """The dialog that is open; its page can be asked nothing."""
+        shown, tabs = dialogs.shown(self.ids, self._window.present.index, self._veil.hide, self.way), self._other_urls()
+        return Observation(
+            text=describe.text(shown.elements),
+            fingerprint=describe.fingerprint(shown.digest, shown.elements, tabs).fingerprint,
+            url=self._veil.hide(shown.url),
+            instruction=self.instruction,
+            elements=shown.elements,
+            tabs=tabs,
+            downloads=downloads.kept,
+        )
+
+    def _other_urls(self) -> tuple[str, ...]:
+        return tuple(self._veil.hide(other.page.url) for other in self._window.others)
+
+    def _where(self, documents: list[Document], elements: Sequence[Element], config: BrowserConfig) -> list[str]:
+        """Where each element is in its document; nothing where no mask asks for it."""
+        if not config.learn_masks:
+            return []
+        known = places(documents)
+        found = [known.get((place.frame, place.backend), "") if (place := self.ids.place(e.id)) else "" for e in elements]
+        self.looks = {where: describe.part(element) for where, element in zip(found, elements, strict=True)}
+        return found

@@ -20,6 +20,12 @@ def test_a_vector_has_length_one_or_zero(text: str) -> None:
     assert length == pytest.approx(1.0, abs=1e-5) or length == 0.0
 
 
+@given(st.lists(st.text(alphabet="ab c1", max_size=30), min_size=1, max_size=5))
+def test_a_vector_does_not_depend_on_what_else_is_embedded(texts: list[str]) -> None:
+    alone = [HashedEmbedding(64).embed(text) for text in texts]
+    assert all(np.array_equal(one, other) for one, other in zip(HashedEmbedding(64).embed_all(texts), alone, strict=True))
+
+
 def test_a_text_without_words_is_zero() -> None:
     assert not HashedEmbedding().embed(" ,;- ").any()
 

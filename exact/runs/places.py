@@ -6,6 +6,7 @@ A spare one is what the next states are prepared in while a model thinks: see pr
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -24,6 +25,7 @@ class Places:
         """`size`: workers that use them. `clock`: seconds, to measure routes by."""
         self.shelf = Shelf(worlds)
         self._spare = spare if self.shelf.forks is not None else 0
+        self._cores = os.cpu_count() or 1
         self.costs = Costs(workers=size)
         self._all = [Place(worlds, task, shelf=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare)]
         self._free = list(self._all)
@@ -73,8 +75,11 @@ class Places:
         return self._spare
 
     def may_prepare(self, path: Sequence[Waypoint], *, since: int) -> bool:
-        """Whether a world can be brought to the path's end, and none is there or on its way. `since`: as in Place.arrive."""
-        if tuple(path) in self._coming or not self._free:
+        """Whether a world can be brought to the path's end, and none is there or on its way. `since`: as in Place.arrive.
+
+        Not while as many worlds are moved as there are cores: whoever needs one now would wait longer.
+        """
+        if tuple(path) in self._coming or not self._free or len(self._all) - len(self._free) >= self._cores:
             return False
         near = min(_nearness(each, path) for each in self._free)
         return near >= WORTHWHILE and bool(self._free[0].routes(path, since=since))

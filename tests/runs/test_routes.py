@@ -30,9 +30,10 @@ def searched(**search: object) -> Config:
     return config(search={"algorithm": "mcts", "iterations": 40, "k": 4, "prefetch": 0, **search}, limits={"actions": 1})
 
 
-def run(patch: pytest.MonkeyPatch, folder: Path, settings: Config, worlds: ToyWorlds | None = None) -> list[ev.AnyEvent]:
+def run(patch: pytest.MonkeyPatch, folder: Path, settings: Config, worlds: ToyWorlds | None = None, *, cores: int = 8) -> list[ev.AnyEvent]:
     """The journal of a run in virtual time; no world is left."""
     worlds = worlds or slow_worlds()
+    patch.setattr("os.cpu_count", lambda: cores)
     in_virtual_time(slow_runner(patch, folder, worlds, settings).run())
     assert worlds.counts.live == 0 and not worlds._setting.kept, "worlds and snapshots are gone"
     return journal(folder)
@@ -91,6 +92,12 @@ def test_while_the_model_thinks_the_next_world_is_made_ready(monkeypatch: pytest
     assert waited[1] < 0.5 * waited[0] and ahead[-1].t < plain[-1].t
     hits = sum(arrival.prepared for arrival in arrivals(ahead))
     assert 0 < hits <= len(prepared(ahead)), "what was prepared and not used is counted by the difference"
+
+
+def test_nothing_is_made_ready_while_workers_need_all_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    free, crowded = (run(monkeypatch, tmp_path / str(cores), searched(workers=4, prefetch=2), cores=cores) for cores in (8, 1))
+    assert len(prepared(crowded)) < len(prepared(free)), "four workers leave one core little to spare"
+    assert prepared(run(monkeypatch, tmp_path / "one", searched(prefetch=1), cores=1)), "one worker that thinks leaves it all"
 
 
 def test_where_steps_are_capped_none_is_repeated_in_the_background_so_the_cap_of_steps_pays_for_as_much(

@@ -88,8 +88,8 @@ async def _click_at(body: Body, action: Action) -> None:
 
 async def _click_on(body: Body, x: float, y: float) -> None:
     await _point(body, x, y)
-    await body.tab.page.mouse.down()
-    await body.tab.page.mouse.up()
+    mouse = body.tab.page.mouse
+    await asyncio.gather(mouse.down(), mouse.up())  # sent in this order, answered together
 
 
 async def _double_click(body: Body, action: Action) -> None:

@@ -1,0 +1,45 @@
+"""All headline figures that lie in bench/results, as the page docs/results/figures.md: python bench/figures.py writes it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from _common import ROOT
+
+RESULTS, PAGE = ROOT / "bench" / "results", ROOT / "docs" / "results" / "figures.md"
+HEAD = """# Figures
+
+The headline figures of every benchmark, from its last run that is kept in `bench/results/`. A goal that was missed stands here as it is.
+*Noise*: the 90th percentile of a fixed piece of work over its fastest time, while the benchmark ran; above 1.5 the machine was too noisy for
+times, while ratios taken side by side still hold. `python bench/figures.py` writes this page.
+
+| benchmark | figure | value | goal | | noise | date | commit |
+|---|---|---:|---:|---|---:|---|---|
+"""
+
+
+def rows(result: dict[str, Any], name: str) -> list[str]:
+    """A line of the table for each figure of one result."""
+    noise, commit = result["noise"]["factor"], result["commit"].partition("+")[0][:8]
+    found = []
+    for figure, told in result["figures"].items():
+        goal, mark = ("", "") if told["goal"] is None else (f"{told['goal']:g}", "met" if told["met"] else "**missed**")
+        found.append(f"| `{name}` | {figure} | {told['value']:,.4g} | {goal} | {mark} | {noise:.1f} | {result['date'][:10]} | {commit} |")
+    return found
+
+
+def page(folder: Path = RESULTS) -> str:
+    """The whole page."""
+    lines = []
+    for path in sorted(folder.glob("*.json")):
+        result = json.loads(path.read_text())
+        if "figures" in result and "noise" in result and not result.get("quick"):
+            lines += rows(result, path.stem)
+    return HEAD + "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    print(f"{PAGE.relative_to(ROOT)} written")

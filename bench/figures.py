@@ -12,7 +12,7 @@ RESULTS, PAGE = ROOT / "bench" / "results", ROOT / "docs" / "results" / "figures
 HEAD = """# Figures
 
 The headline figures of every benchmark, from its last run that is kept in `bench/results/`. A goal that was missed stands here as it is.
-*Noise*: the 90th percentile of a fixed piece of work over its fastest time, while the benchmark ran; above 1.5 the machine was too noisy for
+*Noise*: the 90th percentile of a fixed piece of work over its fastest time while it ran; above 1.5 the machine was too noisy for
 times, while ratios taken side by side still hold. `python bench/figures.py` writes this page.
 
 | benchmark | figure | value | goal | | noise | date | commit |

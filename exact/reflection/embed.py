@@ -124,6 +124,11 @@ def words(text: str) -> dict[str, float]:
     return {word: idf(word) for word in dict.fromkeys(_WORD.findall(text.casefold()))}
 
 
+def vocabulary(text: str) -> frozenset[str]:
+    """The distinct words of a text."""
+    return frozenset(_WORD.findall(text.casefold()))
+
+
 @functools.lru_cache(maxsize=50_000)
 def idf(word: str) -> float:
     """How much a word says, in (0, 1]: 1 if it stands on no page that was counted, near 0.2 if it stands on nearly all."""

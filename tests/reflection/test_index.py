@@ -87,5 +87,9 @@ def test_twins_are_looked_for_among_those_about_the_same_whatever_their_record(f
     made, _ = filled(found)
     query = unit([1, 2, 0, -1])
     said = made.alike(query, "value", "x", 0.5, status)  # type: ignore[arg-type]
-    wanted = {row.seq for row in found if row.kind == "value" and row.about == "x" and row.status == status and vector(row) @ query >= 0.5}
+    wanted = {
+        row.seq
+        for row in found
+        if row.kind == "value" and row.about == "x" and row.status == status and round(float(vector(row) @ query), 5) >= 0.5
+    }
     assert set(said) == wanted

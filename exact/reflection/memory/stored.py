@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from exact.context import Context, Reflection
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.base import Kind
-from exact.reflection.embed import Embedding, Vector, words
+from exact.reflection.embed import Embedding, Vector, vocabulary, words
 from exact.reflection.hygiene import instructions
 from exact.reflection.lesson import task_without_seed
 from exact.reflection.memory import situation
@@ -241,7 +241,7 @@ class StoredMemory:
             self._read.clear()
             missing = [hit.seq for hit in hits]
         for seq, reflection in self._table.reflections(missing):
-            self._read[seq] = _Read(reflection, frozenset(words(" ".join(situation.told(reflection)))))
+            self._read[seq] = _Read(reflection, vocabulary(" ".join(situation.told(reflection))))
         return {hit.seq: self._read[hit.seq] for hit in hits if hit.seq in self._read}
 
     @contextmanager

@@ -23,8 +23,10 @@ def test_variables_pass_by_an_allow_list() -> None:
 
 
 def test_homes_and_temporary_files_are_masked() -> None:
-    found = mounts(Guest(args=("true",)))
-    assert {str(Path.home().resolve()), "/tmp", "/dev/shm", "/run"} <= {where for where, each in found.items() if each["type"] == "tmpfs"}
+    masked = {where for where, each in mounts(Guest(args=("true",))).items() if each["type"] == "tmpfs"}
+    home = Path.home().resolve()
+    assert {"/tmp", "/dev/shm", "/run"} <= masked
+    assert masked & {str(each) for each in (home, *home.parents)}, "a home in a masked place is masked with it"
 
 
 def test_what_a_guest_reads_is_bound_read_only_where_it_would_be_masked(tmp_path: Path) -> None:

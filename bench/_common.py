@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 NOISY = 1.5
 """A fixed piece of work whose 90th percentile takes this many times its fastest run means that others used the machine."""
 
+QUIET = 1.25
+"""A measurement beside which that work takes at most this many times its fastest run was taken on a quiet machine."""
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -47,11 +50,19 @@ class Noise:
 
     seconds: list[float] = field(default_factory=list)
 
-    def probe(self) -> None:
-        """About 10 ms of pure computation."""
+    def probe(self) -> float:
+        """About 10 ms of pure computation; how long it took."""
         start = time.perf_counter()
         sum(i * i for i in range(150_000))
         self.seconds.append(time.perf_counter() - start)
+        return self.seconds[-1]
+
+    def quiet(self, measured: Sequence[tuple[float, float]], least: int = 12) -> list[float]:
+        """The values of those pairs of (probe, value) whose probe, taken beside the measurement, was near the fastest; all of them where
+        fewer than `least` are. Which ones count does not depend on the values."""
+        limit = QUIET * min(self.seconds)
+        found = [value for probe, value in measured if probe <= limit]
+        return found if len(found) >= least else [value for _, value in measured]
 
     @property
     def factor(self) -> float:

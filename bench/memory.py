@@ -4,7 +4,8 @@ The situations are of real pages (bench/states.jsonl.gz) with words drawn into t
 half for judges. `retrieve` is what a run waits for: the context made a vector, the search over all, the filters (kind, task left out,
 confidence, threshold) and the order by words. `search` is the search alone, beside FAISS and LanceDB over the same vectors with the
 same filters, each in a virtual environment of its own; all three search exactly, and `agree` is the share of queries to which the peer
-names one as near as the nearest. All warm, query by query in turn. `add` is one reflection, on the disk when it returns.
+names one as near as the nearest. All warm, query by query in turn; for all alike only those queries count beside which a probe found the
+machine quiet (`retrieve_ms_all`: all of them). `add` is one reflection, on the disk when it returns.
 
     python bench/memory.py --json bench/results/memory.json
     python bench/memory.py --quick                                  the larger two filled with copies of 4,000, and few queries
@@ -160,35 +161,39 @@ def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: d
         held = resident() - before
         vectors = given(folder, memory, asked)
         peers = {name: stack.enter_context(peer(python, "_vectors.py", name, folder)) for name, python in pythons.items()}
-        times, agree = in_turn(memory, asked, peers, vectors, noise)
-        times["add"] = []
+        times, marks, agree = in_turn(memory, asked, peers, vectors, noise)
+        ms = {name: percentiles(noise.quiet(list(zip(marks, seconds, strict=True)), 100)) for name, seconds in times.items()}
+        adding = list[float]()
         for reflection in itertools.islice(found, adds):
             start = time.perf_counter()
             memory.add(reflection)
-            times["add"].append(time.perf_counter() - start)
+            adding.append(time.perf_counter() - start)
     return {
         "kept": kept,
         "bulk_per_second": rate,
         "open_seconds": opened,
         "resident_mib": held,
         "file_mib": sum(file.stat().st_size for file in folder.glob("memory.sqlite*")) / 2**20,
-        "ms": {name: percentiles(seconds) for name, seconds in times.items()},
+        "ms": {**ms, "add": percentiles(adding)},
+        "retrieve_ms_all": percentiles(times["retrieve"]),
         "agree": agree,
     }
 
 
 def in_turn(
     memory: SQLiteMemory, asked: Sequence[Context], peers: dict[str, Peer], vectors: Any, noise: _common.Noise
-) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Each question to all, one after the other: seconds by who answered, and how often a peer names one as near."""
+) -> tuple[dict[str, list[float]], list[float], dict[str, float]]:
+    """Each question to all, one after the other: seconds by who answered, how slow the machine was just then, and how often a peer names
+    one as near."""
     times: dict[str, list[float]] = {name: [] for name in ("retrieve", "search", *peers)}
+    marks = list[float]()
     same = dict.fromkeys(peers, 0)
     embedding, most = HashedEmbedding(), 8 * K
     for name in peers:  # warm
         for number in range(min(20, len(asked))):
             peers[name].ask(f"{number} 0 0 {most}")
     for number, context in enumerate(asked):
-        noise.probe()
+        before = noise.probe()
         task = context.task.id.partition("?")[0]
         start = time.perf_counter()
         memory.retrieve(context, "policy", k=K, threshold=THRESHOLD, exclude_task=context.task.id, confidence=CONFIDENCE)
@@ -201,7 +206,8 @@ def in_turn(
             answer = each.ask(f"{number} 0 {int(task.partition('/')[2])} {most}")
             times[name].append(answer["seconds"])
             same[name] += bool(hits) and abs(float(vectors[answer["rows"][0]] @ vector) - hits[0].cosine) < 1e-4
-    return times, {name: count / len(asked) for name, count in same.items()}
+        marks.append(max(before, noise.probe()))
+    return times, marks, {name: count / len(asked) for name, count in same.items()}
 
 
 def main() -> int:

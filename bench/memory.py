@@ -4,8 +4,8 @@ The situations are of real pages (bench/states.jsonl.gz) with words drawn into t
 half for judges. `retrieve` is what a run waits for: the context made a vector, the search over all, the filters (kind, task left out,
 confidence, threshold) and the order by words. `search` is the search alone, beside FAISS and LanceDB over the same vectors with the
 same filters, each in a virtual environment of its own; all three search exactly, and `agree` is the share of queries to which the peer
-names one as near as the nearest. All warm, query by query in turn; for all alike only those queries count beside which a probe found the
-machine quiet (`retrieve_ms_all`: all of them). `add` is one reflection, on the disk when it returns.
+names one as near as the nearest. All warm: 20 queries to each in turn; for all alike only those queries count beside which a probe
+found the machine quiet (`retrieve_ms_all`: all of them). `add` is one reflection, on the disk when it returns.
 
     python bench/memory.py --json bench/results/memory.json
     python bench/memory.py --quick                                  the larger two filled with copies of 4,000, and few queries
@@ -21,8 +21,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ from exact.reflection.memory.index import Hit
 SIZES = (1_000, 10_000, 100_000)
 PEERS = {"faiss": "faiss-cpu==1.15.1", "lancedb": "lancedb==0.40.0"}
 THRESHOLD, CONFIDENCE, K = 0.3, 0.2, 2
+BLOCK = 20
+"""Queries that one contender answers before the next one does."""
 TASKS = 200
 KINDS = ("policy", "value")
 STATES = _common.ROOT / "bench" / "states.jsonl.gz"
@@ -161,8 +164,8 @@ def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: d
         held = resident() - before
         vectors = given(folder, memory, asked)
         peers = {name: stack.enter_context(peer(python, "_vectors.py", name, folder)) for name, python in pythons.items()}
-        times, marks, agree = in_turn(memory, asked, peers, vectors, noise)
-        ms = {name: percentiles(noise.quiet(list(zip(marks, seconds, strict=True)), 100)) for name, seconds in times.items()}
+        times, agree = in_turn(memory, asked, peers, vectors, noise)
+        ms = {name: percentiles(noise.quiet(pairs, 100)) for name, pairs in times.items()}
         adding = list[float]()
         for reflection in itertools.islice(found, adds):
             start = time.perf_counter()
@@ -175,39 +178,48 @@ def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: d
         "resident_mib": held,
         "file_mib": sum(file.stat().st_size for file in folder.glob("memory.sqlite*")) / 2**20,
         "ms": {**ms, "add": percentiles(adding)},
-        "retrieve_ms_all": percentiles(times["retrieve"]),
+        "retrieve_ms_all": percentiles([seconds for _, seconds in times["retrieve"]]),
         "agree": agree,
     }
 
 
 def in_turn(
     memory: SQLiteMemory, asked: Sequence[Context], peers: dict[str, Peer], vectors: Any, noise: _common.Noise
-) -> tuple[dict[str, list[float]], list[float], dict[str, float]]:
-    """Each question to all, one after the other: seconds by who answered, how slow the machine was just then, and how often a peer names
-    one as near."""
-    times: dict[str, list[float]] = {name: [] for name in ("retrieve", "search", *peers)}
-    marks = list[float]()
+) -> tuple[dict[str, list[tuple[float, float]]], dict[str, float]]:
+    """Some questions to each in turn: by who answered, how slow the machine was just then, and seconds; and how often a peer names one as
+    near."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("retrieve", "search", *peers)}
     same = dict.fromkeys(peers, 0)
     embedding, most = HashedEmbedding(), 8 * K
     for name in peers:  # warm
         for number in range(min(20, len(asked))):
             peers[name].ask(f"{number} 0 0 {most}")
-    for number, context in enumerate(asked):
-        before = noise.probe()
-        task = context.task.id.partition("?")[0]
-        start = time.perf_counter()
+    vectors_asked = [situation.vector(embedding, situation.of_context(context)) for context in asked]
+    tasks = [context.task.id.partition("?")[0] for context in asked]
+
+    def retrieve(number: int) -> float:
+        context, start = asked[number], time.perf_counter()
         memory.retrieve(context, "policy", k=K, threshold=THRESHOLD, exclude_task=context.task.id, confidence=CONFIDENCE)
-        times["retrieve"].append(time.perf_counter() - start)
-        vector = situation.vector(embedding, situation.of_context(context))
+        return time.perf_counter() - start
+
+    def search(number: int) -> float:
         start = time.perf_counter()
-        hits: list[Hit] = memory._index.nearest(vector, "policy", THRESHOLD, without=frozenset({task}), most=most)
-        times["search"].append(time.perf_counter() - start)
-        for name, each in peers.items():
-            answer = each.ask(f"{number} 0 {int(task.partition('/')[2])} {most}")
-            times[name].append(answer["seconds"])
-            same[name] += bool(hits) and abs(float(vectors[answer["rows"][0]] @ vector) - hits[0].cosine) < 1e-4
-        marks.append(max(before, noise.probe()))
-    return times, marks, {name: count / len(asked) for name, count in same.items()}
+        hits[number] = memory._index.nearest(vectors_asked[number], "policy", THRESHOLD, without=frozenset({tasks[number]}), most=most)
+        return time.perf_counter() - start
+
+    def of_peer(name: str, number: int) -> float:
+        answer, near = peers[name].ask(f"{number} 0 {int(tasks[number].partition('/')[2])} {most}"), hits[number]
+        same[name] += bool(near) and abs(float(vectors[answer["rows"][0]] @ vectors_asked[number]) - near[0].cosine) < 1e-4
+        return float(answer["seconds"])
+
+    hits = dict[int, list[Hit]]()
+    ways: dict[str, Callable[[int], float]] = {"retrieve": retrieve, "search": search, **{name: partial(of_peer, name) for name in peers}}
+    for start in range(0, len(asked), BLOCK):
+        for name, way in ways.items():
+            for number in range(start, min(start + BLOCK, len(asked))):
+                before, seconds = noise.probe(), way(number)
+                times[name].append((max(before, noise.probe()), seconds))
+    return times, {name: count / len(asked) for name, count in same.items()}
 
 
 def main() -> int:

@@ -303,7 +303,8 @@ def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Fi
     print("\n" + ", ".join(f"{name} {value:.3g}" for name, value in found["expansions"].items()))
     every = [each for contest in contests for times in contest.times["world"].values() for each in times]
     quiet = noise.quiet([each for contest in contests for each in contest.marked])
-    print(f"\n{len(quiet)} of {len(every)} restores count as taken on a quiet machine; median of all {statistics.median(every):.2f} s")
+    told = f"{len(quiet)} of {len(every)} restores were taken on a quiet machine" if len(quiet) < len(every) else "all restores count"
+    print(f"\n{told}; median of all {statistics.median(every):.2f} s")
     world, ends = statistics.median(quiet), (min(contests[0].depths), max(contests[0].depths))
     shallow, deep = ([each for contest in contests for each in contest.times["world"][end]] for end in ends)
     slowest = contests[-1]

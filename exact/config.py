@@ -515,7 +515,9 @@ def load(path: Path | None, overrides: Iterable[str] = ()) -> Config:
         try:
             data = yaml.safe_load(path.read_text("utf-8")) or {}
         except OSError as error:
-            raise UsageError(f"cannot read configuration {path}: {error.strerror}") from error
+            raise UsageError(
+                f"cannot read configuration {path}: {error.strerror}: name a YAML file, such as shells/configs/rmcts_builtin.yaml"
+            ) from error
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, dict):

@@ -1,6 +1,7 @@
 """Other forms of an attempt."""
 
 import ast
+import json
 import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -59,6 +60,22 @@ def test_the_path_moves_from_screenshot_to_screenshot(shop: RunFolder, tmp_path:
     frames = [each for each in picture.iter() if each.tag.endswith("}g")]
     assert len(frames) >= 3 and sum(each.get("visibility") == "visible" for each in frames) == 1
     assert not [each for each in picture.iter() if each.tag.endswith("script")]
+
+
+def test_the_tree_is_a_graph_in_three_notations(shop: RunFolder, tmp_path: Path) -> None:
+    tree = Reading(next(shop.path.glob("tasks/*/journal.jsonl")), load(shop.path / "config.yaml"), shop.blobs).state.tree
+    graph = ET.fromstring(exported("graphml", shop, tmp_path))
+    found = {int(each.attrib["id"]) for each in graph.iter() if each.tag.endswith("}node")}
+    assert found == {node.id for node in tree.walk(tree.nodes[0])}
+    assert [node["id"] for node in json.loads(exported("json", shop, tmp_path))["nodes"]] == [node.id for node in tree.nodes]
+    assert exported("dot", shop, tmp_path).startswith("digraph")
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+@pytest.mark.parametrize(("kind", "begins"), [("pdf", b"%PDF"), ("png", b"\x89PNG")])
+def test_the_tree_is_drawn_for_paper_and_screen(kind: str, begins: bytes, shop: RunFolder, tmp_path: Path) -> None:
+    assert main(["export", kind, str(shop.path), "--out", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out").read_bytes().startswith(begins)
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")

@@ -12,8 +12,7 @@ from exact.runs.store import RunFolder
 from tests.e2e.kills import commits, faults, gone, kill_after, start
 
 TASKS = ("miniwob/click-tab-2?seed=1", "miniwob/click-collapsible?seed=1")
-CLEAR = ("miniwob/click-checkboxes?seed=1", "miniwob/click-option?seed=1")
-"""Where what is committed does not hang on the order in which several workers bring their results."""
+FOUR = ("search.workers=4", "search.iterations=16", "limits.transitions=150")
 CONFIG = Path(__file__).parents[2] / "shells" / "configs" / "rmcts_builtin.yaml"
 
 
@@ -32,16 +31,31 @@ def test_a_run_killed_again_and_again_ends_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("enact", ["enact", "promote"])
-def test_a_search_of_four_workers_that_is_killed_goes_on_to_the_same_actions(enact: str, tmp_path: Path) -> None:
-    settings = ("search.workers=4", f"search.enact={enact}", "search.iterations=16", "limits.transitions=150")
+def test_a_search_of_four_workers_in_rounds_that_is_killed_goes_on_to_the_same_actions(enact: str, tmp_path: Path) -> None:
+    settings = (*FOUR, f"search.enact={enact}", "search.order=selection")
     whole, folder, rng = tmp_path / "whole", tmp_path / "run", random.Random(11)
-    start(whole, CLEAR, CONFIG, *settings).communicate(timeout=120)
-    killed = kill_after(start(folder, CLEAR, CONFIG, *settings), folder, rng.randint(15, 40), 60)
+    start(whole, TASKS, CONFIG, *settings).communicate(timeout=120)
+    resume(folder, rng.randint(15, 40), *settings)
+    assert commits(folder) == commits(whole)
+
+
+def test_a_search_of_four_workers_whatever_comes_first_that_is_killed_keeps_what_it_committed(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    committed = resume(folder, 100, *FOUR)
+    assert any(committed.values())
+    assert {name: actions[: len(committed[name])] for name, actions in commits(folder).items() if name in committed} == committed
+
+
+def resume(folder: Path, lines: int, *settings: str) -> dict[str, list[str]]:
+    """Start, kill after so many lines, start again and let it end whole. What was committed at the kill."""
+    killed = kill_after(start(folder, TASKS, CONFIG, *settings), folder, lines, 60)
     assert gone(folder) == [], "a killed run left processes"
-    last = start(folder, CLEAR, CONFIG, *settings)
+    committed = commits(folder)
+    last = start(folder, TASKS, CONFIG, *settings)
     output, _ = last.communicate(timeout=120)
     assert killed and last.returncode == 0, output.decode()
-    assert faults(folder) == [] and commits(folder) == commits(whole)
+    assert faults(folder) == []
+    return committed
 
 
 def test_ctrl_c_ends_cleanly_names_the_way_on_and_exits_130(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable
-from contextlib import suppress
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from exact.action import Action
@@ -70,6 +70,15 @@ class Dialogs:
         for task in self._behind:
             task.cancel()
         self._behind = set()
+
+    @contextmanager
+    def unasked(self) -> Iterator[None]:
+        """Nobody is asked meanwhile: a page that asks whether it may be left is left."""
+        mode, self.mode = self.mode, "accept"
+        try:
+            yield
+        finally:
+            self.mode = mode
 
     async def opened(self, dialog: Dialog) -> None:
         """A page opened one. It is answered at once where nobody is to be asked."""

@@ -353,7 +353,8 @@ class BrowserEnvironment:
         if not self._sealed or self._clock or self._broken or window.opened != 1 or len(window.tabs) != 1 or window.is_opening:
             return False
         try:
-            return await self._tab.renew()
+            with self._dialogs.unasked():
+                return await self._tab.renew()
         except (Error, EnvironmentError_):
             return False
 

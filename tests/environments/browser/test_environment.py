@@ -62,6 +62,16 @@ async def test_only_a_sealed_world_is_emptied_instead_of_opened_anew(visit: Visi
         assert (env.page is before) is sealed
 
 
+async def test_a_sealed_world_is_emptied_though_its_page_asks_whether_it_may_be_left(visit: Visit, task_at: Callable[..., Task]) -> None:
+    async with visit('<input aria-label=Draft oninput="onbeforeunload = event => event.preventDefault()">', sealed=True) as (env, seen):
+        before = env.page
+        asked = await do(env, f'fill [{find(seen, "Draft").id}] "half"')
+        assert asked is not None
+        async with asyncio.timeout(20):
+            assert await env.reset(task_at()) == seen
+        assert env.page is before
+
+
 async def test_a_reset_takes_the_pointer_away(visit: Visit, task_at: Callable[..., Task]) -> None:
     page = "<style>p { display: none } div:hover p { display: block }</style><div role=group aria-label=Menu>Menu<p>Secret</div>"
     async with visit(page, sealed=True) as (env, seen):

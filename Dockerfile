@@ -11,7 +11,7 @@ FROM debian:bookworm-slim
 
 RUN apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-      ca-certificates chromium-headless-shell fonts-liberation git graphviz python3 python3-venv util-linux \
+      ca-certificates chromium-headless-shell fonts-liberation git graphviz libatomic1 python3 python3-venv util-linux \
  && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /opt/exact

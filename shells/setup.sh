@@ -134,6 +134,15 @@ apart() { # a virtual environment of its own for constraints/NAME.txt, which nam
 [ -z "$parity" ] || apart webarena "the evaluators of WebArena and VisualWebArena"
 [ -z "$sites" ] || apart sites "Trac and Wagtail"
 
+driver() { # prints why Playwright's driver does not start; nothing if it does
+  .venv/bin/python -c 'from exact.environments.browser.driver import fault; print(fault(), end="")'
+}
+if [ -n "$(driver)" ]; then
+  say "installing libatomic1 with apt-get, which Playwright's driver may need"
+  { can_apt && apt_install libatomic1; } || true
+  lack=$(driver)
+  [ -z "$lack" ] || fail "Playwright's driver does not start: $lack: install what it lacks (Debian: sudo apt-get install libatomic1), then run this again"
+fi
 browser() { # prints the browser's path, as exact itself will find it
   .venv/bin/python -c 'from exact.environments.browser.find import find_browser; print(find_browser())' 2>/dev/null
 }

@@ -41,7 +41,7 @@ def checks() -> list[Check]:
     return [
         _python(),
         Check(name="exact", ok=True, found=f"{exact.__version__} in {Path(exact.__file__).parent}"),
-        _package("playwright", "drives the browser"),
+        _driver(),
         _browser(),
         _package("miniwob", "the MiniWoB++ tasks", required=False),
         _package("openai", "language models"),
@@ -65,6 +65,16 @@ def _package(name: str, purpose: str, *, required: bool = True) -> Check:
         return Check(name=name, ok=True, found=metadata.version(name), required=required)
     except metadata.PackageNotFoundError:
         return Check(name=name, ok=False, found=f"not installed ({purpose})", fix=_INSTALL, required=required)
+
+
+def _driver() -> Check:
+    found = _package("playwright", "drives the browser")
+    if not found.ok:
+        return found
+    from exact.environments.browser.driver import WAY_OUT, fault
+
+    said = fault()
+    return msgspec.structs.replace(found, ok=not said, found=f"its driver does not start: {said}" if said else found.found, fix=WAY_OUT)
 
 
 def _browser() -> Check:

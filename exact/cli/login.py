@@ -68,14 +68,15 @@ def _refuse(path: Path) -> None:
 
 
 async def _login(url: str, path: Path, until: str | None, seconds: float, headless: bool) -> None:
-    from playwright.async_api import Error, async_playwright
+    from playwright.async_api import Error
 
+    from exact.environments.browser.driver import drive
     from exact.environments.browser.find import find_browser
     from exact.environments.browser.launch import arguments
 
     if not headless and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise EnvironmentError_("a browser window needs a screen, and DISPLAY is not set: run this where there is one, and copy the file")
-    async with async_playwright() as playwright:
+    async with drive() as playwright:
         try:
             browser = await playwright.chromium.launch(executable_path=find_browser(not headless), headless=headless, args=arguments({}))
             context = await browser.new_context(no_viewport=not headless)

@@ -21,6 +21,7 @@ from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser import inside
 from exact.environments.browser.branch import ForkingEnvironment
 from exact.environments.browser.dial import dialling
+from exact.environments.browser.driver import drive
 from exact.environments.browser.egress import flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
@@ -255,10 +256,8 @@ async def forking(
     `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
     Raises EnvironmentError_ where there is no usable runsc or no browser.
     """
-    from playwright.async_api import async_playwright
-
     place = Application.of(application or SandboxConfig())
-    async with open_sandboxes(limit=limit) as sandboxes, async_playwright() as playwright:
+    async with open_sandboxes(limit=limit) as sandboxes, drive() as playwright:
         worlds = ForkingWorlds(
             sandboxes, playwright, setup, config,
             services=services, application=place, outside=outside, tape=tape, evaluator=evaluator, idle=idle,

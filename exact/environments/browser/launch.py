@@ -14,6 +14,7 @@ from exact.environments.accounts import value_of
 from exact.environments.browser.clipboard import Clipboard, SharedClipboard
 from exact.environments.browser.context import grant, options
 from exact.environments.browser.downloads import Store
+from exact.environments.browser.driver import drive
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.guard import Guard
 from exact.environments.browser.store import LocalStore
@@ -98,14 +99,14 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
     """A browser for as long as the block runs; no process remains after it, nor after this process was killed.
 
     `hosts` gives names to local servers, as in PageSetup. `pins`: public keys that are trusted, as in Outside. Raises EnvironmentError_ if
-    there is no browser or it does not start.
+    there is no browser, or it or its driver does not start.
     """
-    from playwright.async_api import Error, async_playwright
+    from playwright.async_api import Error
 
     if config.headed and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise EnvironmentError_("a browser window needs a screen, and DISPLAY is not set: leave --watch out, or use xvfb-run")
     executable, hosts = find_browser(config.headed), hosts or {}
-    async with async_playwright() as playwright:
+    async with drive() as playwright:
         try:
             browser = await playwright.chromium.launch(
                 executable_path=executable,

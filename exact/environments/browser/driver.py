@@ -1,0 +1,47 @@
+"""Playwright's driver: the program in Node.js that stands between this process and browsers."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exact.errors import EnvironmentError_
+
+if TYPE_CHECKING:
+    from playwright.async_api import Playwright
+
+WAY_OUT = "run shells/setup.sh, or apt-get install libatomic1"
+
+
+@asynccontextmanager
+async def drive() -> AsyncIterator[Playwright]:
+    """A driver for as long as the block runs. Raises EnvironmentError_ where it does not start."""
+    from playwright.async_api import async_playwright
+
+    if said := await asyncio.to_thread(fault):
+        raise EnvironmentError_(f"Playwright's driver does not start: {said}: {WAY_OUT}")
+    async with async_playwright() as playwright:
+        yield playwright
+
+
+def fault() -> str:
+    """Why the driver does not start on this machine; empty if it does."""
+    import playwright
+
+    return _fault(os.environ.get("PLAYWRIGHT_NODEJS_PATH") or str(Path(playwright.__file__).parent / "driver" / "node"))
+
+
+@functools.cache
+def _fault(node: str) -> str:
+    try:
+        done = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    lines = done.stderr.strip().splitlines() or [f"{node} ended with {done.returncode}"]
+    return lines[-1] if done.returncode else ""

@@ -27,8 +27,8 @@ CHECKS: Mapping[str, Check] = {
 }
 """Every check by name, in the order in which they are run."""
 
-DEPTH, QUICK_DEPTH = 8, 5
-CYCLES, QUICK_CYCLES = 200, 16
+DEPTH, QUICK_DEPTH = 8, 3
+CYCLES, QUICK_CYCLES = 200, 12
 KEYS = ("Tab", "x", "ArrowDown")
 
 

@@ -9,6 +9,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser.blank import Blank
 from exact.environments.browser.dom import STYLES, Document, read
 from exact.environments.browser.html import html
+from exact.environments.browser.plain import plainly
 from exact.environments.browser.tab import Tab
 from exact.environments.browser.tree import Ids, build, whole
 from exact.observation import Box, Element
@@ -28,9 +29,10 @@ class Page(NamedTuple):
 async def capture(tab: Tab, ids: Ids, config: BrowserConfig) -> Page:
     """Read a tab's page; ids are given to what is new. Raises Playwright's Error where a document goes away meanwhile."""
     options: dict[str, Any] = {"computedStyles": list(STYLES)}
+    send = plainly(tab.cdp)
     snapshot, *trees = await asyncio.gather(
-        tab.cdp.send("DOMSnapshot.captureSnapshot", options),
-        *(tab.cdp.send("Accessibility.getFullAXTree", {"frameId": frame}) for frame in list(tab.frames)),
+        send("DOMSnapshot.captureSnapshot", options),
+        *(send("Accessibility.getFullAXTree", {"frameId": frame}) for frame in list(tab.frames)),
     )
     documents = read(snapshot, Box(0, 0, config.width, config.height))
     nodes = [node for tree in trees for node in tree["nodes"]]

@@ -23,6 +23,9 @@ Propose = Callable[[Observation, ActionSpace], Sequence[Action]]
 Taken = tuple[Action, Observation]
 """An action, and the state it led to."""
 
+TRIES = 6
+"""Walks that are begun where the first action may end the episode."""
+
 T = TypeVar("T")
 
 
@@ -51,6 +54,8 @@ class Subject:
     """Seconds that one call may take."""
     depth: int
     """Deepest state that is returned to."""
+    steps: int
+    """Actions of a walk."""
     cycles: int
     """Worlds opened and closed in the search for leaks."""
     seed: int = 0
@@ -107,6 +112,13 @@ class Subject:
             action, seen = taken
             path.append((action, seen))
         return path
+
+    async def set_out(self, world: Environment, steps: int, key: object) -> list[Taken]:
+        """A walk from the start; another one where the first action of it ended the episode. Raises Skip where every one does."""
+        for attempt in range(TRIES):
+            if path := await self.walk(world, await self.reset(world), steps, f"{key} {attempt}"):
+                return path
+        raise Skip("every action that was tried ends the episode")
 
     async def _one(self, world: Environment, seen: Observation, dice: random.Random, *, nameless: bool) -> Taken | None:
         """One action that is accepted and ends nothing; None where none is found."""

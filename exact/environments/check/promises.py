@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from exact.action import Action
 from exact.environments.base import Environment, Forks
-from exact.environments.check.base import Broken, Skip, Subject
+from exact.environments.check.base import TRIES, Broken, Skip, Subject
 from exact.errors import ActionError, EnvironmentError_, ExactError
 from exact.observation import Observation
 from exact.task import Outcome
 
-TRIES = 6
-"""Walks that are begun where the first action may end the episode."""
 WAYS = 3
 """Ways on from a state that are compared before and after a restore."""
 
@@ -32,7 +30,7 @@ async def repeats(subject: Subject) -> str:
     async with subject.world() as world:
         if not world.capabilities.deterministic:
             raise Skip("says itself that it is not deterministic")
-        path = await subject.walk(world, await subject.reset(world), subject.depth, "repeat")
+        path = await subject.set_out(world, subject.steps, "repeat")
         if difference := await subject.retrace(world, path):
             raise Broken(difference)
     return f"{len(path)} actions alike"
@@ -137,8 +135,8 @@ async def branches_are_independent(subject: Subject) -> str:
     async with subject.world() as one, subject.world() as other:
         if not one.capabilities.sealed:
             raise Skip("not sealed: it says itself that others see what it does")
-        path = await subject.walk(one, await subject.reset(one), subject.depth, "branch")
-        await subject.walk(other, await subject.reset(other), subject.depth, "other branch")
+        path = await subject.set_out(one, subject.steps, "branch")
+        await subject.walk(other, await subject.reset(other), subject.steps, "other branch")
         for world, where in ((other, "in another world"), (one, "after a reset")):
             if difference := await subject.retrace(world, path):
                 raise Broken(f"what one world did is seen {where}: {difference}")
@@ -162,7 +160,7 @@ async def forks_are_independent(subject: Subject) -> str:
             for branch in (one, other):
                 if branch.observation.fingerprint != snapshot.fingerprint:
                     raise Broken("a branch stands elsewhere than its snapshot")
-            ahead = await subject.walk(one, one.observation, subject.depth, "ahead")
+            ahead = await subject.walk(one, one.observation, subject.steps, "ahead")
             for untouched, what in ((other, "its sibling"), (world, "the world it branched from")):
                 if difference := await subject.follow(untouched, ahead):
                     raise Broken(f"what one branch did is seen in {what}: {difference}")

@@ -28,6 +28,7 @@ CHECKS: Mapping[str, Check] = {
 """Every check by name, in the order in which they are run."""
 
 DEPTH, QUICK_DEPTH = 8, 3
+STEPS, QUICK_STEPS = 8, 5
 CYCLES, QUICK_CYCLES = 200, 12
 KEYS = ("Tab", "x", "ArrowDown")
 
@@ -42,6 +43,7 @@ async def check(
         propose=propose or possible,
         limit=limit,
         depth=QUICK_DEPTH if quick else DEPTH,
+        steps=QUICK_STEPS if quick else STEPS,
         cycles=QUICK_CYCLES if quick else CYCLES,
     )
     return [await run(name, CHECKS[name], subject, time.monotonic) for name in names]

@@ -8,9 +8,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
-from exact.environments.base import Snapshot
+from exact.action import Action
+from exact.environments.base import Snapshot, Transition
 from exact.environments.check import CHECKS, Finding, check
-from exact.environments.specimen import MUTANTS, Mutant, SpecimenWorlds
+from exact.environments.specimen import MUTANTS, Mutant, Specimen, SpecimenWorlds
 from exact.environments.toy import ToyWorlds, deceptive_chain, form, maze, toy_task
 from exact.environments.toy_environment import ToyEnvironment
 from exact.task import Task
@@ -36,7 +37,7 @@ async def test_a_faithful_environment_passes_every_check(quick: bool) -> None:
     "mutant, found",
     [
         ("stale tree", "snapshots are states"),
-        ("shared server row", "repeats"),
+        ("shared server row", "branches are independent"),
         ("lost focus", "snapshots are states"),
         ("leak", "nothing is left"),
         ("nondeterministic reset", "resets alike"),
@@ -86,3 +87,29 @@ async def test_a_branch_that_stands_elsewhere_or_shares_its_world_is_found() -> 
     for kind, words in ((ToyWorlds, "2 branches"), (Elsewhere, "stands elsewhere"), (Shared, "seen in its sibling")):
         found = (await check(kind(maze()), toy_task("maze"), quick=True, names=["forks are independent"]))[0]
         assert words in found.detail and found.passed is (kind is ToyWorlds)
+
+
+class Ending(SpecimenWorlds):
+    """Some actions end the episode."""
+
+    def __init__(self, ends: tuple[str, ...]) -> None:
+        super().__init__()
+        self.ends = ends
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[Specimen]:
+        async with super().open(speculative=speculative) as world:
+            step = world.step
+
+            async def brittle(action: Action) -> Transition:
+                return Transition(observation=None, terminated=True) if action.name in self.ends else await step(action)
+
+            world.step = brittle  # type: ignore[method-assign]
+            yield world
+
+
+@pytest.mark.parametrize(("ends", "gone"), [(("focus",), True), (("focus", "key", "save"), False)])
+async def test_where_a_first_action_ends_the_episode_another_is_tried(ends: tuple[str, ...], gone: bool) -> None:
+    for finding in await check(Ending(ends), TASK, quick=True, names=["repeats", "branches are independent"]):
+        assert finding.passed
+        assert (not finding.skipped and " 0 " not in f" {finding.detail}") if gone else "ends the episode" in finding.detail

@@ -126,8 +126,12 @@ class World:
         return self._folder / "task.json"
 
     def _calmly(self) -> Any:
-        """It would look at once, whatever still moves."""
+        """It would look at once, whatever still moves; and it has no way to look at a tab that it did not open itself by a word."""
         calm(self._env.context.pages)
+        for page in self._env.context.pages:
+            if not hasattr(page, "client"):  # a popup, or what stands there after the last tab was closed
+                page.client = page.context.new_cdp_session(page)
+                page.client.send("Accessibility.enable")
         return self._look()
 
     def _meant(self, action: dict[str, Any]) -> Any:

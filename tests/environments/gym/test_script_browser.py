@@ -73,6 +73,13 @@ async def test_a_task_is_done_by_commands_and_scored_on_the_guests_page(browser:
     assert zipfile.ZipFile(tmp_path / "trace.zip").namelist()
 
 
+async def test_the_last_tab_may_be_closed(browser: ScriptBrowser) -> None:
+    task, _ = local_tasks()
+    await browser.reset(task)
+    assert (await browser.action("close_tab")).url == "about:blank"
+    assert "button 'Order'" in (await browser.action(f"goto [{task['start_url']}]")).observation
+
+
 async def test_an_answer_is_judged_by_its_text(browser: ScriptBrowser) -> None:
     _, task = local_tasks()
     for answer, success in (("3.20", True), ("4.10", False)):

@@ -53,7 +53,7 @@ class HashedEmbedding:
     embedded. The same text gives the same vector in every process and on every machine.
     """
 
-    def __init__(self, dimensions: int = 384) -> None:
+    def __init__(self, dimensions: int = 256) -> None:
         self.dimensions = dimensions
         self.name = f"hashed-2:{dimensions}"
         self._made: OrderedDict[str, Vector] = OrderedDict()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Set
+from math import fsum
 
 import numpy as np
 
@@ -41,10 +42,10 @@ def told(reflection: Reflection) -> tuple[str, ...]:
     return (*of_reflection(reflection), reflection.text, reflection.action_label)
 
 
-def keywords(asked: Mapping[str, float], held: Collection[str]) -> float:
+def keywords(asked: Mapping[str, float], held: Set[str]) -> float:
     """Share of the words asked for, weighted by how rare they are in pages, that are among those held; in [0, 1]."""
-    total = sum(asked.values())
-    return sum(weight for word, weight in asked.items() if word in held) / total if total else 0.0
+    total = fsum(asked.values())
+    return fsum(asked[word] for word in asked.keys() & held) / total if total else 0.0  # a set has no order: exact sums need none
 
 
 def about(reflection: Reflection) -> str:

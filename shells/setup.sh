@@ -134,14 +134,14 @@ apart() { # a virtual environment of its own for constraints/NAME.txt, which nam
 [ -z "$parity" ] || apart webarena "the evaluators of WebArena and VisualWebArena"
 [ -z "$sites" ] || apart sites "Trac and Wagtail"
 
-driver() { # prints why Playwright's driver does not start; nothing if it does
-  .venv/bin/python -c 'from exact.environments.browser.driver import fault; print(fault(), end="")'
+driver() { # whether Playwright's driver starts; says why not
+  .venv/bin/python -c 'import sys; from exact.environments.browser.driver import fault; sys.exit(fault() or 0)' 2>&1
 }
-if [ -n "$(driver)" ]; then
+if ! driver >/dev/null; then
   say "installing libatomic1 with apt-get, which Playwright's driver may need"
   { can_apt && apt_install libatomic1; } || true
-  lack=$(driver)
-  [ -z "$lack" ] || fail "Playwright's driver does not start: $lack: install what it lacks (Debian: sudo apt-get install libatomic1), then run this again"
+  lack=$(driver) ||
+    fail "Playwright's driver does not start: $lack: install what it lacks (Debian: sudo apt-get install libatomic1), then run this again"
 fi
 browser() { # prints the browser's path, as exact itself will find it
   .venv/bin/python -c 'from exact.environments.browser.find import find_browser; print(find_browser())' 2>/dev/null

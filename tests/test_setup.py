@@ -16,6 +16,13 @@ PYTHON_WITHOUT_BROWSER = '#!/bin/bash\ncase "$*" in *find_browser* | *playwright
 PYTHON_ONCE_APT_RAN = """#!/bin/bash
 case "$*" in *find_browser*) grep -q "install.*chromium" "$LOG" && echo /usr/bin/chromium ;; *print*) echo 3.11 ;; esac
 """
+PYTHON_WITHOUT_DRIVER = """#!/bin/bash
+case "$*" in
+  *fault*) grep -q "install.*libatomic1" "$LOG" || { echo no libatomic.so.1 >&2; exit 1; } ;;
+  *find_browser*) echo /opt/chromium ;;
+  *print*) echo 3.11 ;;
+esac
+"""
 APT_WITH_OLD_LISTS = """#!/bin/bash
 [ "$1" = update ] || grep -q ^update "$LOG" || exit 100
 echo "$@" >>"$LOG"
@@ -40,6 +47,7 @@ class Place:
             (self.path / tool).symlink_to(shutil.which(tool) or tool)
 
     def put(self, name: str, text: str) -> None:
+        (self.path / name).unlink(missing_ok=True)  # it may be a link to the machine's own
         (self.path / name).write_text(text)
         (self.path / name).chmod(0o755)
 
@@ -80,6 +88,24 @@ def test_uv_installs_from_the_lock_by_hash(place: Place) -> None:
     assert "browser: /opt/chromium" in done.stdout
     assert len(place.installs) == 2
     assert "--require-hashes -r constraints/test.txt" in place.installs[0]
+
+
+def test_a_driver_that_does_not_start_is_told_with_what_it_lacks(place: Place) -> None:
+    place.put("python3", PYTHON_WITHOUT_DRIVER)
+    place.put("uv", UV)
+    done = place.set_up()
+    assert done.returncode == 1
+    assert "driver does not start: no libatomic.so.1: install what it lacks (Debian: sudo apt-get install libatomic1)" in done.stderr
+
+
+def test_where_apt_may_be_used_it_brings_what_the_driver_lacks(place: Place) -> None:
+    place.put("python3", PYTHON_WITHOUT_DRIVER)
+    place.put("uv", UV)
+    place.put("apt-get", APT_WITH_OLD_LISTS)
+    place.put("id", "#!/bin/bash\necho 0\n")
+    done = place.set_up()
+    assert done.returncode == 0, done.stderr
+    assert "installing libatomic1" in done.stdout and "install -y -qq --no-install-recommends libatomic1" in place.log.read_text()
 
 
 def test_a_second_set_up_installs_nothing(place: Place) -> None:
@@ -161,7 +187,6 @@ def test_where_apt_may_be_used_it_brings_the_browser_after_an_update_of_its_list
     place.put("python3", PYTHON_ONCE_APT_RAN)
     place.put("uv", UV)
     place.put("apt-get", APT_WITH_OLD_LISTS)
-    (place.path / "id").unlink()
     place.put("id", "#!/bin/bash\necho 0\n")
     done = place.set_up()
     assert done.returncode == 0, done.stderr

@@ -56,6 +56,8 @@ class Subject:
     """Deepest state that is returned to."""
     steps: int
     """Actions of a walk."""
+    ways: int
+    """On from a state, compared before and after a restore."""
     cycles: int
     """Worlds opened and closed in the search for leaks."""
     seed: int = 0

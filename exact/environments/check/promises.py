@@ -9,9 +9,6 @@ from exact.errors import ActionError, EnvironmentError_, ExactError
 from exact.observation import Observation
 from exact.task import Outcome
 
-WAYS = 3
-"""Ways on from a state that are compared before and after a restore."""
-
 
 async def resets_alike(subject: Subject) -> str:
     """Equal resets lead to equal states: in one world after it was used, and in another world."""
@@ -119,7 +116,7 @@ async def _returns(subject: Subject, world: Environment, seen: Observation, dept
     if snapshot.fingerprint != seen.fingerprint:
         raise Broken(f"depth {depth}: the state that was observed is not the state that was saved: a stale observation?")
     back = seen
-    for way in range(WAYS):
+    for way in range(subject.ways):
         on = await subject.walk(world, back, 4, f"on {depth} {way}", keys=True)
         for last in (False, True):
             back = await subject.call("restore", world.restore(snapshot))

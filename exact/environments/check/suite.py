@@ -29,7 +29,8 @@ CHECKS: Mapping[str, Check] = {
 
 DEPTH, QUICK_DEPTH = 8, 3
 STEPS, QUICK_STEPS = 8, 5
-CYCLES, QUICK_CYCLES = 200, 12
+WAYS, QUICK_WAYS = 3, 1
+CYCLES, QUICK_CYCLES = 200, 8
 KEYS = ("Tab", "x", "ArrowDown")
 
 
@@ -44,6 +45,7 @@ async def check(
         limit=limit,
         depth=QUICK_DEPTH if quick else DEPTH,
         steps=QUICK_STEPS if quick else STEPS,
+        ways=QUICK_WAYS if quick else WAYS,
         cycles=QUICK_CYCLES if quick else CYCLES,
     )
     return [await run(name, CHECKS[name], subject, time.monotonic) for name in names]

@@ -56,6 +56,11 @@ class Place:
         full = {"PATH": str(self.path), "LOG": str(self.log), "HOME": os.environ["HOME"], **environment}
         return subprocess.run(["bash", script, *args], cwd="/", env=full, capture_output=True, text=True)
 
+    def where_apt_may_be_used(self, python: str) -> None:
+        """A stand-in for Python, uv, and root's apt-get with old lists of packages."""
+        for name, text in (("python3", python), ("uv", UV), ("apt-get", APT_WITH_OLD_LISTS), ("id", "#!/bin/bash\necho 0\n")):
+            self.put(name, text)
+
     @property
     def installs(self) -> list[str]:
         return [line for line in self.log.read_text().splitlines() if line.startswith("pip install")]
@@ -99,10 +104,7 @@ def test_a_driver_that_does_not_start_is_told_with_what_it_lacks(place: Place) -
 
 
 def test_where_apt_may_be_used_it_brings_what_the_driver_lacks(place: Place) -> None:
-    place.put("python3", PYTHON_WITHOUT_DRIVER)
-    place.put("uv", UV)
-    place.put("apt-get", APT_WITH_OLD_LISTS)
-    place.put("id", "#!/bin/bash\necho 0\n")
+    place.where_apt_may_be_used(PYTHON_WITHOUT_DRIVER)
     done = place.set_up()
     assert done.returncode == 0, done.stderr
     assert "installing libatomic1" in done.stdout and "install -y -qq --no-install-recommends libatomic1" in place.log.read_text()
@@ -184,10 +186,7 @@ def test_without_a_browser_the_last_line_names_the_ways_to_one(place: Place) -> 
 
 
 def test_where_apt_may_be_used_it_brings_the_browser_after_an_update_of_its_lists(place: Place) -> None:
-    place.put("python3", PYTHON_ONCE_APT_RAN)
-    place.put("uv", UV)
-    place.put("apt-get", APT_WITH_OLD_LISTS)
-    place.put("id", "#!/bin/bash\necho 0\n")
+    place.where_apt_may_be_used(PYTHON_ONCE_APT_RAN)
     done = place.set_up()
     assert done.returncode == 0, done.stderr
     assert "browser: /usr/bin/chromium" in done.stdout

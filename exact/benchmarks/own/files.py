@@ -154,7 +154,7 @@ def _yaml(path: Path) -> Any:
     try:
         found = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        raise UsageError(f"cannot read {path}: {error.strerror}: name a file of tasks; `exact init` makes one") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     return found

@@ -3,7 +3,7 @@
 #   docker build -t exact .
 #   docker run --rm --security-opt seccomp=unconfined --security-opt apparmor=unconfined --shm-size=4g exact doctor
 #   docker run --rm --security-opt seccomp=unconfined --security-opt apparmor=unconfined --shm-size=4g -v "$PWD/runs:/home/exact/runs" \
-#     exact run 'miniwob/click-*?seed=1'
+#     exact run 'miniwob/click-tab*?seed=1' --config /opt/exact/shells/configs/rmcts_builtin.yaml
 #
 # The two options let the sandbox make a user namespace, which Docker refuses by default; the sandbox itself keeps its guests from the
 # container. Snapshots of worlds lie on /dev/shm. Keys are given with `-e OPENAI_API_KEY`; a folder of runs must be writable for uid 1000.

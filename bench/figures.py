@@ -11,7 +11,8 @@ from _common import ROOT
 RESULTS, PAGE = ROOT / "bench" / "results", ROOT / "docs" / "results" / "figures.md"
 HEAD = """# Figures
 
-The headline figures of every benchmark, from its last run that is kept in `bench/results/`. A goal that was missed stands here as it is.
+The headline figures of every benchmark, from its last run that is kept in `bench/results/` (quick runs are left out). A goal that was
+missed stands here as it is.
 *Noise*: the 90th percentile of a fixed piece of work over its fastest time while it ran; above 1.5 the machine was too noisy for
 times, while ratios taken side by side still hold. `python bench/figures.py` writes this page.
 

@@ -25,8 +25,7 @@ from _common import Figure, Noise, finish, parser, table, versions
 
 from exact.benchmarks.miniwob.pages import serve
 from exact.config import BrowserConfig
-from exact.environments.browser import BrowserEnvironment, BrowserWorlds, PageSetup, describe, launch
-from exact.environments.browser.capture import capture
+from exact.environments.browser import BrowserEnvironment, BrowserWorlds, PageSetup, capture, describe, launch
 from exact.environments.browser.dom import STYLES
 from exact.environments.browser.plain import plainly
 from exact.task import Task
@@ -50,7 +49,7 @@ async def by_cdp(world: BrowserEnvironment) -> float:
 async def by_us(world: BrowserEnvironment) -> tuple[float, int]:
     """Seconds that an observation takes, and how many elements it has."""
     start = time.perf_counter()
-    page = await capture(world._tab, world._sight.ids, CONFIG)
+    page = capture.page(world._tab, world._sight.ids, CONFIG, str, await asyncio.gather(*capture.questions(world._tab)))
     describe.text(page.elements)
     describe.fingerprint(page.url, page.elements)
     return time.perf_counter() - start, len(page.elements)

@@ -123,6 +123,11 @@ def multiplied(path: Path, times: int) -> None:
             memory._database.execute(
                 f"INSERT INTO reflections (id, {columns}) SELECT id || '-{copy}', {columns} FROM reflections WHERE length(id) = 32"
             )
+        memory._database.execute(
+            "INSERT INTO vocabulary SELECT copy.seq, words FROM reflections AS copy "
+            "JOIN reflections AS first ON first.id = substr(copy.id, 1, 32) "
+            "JOIN vocabulary ON vocabulary.seq = first.seq WHERE length(copy.id) > 32"
+        )
         memory._table.next_revision()
 
 

@@ -5,7 +5,9 @@ Every key has a type and a default; an unknown key is an error that names the ne
 
 from __future__ import annotations
 
+import difflib
 import re
+import urllib.parse
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_origin
@@ -18,6 +20,9 @@ AtLeastZero = Annotated[int, msgspec.Meta(ge=0)]
 AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+_PASSWORD = re.compile(r"postgres(ql)?:(//[^@/]*:[^@/]+@|//[^?]*:[^?]+@|.*[?&](ssl)?password=)", re.S)
+"""In the address of a PostgreSQL database, also where it is not percent-encoded as it should be."""
 
 
 class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,11 +58,10 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     retries: AtLeastZero = 2
     """How often a failed piece of work is asked for again before its node is closed."""
     workers: AtLeastOne = 1
-    """Pieces of work of one search under way at once."""
+    """How many pieces of work of one tree may be under way at once; each has a world of its own."""
     order: Literal["arrival", "selection"] = "arrival"
     """With several workers, results are taken in as they come, or in rounds, in the order they were asked for: that takes longer and
     leads to the same tree each time, as far as world and models do."""
-    """How many pieces of work of one tree may be under way at once; each has a world of its own."""
     judgements: AtLeastOne | None = None
     """How often one state may be judged. None: 3 times by a language model, once by a judge that would say the same again."""
     explore: Literal["puct", "uct", "muzero"] = "puct"
@@ -224,7 +228,7 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
 
     kind: Literal["none", "builtin", "llm"] = "builtin"
     memory: str = ""
-    """Path of the SQLite memory, or `postgresql://...`; empty: `memory.sqlite` in the run directory."""
+    """Path of the SQLite memory, or `postgresql://...` without a password; empty: `memory.sqlite` in the run directory."""
     embedding: Literal["hashed", "minilm", "model"] = "hashed"
     """How situations are compared. hashed: by words, pairs of words and letter groups, offline. minilm: by a small model, offline (extra
     `minilm`). model: `models.embedding`."""
@@ -259,6 +263,10 @@ class ReflectionConfig(Strict, frozen=True, kw_only=True):
     """at an evaluation, None: the same."""
     exclude_same_task: bool | None = None
     """Whether nothing learned on any seed of the same task, or on its template, is shown. None: where tasks are a benchmark's."""
+
+    def __post_init__(self) -> None:
+        if _PASSWORD.match(urllib.parse.unquote(self.memory)):
+            raise ValueError("a memory's address holds no password, for it is kept with the run: set PGPASSWORD, or use ~/.pgpass")
 
 
 class PriceConfig(Strict, frozen=True, kw_only=True):
@@ -319,6 +327,11 @@ class ModelsConfig(Strict, frozen=True, kw_only=True):
     providers: str = ""
     """Path of a YAML file with further providers; a name that the package has too is the file's."""
     cache: CacheConfig = CacheConfig()
+
+    @property
+    def judges(self) -> dict[str, ModelConfig]:
+        """Models that a benchmark's verdicts are asked of: the part `evaluator` and parts of it, by name."""
+        return {name: model for name, model in self.parts.items() if name.partition(".")[0] == "evaluator"}
 
 
 class Limits(Strict, frozen=True, kw_only=True):
@@ -454,8 +467,8 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Milliseconds for which the page's clock runs after each action, standing still otherwise, so that what moves moves alike each
     time. 0: it runs by itself."""
     sandbox: Literal["auto", "never", "required"] = "auto"
-    """Whether browser and services are kept and forked as one world, in gVisor. auto: where a task declares services and this machine can,
-    else states are reached by reset and replay. required: always, or the task fails."""
+    """Whether browser and services are kept and forked as one world, in gVisor. auto: where this machine can and a task declares services,
+    its site has hooks, or it is on a desktop; else states are reached by reset and replay. required: always, or the task fails."""
     snapshots: AtLeastZero = 4096
     """MiB of snapshots kept at most; the least recently used goes first."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"
@@ -489,7 +502,9 @@ class SandboxConfig(Strict, frozen=True, kw_only=True):
 class Config(Strict, frozen=True, kw_only=True):
     """A run's configuration."""
 
-    name: str = "rmcts_builtin"
+    name: str = "default"
+    """In tables and in the names of run folders. Where a configuration gives none its agent is called `default`: what it leaves out are the
+    defaults of this module, not those of a shipped file such as shells/configs/rmcts_builtin.yaml."""
     seed: int = 0
     search: SearchConfig = SearchConfig()
     policy: PolicyConfig = PolicyConfig()
@@ -575,6 +590,8 @@ def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None
     for key, value in data.items():
         if key not in types:
             raise unknown("configuration key", f"{where}{key}", [where + name for name in types])
+        if isinstance(types[key], type) and issubclass(types[key], msgspec.Struct) and not isinstance(value, Mapping):
+            raise _section(f"{where}{key}", types[key], [where + name for name in types if name != key])
         for kind in getattr(types[key], "__args__", (types[key],)):
             if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
                 if get_origin(types[key]) is dict and isinstance(value, Mapping):
@@ -582,3 +599,10 @@ def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None
                         _check_keys(part, kind, f"{where}{key}.{name}.")
                 else:
                     _check_keys(value, kind, f"{where}{key}.")
+
+
+def _section(key: str, section: type[msgspec.Struct], beside: list[str]) -> UsageError:
+    """For a value where a section belongs. `beside`: the keys that may have been meant."""
+    near = difflib.get_close_matches(key, beside, n=1, cutoff=0.9)
+    hint = f": or did you mean {near[0]!r}?" if near else ""
+    return UsageError(f"configuration key {key!r} has keys of its own, such as {key}.{msgspec.structs.fields(section)[0].name}{hint}")

@@ -27,6 +27,11 @@ def origin(url: str) -> str:
     return f"{scheme}://{shown}" + ("" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}")
 
 
+def is_web(url: str) -> bool:
+    """Whether a text is the address of a page: http or https, with a host, and with a port that can be if it has one."""
+    return url.strip().partition(":")[0].lower() in ("http", "https") and bool(origin(url))
+
+
 def origins(*urls: str) -> tuple[str, ...]:
     """The distinct origins of some URLs, in order; those that have none are left out."""
     return tuple(dict.fromkeys(found for url in urls if (found := origin(url))))

@@ -13,5 +13,5 @@ step "ruff check" .venv/bin/python -m ruff check .
 step "ruff format" .venv/bin/python -m ruff format --check .
 step "types (mypy)" .venv/bin/python -m mypy
 step "floors (import-linter)" .venv/bin/lint-imports --no-logo
-# Tests that must not run beside each other share an xdist_group.
-step "tests" .venv/bin/pytest -n 2 --dist loadgroup "$@"
+# A file's tests share its fixtures, some of which take a minute: it is not divided.
+step "tests" .venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"

@@ -38,6 +38,49 @@ def test_an_unknown_key_names_the_nearest_with_its_path(wrong: dict[str, Any], s
 
 
 @pytest.mark.parametrize(
+    "wrong, says",
+    [
+        (
+            {"search": {"iteration": 3}},
+            "'search.iteration' has keys of its own, such as search.iteration.money: or did you mean 'search.iterations'?",
+        ),
+        ({"browser": 3}, "'browser' has keys of its own, such as browser.headed"),
+    ],
+)
+def test_a_value_for_a_section_names_its_keys_and_the_nearest_value(wrong: dict[str, Any], says: str) -> None:
+    assert says in told(wrong)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:hush@host/db",
+        "postgres://me:hu/sh@host/db",
+        "postgresql://me:hu?sh@host/db",
+        "postgresql://me:@hush@host/db",
+        "postgresql://me@host/db?sslmode=require&password=hush",
+        "postgresql://host/db?p%61ssword=hush",
+    ],
+)
+def test_a_memorys_address_holds_no_password(address: str) -> None:
+    says = told({"reflection": {"memory": address}})
+    assert "PGPASSWORD" in says and "hush" not in says
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me@host:5432,other:5433/db?passfile=/home/me/pass",
+        "postgresql://host:5432/db?user=me@server",
+        "postgresql://me@[::1]:5432/db",
+        "lessons:v1@home.sqlite",
+    ],
+)
+def test_a_memorys_address_without_a_password_is_taken(address: str) -> None:
+    assert parse({"reflection": {"memory": address}}).reflection.memory == address
+
+
+@pytest.mark.parametrize(
     "section, key, value",
     [
         ("search", "iterations", "many"),
@@ -170,3 +213,8 @@ def test_every_shipped_configuration_loads_and_caps_money_calls_and_actions(path
 
 def test_there_are_shipped_configurations() -> None:
     assert {"rmcts_builtin", "react_builtin", "rmcts_gpt-4o", "react_gpt-4o"} <= {path.stem for path in SHIPPED}
+
+
+def test_the_built_in_defaults_do_not_bear_the_name_of_a_shipped_configuration() -> None:
+    assert load(None).name == "default"
+    assert "default" not in {path.stem for path in SHIPPED}

@@ -14,8 +14,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 LINKS = {"agents", "prompts", "reflection", "search"}
 
-pytestmark = pytest.mark.xdist_group("packaging")
-
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -1,6 +1,6 @@
 import pytest
 
-from exact.safety import origin, origins, refusal, target_refusal
+from exact.safety import is_web, origin, origins, refusal, target_refusal
 
 HERE = ("https://shop.example",)
 
@@ -22,6 +22,17 @@ HERE = ("https://shop.example",)
 )
 def test_an_origin_is_scheme_host_and_port_only(url: str, expected: str) -> None:
     assert origin(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [("https://shop.example/cart", True), ("HTTP://[::1]:8080/", True)]
+    + [
+        (url, False) for url in ("wss://shop.example", "http://[::1", "http://a:99999", "http://", "shop.example", "file:///etc/passwd", "")
+    ],
+)
+def test_an_address_of_the_web_is_http_with_a_host(url: str, expected: bool) -> None:
+    assert is_web(url) is expected
 
 
 def test_origins_are_distinct_and_in_order() -> None:

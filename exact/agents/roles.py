@@ -14,9 +14,8 @@ _ASKS = frozenset({"llm", "single_debate", "rubric", "comparative", "trained"})
 def roles(config: Config) -> tuple[str, ...]:
     """The roles of a configuration that call a model, each once: `policy`, `value`, `value.judge`, `reflection`."""
     found = [each.role for each in (config.policy, *config.arms) if each.kind == "llm"]
-    if config.search.algorithm != "react":
-        found += value_roles(config.value)
-        found += [config.value.role] if config.value.comparison == "llm" else []
+    found += value_roles(config.value)
+    found += [config.value.role] if config.value.comparison == "llm" else []
     found += ["reflection"] if config.reflection.kind == "llm" else []
     return tuple(dict.fromkeys(found))
 

@@ -9,7 +9,7 @@ import msgspec
 
 from exact.agents.request import asked, key, viewed
 from exact.config import ValueConfig
-from exact.context import Context
+from exact.context import Context, Reflection
 from exact.models.base import ChatRequest, Image, Sampling
 from exact.prompts.library import render
 from exact.reflection.lesson import action_label
@@ -23,7 +23,7 @@ class Siblings(NamedTuple):
     """Some siblings as a prompt shows them."""
 
     before: Context
-    """The state that all of them come from."""
+    """The state that all of them come from, with the lessons that any of them recalls."""
     states: tuple[Context, ...]
     images: tuple[Image, ...]
     """The task's, that of the state before, then one for each state that goes on, in order."""
@@ -47,7 +47,7 @@ def siblings(contexts: Sequence[Context], config: ValueConfig, model: str) -> Si
         return None
     last = first.history[-1]
     parent = msgspec.structs.replace(
-        first, observation=last.observation, history=first.history[:-1], terminated=False, tried=(), node=first.node
+        first, observation=last.observation, history=first.history[:-1], terminated=False, tried=(), reflections=_lessons(contexts)
     )  # fmt: skip
     before = viewed(parent, config, model, characters=CHARACTERS // 3)
     room = max(LEAST, CHARACTERS * 2 // 3 // len(contexts))
@@ -62,6 +62,10 @@ def siblings(contexts: Sequence[Context], config: ValueConfig, model: str) -> Si
         history=config.history,
         draw=key(first),
     )
+
+
+def _lessons(contexts: Sequence[Context]) -> tuple[Reflection, ...]:
+    return tuple({lesson.id: lesson for context in contexts for lesson in context.reflections}.values())
 
 
 def _alike(one: Context, other: Context) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from exact.agents.roles import model_for, value_roles
 from exact.calibration.measure import Judgement
-from exact.config import Config, load
+from exact.config import Config, ValueConfig, load
 from exact.errors import UsageError
 from exact.runs.fold import State, fold
 from exact.runs.journal import read
@@ -22,7 +22,7 @@ class Source(NamedTuple):
     folder: RunFolder
     config: Config
     judge: str
-    """The value function, with its models."""
+    """The value function's name: see `judge`."""
     attempts: tuple[tuple[Task, State], ...]
 
 
@@ -34,9 +34,21 @@ def open_source(folder: RunFolder) -> Source:
 
 
 def judge(config: Config) -> str:
-    """A value function's name: its kind, and the models that it asks."""
+    """A value function's name: its kind, the models that it asks, and what its numbers mean where that is not as ever.
+
+    Those of one name mean the same by a value, so that their judgements may be pooled.
+    """
     models = dict.fromkeys(model_for(config, role).model for role in value_roles(config.value))
-    return " ".join([config.value.kind, *models])
+    return " ".join([config.value.kind, *models, *dict.fromkeys(_scales(config.value))])
+
+
+def _scales(settings: ValueConfig) -> Iterator[str]:
+    if settings.grades != ValueConfig().grades:
+        yield f"grades {settings.grades}"
+    for member in settings.members:
+        yield from _scales(member)
+    if settings.calibration:
+        yield f"calibrated by {settings.calibration}"
 
 
 def committed(source: Source) -> list[Judgement]:

@@ -6,7 +6,7 @@ What is committed was chosen because it was valued, so it says little about how 
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import AbstractAsyncContextManager
 
 import msgspec
@@ -43,13 +43,19 @@ class Labelled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def label(
-    source: Source, count: int, *, worlds: Callable[[Task], AbstractAsyncContextManager[Worlds]], policy: Policy, seed: int = 0
+    source: Source,
+    count: int,
+    *,
+    worlds: Callable[[Task], AbstractAsyncContextManager[Worlds]],
+    policy: Policy,
+    seed: int = 0,
+    known: Container[tuple[str, int]] = (),
 ) -> AsyncIterator[Labelled]:
     """Outcomes of `count` judged states drawn without return, or of all where there are fewer. Raises UsageError, EnvironmentError_.
 
-    Only where `reset` undoes everything: the policy acts for real.
+    Only where `reset` undoes everything: the policy acts for real. `known`: task and node of states that are not to be drawn.
     """
-    nodes = judged_nodes(source)
+    nodes = [drawn for drawn in judged_nodes(source) if (drawn[0].id, drawn[2].id) not in known]
     for task, state, node in random.Random(seed).sample(nodes, min(count, len(nodes))):
         async with worlds(task) as opened, opened.open(speculative=False) as world:
             if not world.capabilities.sealed or not world.capabilities.evaluates:
@@ -64,9 +70,11 @@ async def _outcome(source: Source, task: Task, state: State, node: Node, world: 
         return msgspec.structs.replace(found, reason=reason)
     actions = [str(point.action) for point in waypoints(node) if point.action is not None]
     if not node.terminated:
-        cap = source.config.limits.actions or STEPS
+        limit = source.config.limits.actions
+        left = max(0, (limit or STEPS) - len(actions))
         start = context(state, source.folder.blobs, task, node, state.moment(-1, node))
-        actions += await _finish(world, start, policy, max(0, cap - len(actions)))
+        start = msgspec.structs.replace(start, steps_left=left if limit else None)
+        actions += await _finish(world, start, policy, left)
     score = await world.evaluate(Outcome(actions=tuple(actions), answer=_answer(world, actions)))
     return msgspec.structs.replace(found, success=score.success, steps=len(actions) - node.depth)
 
@@ -106,7 +114,8 @@ async def _finish(world: Environment, seen: Context, policy: Policy, cap: int) -
         done.append(str(action))
         if came.terminated or came.observation is None:
             break
-        seen = msgspec.structs.replace(seen, observation=came.observation, history=(*seen.history, taken), tried=(), draw=seen.draw)
+        left = None if seen.steps_left is None else seen.steps_left - 1
+        seen = msgspec.structs.replace(seen, observation=came.observation, history=(*seen.history, taken), tried=(), steps_left=left)
     return done
 
 

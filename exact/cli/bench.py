@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from exact.errors import UsageError
 
@@ -68,6 +69,11 @@ def bench(
         if out is None:
             raise UsageError("--resume needs --out: the folder of the benchmark to go on with")
         folder = BenchFolder.open(out)
+        anew = click.get_current_context().get_parameter_source("reruns") is not ParameterSource.DEFAULT
+        _fixed(out, {
+            "--budget": budget, "--set": overrides, "--own-budgets": own_budgets, "--reruns": anew,
+            "--allow-same-task": allow_same_task, "--seeds": seeds and not suite,
+        })  # fmt: skip
         _same(folder, suite, agents, seeds)
     else:
         folder = _create(suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out)
@@ -90,9 +96,11 @@ def _create(
     """Everything that can be wrong is said before anything is written."""
     import platform
 
+    from exact.benchmarks import registry
+    from exact.benchmarks.base import Judging
     from exact.evaluation.agents import agent
     from exact.evaluation.folder import BenchFolder
-    from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, named
+    from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, named, one_judge
     from exact.runs.runner import check_models, versions
     from exact.search.registry import algorithm
 
@@ -102,6 +110,8 @@ def _create(
     configs = [agent(each, overrides) for each in agents]
     names = named([config.name for config in configs])
     configs, caps = at_equal_budgets(configs, budget_of(budget), own=own)
+    if any(isinstance(registry.suite(task.id), Judging) for task in tasks):
+        one_judge(configs)
     for config in configs:
         algorithm(config.search)
         check_models(config)
@@ -139,6 +149,12 @@ def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
     return tuple(registry.expand(patterns))
 
 
+def _fixed(path: Path, given: Mapping[str, object]) -> None:
+    """Raises UsageError where an option was given that a benchmark has had since it began."""
+    if names := ", ".join(name for name, value in given.items() if value):
+        raise UsageError(f"{names} cannot be changed with --resume: {path} goes on as it began; leave it out, or choose another --out")
+
+
 def _same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None) -> None:
     """Raises UsageError where what is asked for is not what the benchmark to go on with was asked."""
     from exact.evaluation.agents import agent
@@ -169,19 +185,27 @@ async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Bounds, 
         came = f"score {result.score:g}" if result.score is not None else f"{result.status}: {result.reason}"
         click.echo(f"{done}/{of} {result.agent} {result.task} {came}, {result.transitions} steps, {result.seconds:.1f} s", err=True)
 
+    def told(text: str) -> None:
+        click.echo(f"exact: {text}", err=True)
+
     learned = {agent: folder.agent(agent)[1].reflection for agent in folder.plan.agents}
     rounds = {agent: max(1, each.round) for agent, each in learned.items() if each.kind != "none"}
     room = Room(PoolLimits(memory=_memory(bounds.memory)), usage, loop.time)
     async with _engine(folder, engine, parallel, bounds) as made:
-        return await Schedule(folder=folder, engine=made, parallel=parallel, room=room, rounds=rounds, finished=finished).run()
+        return await Schedule(folder=folder, engine=made, parallel=parallel, room=room, rounds=rounds, finished=finished, told=told).run()
 
 
 @contextlib.asynccontextmanager
 async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bounds) -> AsyncIterator[Engine]:
     if engine == "ray":
+        from functools import partial
+
+        from exact.cli.worlds import kind_of
         from exact.evaluation.ray_engine import RayEngine
 
-        async with RayEngine(folder.path, lanes=parallel, hang=bounds.hang, make=f"{__name__}:local_engine") as lanes:
+        async with RayEngine(
+            folder.path, lanes=parallel, hang=bounds.hang, make=f"{__name__}:local_engine", key=partial(kind_of, True)
+        ) as lanes:
             yield lanes
         return
     async with local_engine(folder, parallel, bounds) as local:

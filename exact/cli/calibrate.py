@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from exact.cli.newfile import NewFile
+
 if TYPE_CHECKING:
     from exact.calibration.collect import Source
     from exact.calibration.label import Labelled
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option("--label", "count", type=click.IntRange(0), default=0, metavar="N", help="Also finds outcomes for N states drawn at random.")
 @click.option("--seed", type=int, default=0, help="Of the drawing.")
-@click.option("--fit", type=click.Path(path_type=Path, dir_okay=False), help="Writes the fitted curve here, for value.calibration.")
+@click.option("--fit", type=NewFile(), help="Writes the fitted curve here, for value.calibration.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of tables.")
 def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, as_json: bool) -> None:
     """Compares the judgements in RUNs with outcomes: reliability, Brier score, and how well success is told from failure (AUC).
@@ -33,6 +35,8 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
     from exact.runs.store import RunFolder
 
     sources = [open_source(RunFolder.open(run)) for run in runs]
+    if fit is not None:
+        _refuse_calibrated(sources)
     groups: dict[tuple[str, str], list[Judgement]] = {}
     for source in sources:
         labels = asyncio.run(_labels(source, count, seed, quiet=as_json))
@@ -50,20 +54,19 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
 
 async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list[Labelled]:
     """Those that are kept, and as many new ones as are missing."""
-    import msgspec
-
     from exact.agents.agent import build
     from exact.calibration.label import Labelled, label
     from exact.runs.runner import open_models
+    from exact.runs.store import append_line, read_lines
 
     path = source.folder.path / "labels.jsonl"
-    kept = [msgspec.json.decode(line, type=Labelled) for line in path.read_bytes().splitlines()] if path.exists() else []
+    kept = list(read_lines(path, Labelled))
     if count <= len(kept):
         return kept
     from exact.cli.worlds import kind_of, open_worlds
     from exact.models.open import Models
+    from exact.prompts.library import using
     from exact.runs.shared import SharedWorlds
-    from exact.runs.store import append_line
 
     config, benchmark = source.config, source.folder.manifest.benchmark
     opened_models = Models(config.models, folder=source.folder.path)
@@ -72,20 +75,30 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
         lambda task: kind_of(benchmark, task), lambda task: open_worlds(task, config, benchmark, lambda text: click.echo(text, err=True))
     )
     try:
-        policy = build(config, models.__getitem__).policy
-        known = {(each.task, each.node) for each in kept}
-        async with shared:
-            async for each in label(source, count, worlds=shared, policy=policy, seed=seed):
-                if (each.task, each.node) in known:
-                    continue
-                kept.append(each)
-                append_line(path, each)
-                if not quiet:
-                    said = each.reason or ("success" if each.success else "failure")
-                    click.echo(f"{len(kept)} of {count}: {each.task} state {each.node}, valued {each.value:.2f}: {said}", err=True)
+        with using(config.prompts):
+            policy = build(config, models.__getitem__).policy
+            known, missing = {(each.task, each.node) for each in kept}, count - len(kept)
+            async with shared:
+                async for each in label(source, missing, worlds=shared, policy=policy, seed=seed, known=known):
+                    kept.append(each)
+                    append_line(path, each)
+                    if not quiet:
+                        said = each.reason or ("success" if each.success else "failure")
+                        click.echo(f"{len(kept)} of {count}: {each.task} state {each.node}, valued {each.value:.2f}: {said}", err=True)
     finally:
         await opened_models.close()
     return kept
+
+
+def _refuse_calibrated(sources: Sequence[Source]) -> None:
+    """Raises UsageError: a curve that is fitted to what came through another undoes that one."""
+    from exact.errors import UsageError
+
+    for source in sources:
+        if curve := source.config.value.calibration:
+            raise UsageError(
+                f"the judgements in {source.folder.path} went through value.calibration {curve}: fit a curve to runs without one"
+            )
 
 
 def _write(path: Path, groups: dict[tuple[str, str], list[Judgement]]) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--sandbox/--no-sandbox",
     default=None,
-    help="Run it where it can be checkpointed and restored (gVisor), or not. Default: as a run would.",
+    help="Run it where it can be checkpointed and restored (gVisor), or not. Default: for a tasks.yaml as a run would, otherwise not.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON array instead of a table.")
 def check(
@@ -79,7 +79,12 @@ def _task(environment: str, task_id: str | None, goal: str) -> Task:
     name = environment.rpartition(":")[2]
     if ":" in environment:
         return Task(id=task_id or name, instruction=goal)
-    return registry.task(task_id or (environment if "/" in environment else registry.suite(environment).ids()[0]))
+    if task_id or "/" in environment:
+        return registry.task(task_id or environment)
+    ids = registry.suite(environment).ids()
+    if not ids:
+        raise UsageError(f"{environment} has no tasks here: docs/benchmarks.md says what it needs")
+    return registry.task(ids[0])
 
 
 def _own(environment: str) -> Task:
@@ -120,6 +125,8 @@ def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsy
 
         config = BrowserConfig(screenshots=False, sandbox="required" if sandbox else "never")
         return worlds_for(registry.suite(environment), _task(environment, task_id, ""), config)
+    if not all(module.split(".")) or not name:
+        raise UsageError(f"{environment!r} names no factory: write module:factory")
     try:
         made = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError) as error:

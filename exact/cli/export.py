@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exact.cli.newfile import NewFile
+
 if TYPE_CHECKING:
     from exact.report.reading import Reading
     from exact.task import Task
@@ -31,7 +33,7 @@ KINDS = {
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed: 'miniwob/click-*'.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Where to write that of a single task; - for the terminal.")
+@click.option("--out", type=NewFile(), help="Where to write that of a single task; - for the terminal.")
 def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
     """Writes each attempt of RUN in another form, beside its journal, and prints the paths.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 import click
 
 from exact.errors import UsageError
+from exact.safety import is_web
 
 if TYPE_CHECKING:
     from exact.config import Config
@@ -29,7 +31,7 @@ _QUESTION = """Where does it run, and what undoes what is done?
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=Path(), metavar="[FOLDER]")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path(), metavar="[FOLDER]")
 @click.option("--url", prompt="Address of the start page", help="Where tasks start.")
 @click.option("--name", help="Of the site. Default: its host.")
 @click.option("--where", type=click.Choice(WHERE), prompt=_QUESTION, default="elsewhere", help="Where it runs, and so what undoes.")
@@ -64,9 +66,9 @@ def init(folder: Path, checked: bool, **answers: Any) -> int:
 
 def described(answers: dict[str, Any]) -> dict[str, str]:
     """The three files' text. Raises UsageError for answers that do not go together."""
-    parts = urlsplit(answers["url"])
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not is_web(answers["url"]):
         raise UsageError(f"--url {answers['url']!r} is no web address: write http://host/path")
+    parts = urlsplit(answers["url"])
     site: dict[str, Any] = {"name": answers["name"] or parts.hostname, "url": answers["url"]}
     site |= _placed(answers, f"{parts.scheme}://{parts.netloc}")
     if login := _login(answers):
@@ -79,17 +81,29 @@ def _placed(answers: dict[str, Any], base: str) -> dict[str, Any]:
     """Where it runs."""
     if answers["where"] == "here":
         command = answers["command"] or _ask("Command that starts it, run in the folder", "--command")
-        return {"services": [{"command": command.split(), "ready_url": answers["ready_url"] or answers["url"]}]}
+        return {"services": [{"command": _words(command, "--command"), "ready_url": answers["ready_url"] or answers["url"]}]}
     if answers["where"] == "hooks":
         hooks = {
-            name: _hook(answers[name] or _ask(f"Address or command for {name}", f"--{name}")) for name in ("reset", "snapshot", "restore")
+            name: _hook(answers[name] or _ask(f"Address or command for {name}", f"--{name}"), f"--{name}")
+            for name in ("reset", "snapshot", "restore")
         }
         return {"outside": {"site": {"base": base, **hooks}}}
     return {}
 
 
-def _hook(text: str) -> dict[str, Any]:
-    return {"url": text} if "://" in text.split()[0] else {"command": text.split()}
+def _hook(text: str, option: str) -> dict[str, Any]:
+    return {"url": text.strip()} if "://" in text.strip().partition(" ")[0] else {"command": _words(text, option)}
+
+
+def _words(text: str, option: str) -> list[str]:
+    """Program and arguments, parted as a shell does. Raises UsageError where there are none."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r} is no command: {error}") from error
+    if not words:
+        raise UsageError(f"{option} {text!r} is no command: write a program and its arguments")
+    return words
 
 
 def _login(answers: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import click
 
 from exact.errors import EnvironmentError_, UsageError
+from exact.safety import is_web
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext
@@ -31,26 +32,36 @@ def login(site: str, out: Path | None, until: str | None, seconds: float, headle
     Nothing is judged or recorded meanwhile, so single sign-on may go wherever it goes. The file is for you alone (mode 0600) and outside of
     any run. Name it in the site file: browser: {login: {state: FILE}}.
     """
+    pattern = _compiled(until)
     url, given = _place(site)
     path = (out or given or _default(url)).expanduser().absolute()
     _refuse(path)
-    if not until and not sys.stdin.isatty():
+    if not pattern and not sys.stdin.isatty():
         raise UsageError("there is no terminal to press Enter in: say with --until which address means that you are in")
-    asyncio.run(_login(url, path, until, seconds, headless))
+    asyncio.run(_login(url, path, pattern, seconds, headless))
     click.echo(f"kept in {path}\nname it in the site file: browser: {{login: {{state: {path}}}}}")
     return 0
+
+
+def _compiled(until: str | None) -> re.Pattern[str] | None:
+    try:
+        return re.compile(until) if until else None
+    except re.error as error:
+        raise UsageError(f"--until {until!r} is no regular expression: {error}") from error
 
 
 def _place(site: str) -> tuple[str, Path | None]:
     """The address, and the file that a site file names."""
     if not site.endswith((".yaml", ".yml")):
         url = site if "://" in site else f"https://{site}"
-        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        if not is_web(url):
             raise UsageError(f"{site!r} is no web address: write https://host")
         return url, None
     from exact.benchmarks.own import read_site
 
     found = read_site(Path(site))
+    if not is_web(found.url):
+        raise UsageError(f"the site's url {found.url!r} is no web address: write https://host")
     state = (found.browser.get("login") or {}).get("state", "")
     return found.url, Path(site).absolute().parent / Path(state).expanduser() if state else None
 
@@ -67,7 +78,7 @@ def _refuse(path: Path) -> None:
             raise UsageError(f"{path} is in the run {folder}: keep log-ins elsewhere")
 
 
-async def _login(url: str, path: Path, until: str | None, seconds: float, headless: bool) -> None:
+async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: float, headless: bool) -> None:
     from playwright.async_api import Error
 
     from exact.environments.browser.driver import drive
@@ -89,19 +100,19 @@ async def _login(url: str, path: Path, until: str | None, seconds: float, headle
     write(path, json.dumps(state))
 
 
-async def _wait(browser: Browser, context: BrowserContext, until: str | None, seconds: float) -> None:
+async def _wait(browser: Browser, context: BrowserContext, until: re.Pattern[str] | None, seconds: float) -> None:
     if not until:
         click.echo("Log in in the window, then press Enter here.")
         await asyncio.to_thread(sys.stdin.readline)
         return
     try:
         async with asyncio.timeout(seconds):
-            while not any(re.search(until, page.url) for page in context.pages):
+            while not any(until.search(page.url) for page in context.pages):
                 if not browser.is_connected() or not context.pages:
                     raise EnvironmentError_("the window was closed before anybody was logged in: nothing was kept")
                 await asyncio.sleep(0.1)
     except TimeoutError as error:
-        raise EnvironmentError_(f"no address matched {until!r} within {seconds:g} s: nothing was kept") from error
+        raise EnvironmentError_(f"no address matched {until.pattern!r} within {seconds:g} s: nothing was kept") from error
 
 
 def write(path: Path, text: str) -> None:

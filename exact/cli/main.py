@@ -49,6 +49,9 @@ _FIXES = {
     errno.EDQUOT: "free some of your quota, then go on with `exact resume`",
     errno.EACCES: "choose a place you may write to",
     errno.EROFS: "choose a place you may write to",
+    errno.ENOTDIR: "name another place",
+    errno.EISDIR: "name another place",
+    errno.EEXIST: "name another place",
 }
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from exact.cli.newfile import NewFile
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def restore(where: str, ids: tuple[str, ...]) -> None:
 
 @memory.command()
 @_WHERE
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="File; else to standard output.")
+@click.option("--out", "-o", type=NewFile(), help="File; else to standard output.")
 def export(where: str, out: Path | None) -> None:
     """Writes all that is kept as JSON lines, oldest first: what `import` reads. Statuses and use stay behind."""
     with _opened(where) as opened:

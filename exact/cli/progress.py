@@ -31,8 +31,7 @@ class Progress:
             Live(console=self._console, transient=True, refresh_per_second=8) if self._console.is_terminal and not as_json else None
         )
         self._width = max(len(task.id) for task in folder.manifest.tasks)
-        self._total, self._done = len(folder.manifest.tasks), sum(1 for _ in folder.results())
-        self._lines: list[Line] = []
+        self._total, self._done = len(folder.manifest.tasks), sum(line.status != "failed" for line in self._last())
 
     def __enter__(self) -> Progress:
         if self._live:
@@ -55,11 +54,10 @@ class Progress:
     def finished(self, task: Task, line: Line, report: Path) -> None:
         """Called at the end of each attempt."""
         self._done += 1
-        self._lines.append(line)
         if self._json:
             click.echo(msgspec.json.encode({**msgspec.to_builtins(line), "report": str(report)}))
             return
-        mark, colour = _MARKS[line.status] if not line.score else ("✓", "green")
+        mark, colour = ("✓", "green") if line.score is not None and line.score >= 1 else _MARKS[line.status]
         verdict = f"score {line.score:g}" if line.score is not None else f"{line.status}: {line.reason}"
         cost = f"  ${line.cost:.4f}" if line.cost else "" if line.cost == 0 else "  cost unknown"
         text = f"{verdict:7}  {line.actions:2} actions  {line.transitions:4} steps  {line.seconds:6.1f} s{cost}"
@@ -84,8 +82,12 @@ class Progress:
         )
         return row
 
+    def _last(self) -> list[Line]:
+        """Each task's last line: what failed before it was made again."""
+        return list({line.task: line for line in self._folder.results()}.values())
+
     def _summary(self) -> None:
-        lines = list(self._folder.results())
+        lines = self._last()
         if self._json or not lines:
             return
         scored = [line.score for line in lines if line.score is not None]

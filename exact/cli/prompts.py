@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from exact.cli.newfile import NewFile
+
 Command = Callable[..., Any]
 
 
@@ -59,7 +61,7 @@ def show(name: str, folder: str) -> None:
 @click.argument("name")
 @_folder
 @click.option("--example", is_flag=True, help="For a made-up state; so far there is no other.")
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Write it there instead.")
+@click.option("--out", "-o", type=NewFile(), help="Write it there instead.")
 def render(name: str, folder: str, example: bool, out: Path | None) -> None:
     """Prints what a model is sent for the prompt NAME, both turns."""
     from exact.errors import UsageError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,65 +39,78 @@ def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
 
     RUN is a run of `exact run`, or a benchmark. Where an evaluator was mended, or a score is in doubt, this is the way to another one.
     """
-    import msgspec
-
     from exact.evaluation.folder import BenchFolder
     from exact.runs.runner import reopen
 
     bench = BenchFolder(run) if (run / "bench.json").exists() else None
     runs = {agent: bench.agent(agent) for agent in bench.plan.agents} if bench else {run.name: reopen(run)}
-    found = [each for agent, (folder, config) in runs.items() for each in asyncio.run(_rescored(agent, folder, config, pattern, adopt))]
-    for each in found:
-        if as_json:
-            now = msgspec.to_builtins(each.replay) if each.replay else None
-            click.echo(msgspec.json.encode({**each._asdict(), "replay": now}))
-        else:
-            click.echo(_line(each))
-    if bench and adopt:
-        from exact.cli.bench import rewards_of
-        from exact.evaluation.output import write_outputs
+    try:
+        found = asyncio.run(_rescored(runs, pattern, adopt, as_json))
+    finally:
+        if bench and adopt:
+            from exact.cli.bench import rewards_of
+            from exact.evaluation.output import write_outputs
 
-        bench.write_results(bench.gather())
-        write_outputs(bench, rewards_of(bench))
+            bench.write_results(bench.gather())
+            write_outputs(bench, rewards_of(bench))
     return 1 if any(each.trouble for each in found) else 0
 
 
-async def _rescored(agent: str, folder: RunFolder, config: Config, pattern: str | None, adopt: bool) -> list[_Again]:
+async def _rescored(runs: Mapping[str, tuple[RunFolder, Config]], pattern: str | None, adopt: bool, as_json: bool) -> list[_Again]:
+    """Each is told as soon as it came."""
     from exact.cli.report import chosen
+
+    tasks, found = {agent: chosen(folder, pattern) for agent, (folder, _) in runs.items()}, []
+    for agent, (folder, config) in runs.items():
+        async for each in _taken_again(agent, folder, config, tasks[agent], adopt):
+            found.append(each)
+            click.echo(_as_json(each) if as_json else _line(each))
+    return found
+
+
+async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Sequence[Task], adopt: bool) -> AsyncIterator[_Again]:
     from exact.cli.worlds import kind_of, open_worlds
     from exact.evaluation.replay import finished
     from exact.runs.shared import SharedWorlds
     from exact.runs.store import append_line
 
     benchmark, before = folder.manifest.benchmark, {line.task: line.score for line in folder.results()}
-    found = []
     async with SharedWorlds(lambda task: kind_of(benchmark, task), lambda task: open_worlds(task, config, benchmark, _tell)) as shared:
-        for task in chosen(folder, pattern):
+        for task in tasks:
             state = finished(folder, config, task)
             if state is None:
-                found.append(_Again(agent, task.id, before.get(task.id), None, "its attempt did not come to its end"))
+                yield _Again(agent, task.id, before.get(task.id), None, "its attempt did not come to its end")
                 continue
-            found.append(await _again(agent, task, before.get(task.id), shared, state))
-            if (replayed := found[-1].replay) is not None:
-                append_line(folder.path / "rescored.jsonl", replayed)
+            again = await _again(agent, task, before.get(task.id), shared, state)
+            if again.replay is not None:
+                append_line(folder.path / "rescored.jsonl", again.replay)
                 if adopt:
-                    append_line(folder.path / "replays.jsonl", replayed)
-    return found
+                    append_line(folder.path / "replays.jsonl", again.replay)
+            yield again
 
 
 async def _again(agent: str, task: Task, before: float | None, shared: SharedWorlds, state: State) -> _Again:
-    from exact.errors import InfrastructureError
+    from exact.errors import InfrastructureError, UsageError
     from exact.evaluation.replay import replay
 
     try:
         async with shared(task) as worlds:
-            return _Again(agent, task.id, before, await replay(worlds, task, state))
+            try:
+                return _Again(agent, task.id, before, await replay(worlds, task, state))
+            except UsageError as error:  # of this task alone: it wrote where that stays, or nobody is named to judge it
+                return _Again(agent, task.id, before, None, str(error))
     except InfrastructureError as error:
         return _Again(agent, task.id, before, None, str(error))
 
 
 def _tell(text: str) -> None:
     click.echo(f"exact: {text}", err=True)
+
+
+def _as_json(each: _Again) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode({**each._asdict(), "replay": msgspec.to_builtins(each.replay) if each.replay else None})
 
 
 def _line(each: _Again) -> str:

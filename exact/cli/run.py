@@ -10,6 +10,7 @@ import msgspec
 
 from exact.config import Config, load
 from exact.errors import UsageError
+from exact.safety import is_web
 from exact.task import Task
 
 
@@ -124,9 +125,9 @@ def _own_tasks(path: Path, others: object) -> tuple[Task, ...]:
 def _own_site(url: str | None, goal: str | None, services: Path | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:
     if not (url and goal) or tasks:
         raise UsageError('--url and --goal go together, without TASK: exact run --url https://example.org --goal "Find the opening hours"')
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    if not is_web(url):
         raise UsageError(f"--url {url!r} is no web address: write https://host/path")
+    parts = urlsplit(url)
     task = Task(id=f"site/{parts.netloc}{parts.path}".rstrip("/"), instruction=goal, start=url)
     return (task if services is None else _with_services(task, services),)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import html
+import json
 from collections import deque
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_plus
@@ -118,5 +120,11 @@ def value_of(what: str, text: str, environ: Mapping[str, str]) -> str:
 
 
 def _forms(value: str) -> set[str]:
-    """How a value may be written: as it is, in an address, in a form."""
-    return {value, quote(value, safe=""), quote_plus(value)} if len(value) >= _SHORTEST else set()
+    """How a value may be written: as it is, in an address, in a form, in HTML; and each of these in JSON."""
+    if len(value) < _SHORTEST:
+        return set()
+    in_addresses = {quote(value, safe=""), quote(value, safe="!'()*")}  # the second: encodeURIComponent
+    in_forms = {quote_plus(value), quote_plus(value, safe="*").replace("~", "%7E")}  # the second: a browser's form
+    in_html = {html.escape(value), html.escape(value, quote=False), html.escape(value, quote=False).replace('"', "&quot;")}
+    written = {value, *in_addresses, *in_forms, *in_html}
+    return written | {json.dumps(each, ensure_ascii=ascii)[1:-1] for each in written for ascii in (True, False)}

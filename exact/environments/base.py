@@ -24,6 +24,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     method: str = ""
     url: str = ""
     status: int = 0
+    """Of the answer; 0 where there was none when the step ended."""
     detail: str = ""
     size: int = 0
     """Of a download, in bytes."""
@@ -49,6 +50,7 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     terminated: bool = False
     effects: tuple[Effect, ...] = ()
     info: dict[str, str] = {}
+    """What else is known of it, such as `refused`: why the action was not carried out to its end."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +67,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What an environment can do; constant for its lifetime."""
 
     fidelity: Fidelity
-    """Of its snapshots. `replay`: it has none of its own; returning is reset and replay (see restore.py)."""
+    """Of its snapshots. `replay`: it has none of its own; returning is reset and replay (see restore/)."""
     sealed: bool
     """Whether `reset` undoes everything: no server or account outside keeps what a step did."""
     deterministic: bool = True

@@ -67,7 +67,8 @@ class Leased:
 
     async def snapshot(self) -> Snapshot:
         """A refusal leaves the world as it was."""
-        return await self._here.snapshot()
+        async with self._watched(refusal=EnvironmentError_):
+            return await self._here.snapshot()
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         async with self._watched():
@@ -100,11 +101,11 @@ class Leased:
             return await self._here.reset(task)
 
     @asynccontextmanager
-    async def _watched(self) -> AsyncIterator[None]:
+    async def _watched(self, refusal: type[Exception] = ActionError) -> AsyncIterator[None]:
         """A world in which a call failed, or was cancelled in the middle, is not used again."""
         try:
             yield
-        except ActionError:
+        except refusal:
             raise
         except BaseException:
             self._slot.broken = True

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import os
 import signal
+import threading
 import urllib.error
 import urllib.request
 from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
@@ -18,6 +23,8 @@ from exact.task import Task
 
 _SHOWN = 200
 """Characters of what a hook said, in messages."""
+_LEFT: dict[Future[str], str] = {}
+"""Calls that nobody waits for any more, each with the server that still answers it."""
 
 
 class _Declared(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,7 +42,7 @@ class Hook(_Declared, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     body: str = ""
     seconds: float = 60.0
-    """How long it may take."""
+    """How long it may take. What the page may take does not count."""
 
     def __post_init__(self) -> None:
         if bool(self.command) == bool(self.url):
@@ -43,8 +50,25 @@ class Hook(_Declared, frozen=True, kw_only=True):
 
     async def call(self, role: str, **values: str) -> str:
         """Do it with these values; what it said: standard output or the response's text. `role` names it in EnvironmentError_."""
-        said = await (self._run(role, values) if self.command else asyncio.to_thread(self._request, role, values))
+        said = await (self._run(role, values) if self.command else self._ask(role, values))
         return said.strip()
+
+    async def _ask(self, role: str, values: dict[str, str]) -> str:
+        """In a thread, which nobody can stop: whoever gives up leaves it, and the next call of the same server waits for its end."""
+        server = origin(_filled(self.url, values))
+        try:
+            async with asyncio.timeout(self.seconds):
+                while left := [each for each, asked in list(_LEFT.items()) if asked == server]:
+                    await asyncio.gather(*map(asyncio.wrap_future, left), return_exceptions=True)
+                answer = _threaded(partial(self._request, role, values))
+                try:
+                    return await asyncio.wrap_future(answer)
+                except asyncio.CancelledError:
+                    _LEFT[answer] = server
+                    answer.add_done_callback(_LEFT.pop)
+                    raise
+        except TimeoutError as error:
+            raise EnvironmentError_(f"the site's hook {role} did not end within {self.seconds:g} s") from error
 
     async def _run(self, role: str, values: dict[str, str]) -> str:
         program, *arguments = (_filled(each, values) for each in self.command)
@@ -78,8 +102,8 @@ class Hook(_Declared, frozen=True, kw_only=True):
         except urllib.error.HTTPError as error:
             with error:
                 raise EnvironmentError_(f"the site's hook {role} was answered with status {error.code}") from error
-        except OSError as error:
-            raise EnvironmentError_(f"the site's hook {role} was not answered: {error}") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise EnvironmentError_(f"the site's hook {role} was not answered: {error or type(error).__name__}") from error
 
 
 class Site(_Declared, frozen=True, kw_only=True):
@@ -138,6 +162,21 @@ def declared(task: Task) -> Outside | None:
         return msgspec.json.decode(str(text), type=Outside)
     except msgspec.MsgspecError as error:
         raise UsageError(f"task {task.id} declares an outside that is none: {error}: see docs/design/worlds.md") from error
+
+
+def _threaded(work: Callable[[], str]) -> Future[str]:
+    """Done in a thread for which the interpreter's exit does not wait."""
+    done: Future[str] = Future()
+    done.set_running_or_notify_cancel()  # who stops waiting does not cancel it
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 (told to whoever waits)
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return done
 
 
 def _filled(text: str, values: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exact.errors import UsageError
-from exact.evaluation.folder import Replay, Result, result_of
+from exact.evaluation.folder import BenchFolder, Replay, Result, result_of
 from exact.evaluation.summary import Row, Versus, row, scores, task_of, versus
 from exact.runs.store import RunFolder, read_lines
 
@@ -45,13 +45,17 @@ class Comparison(NamedTuple):
 
 def side(path: Path) -> Side:
     """The results of a run, or of one agent of a benchmark (`BENCH/agents/NAME`). Raises UsageError, JournalError."""
-    run = RunFolder.open(path)
-    replays = {each.task: each for each in read_lines(path / "replays.jsonl", Replay)}
-    last = {line.task: line for line in run.results()}
-    if not last:
+    run, above = RunFolder.open(path), path.resolve().parent
+    if above.name == "agents" and (above.parent / "bench.json").exists():
+        agent = run.manifest.agent
+        found = [each for (whose, _), each in BenchFolder(above.parent).gather().items() if whose == agent]
+    else:
+        agent, replays = path.name, {each.task: each for each in read_lines(path / "replays.jsonl", Replay)}
+        last = {line.task: line for line in run.results()}
+        found = [result_of(last[task.id], replays.get(task.id), 1) for task in run.manifest.tasks if task.id in last]
+    if not found:
         raise UsageError(f"{path} has no results yet: go on with it first")
-    found = [result_of(last[task.id], replays.get(task.id), 1) for task in run.manifest.tasks if task.id in last]
-    return Side(run.manifest.agent if path.parent.name == "agents" else path.name, found)
+    return Side(agent, found)
 
 
 def compare(a: Side, b: Side) -> Comparison:
@@ -83,6 +87,9 @@ def _by_task(mine: dict[str, float], theirs: dict[str, float]) -> list[TaskPair]
 
 def _warnings(kept_a: Sequence[Result], kept_b: Sequence[Result], a: Side, b: Side) -> list[str]:
     found = [f"{each.name} is an oracle: it was told the verdict" for each in (a, b) if any(line.oracle for line in each.results)]
+    for each in (a, b):
+        if used := sum(line.status == "scored" and bool(line.promoted) and not line.replay for line in each.results):
+            found.append(f"{used} scores of {each.name} are of worlds that search had used: `exact rescore RUN --adopt` takes fresh ones")
     actions = [max((each.actions for each in kept), default=0) for kept in (kept_a, kept_b)]
     if actions[0] != actions[1]:
         found.append(f"at most {actions[0]} and {actions[1]} actions were committed: see that the budgets were equal")

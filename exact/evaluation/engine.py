@@ -20,6 +20,13 @@ class Hung(InfrastructureError):
 class Engine(Protocol):
     """Makes attempts, several at once. What an attempt has journalled is not done again by the next one at the same task."""
 
+    async def keeps(self, agent: str, task: Task) -> bool:
+        """Whether what an attempt does in its worlds stays there: they are not sealed, and no two attempts may overlap in such worlds.
+
+        Raises InfrastructureError where that cannot be found out, UsageError.
+        """
+        ...
+
     async def attempt(self, agent: str, task: Task) -> Line:
         """One attempt, to its end. An infrastructure failure is a Line that says so, or raised; nothing is added to the results.
 

@@ -28,12 +28,13 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """In [0, 1]; None where they could not be taken again."""
     raw: float | None = None
     verdict: str
-    """`same`: each state was the one of the attempt. `drifted`: one was not. `refused`: an action did not fit."""
+    """`same`: each state was the one of the attempt. `drifted`: one was not. `refused`: an action did not fit. `failed`: the infrastructure
+    ended it, after all reruns, so that the attempt has no score."""
     reason: str = ""
 
 
 class Attempted(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of attempts.jsonl: how one attempt ended, whether it counts or not."""
+    """One line of attempts.jsonl: how one attempt ended, or a replay that the infrastructure ended, whether it counts or not."""
 
     agent: str
     task: str
@@ -43,6 +44,8 @@ class Attempted(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     score: float | None = None
     hung: bool = False
+    replay: bool = False
+    """Whether it was a replay that failed; its attempt, of the same number, had come to its end."""
     seconds: float = 0.0
 
 
@@ -54,7 +57,7 @@ class Result(Line, frozen=True, kw_only=True):
     replay: str = ""
     """How the committed actions fared in a fresh world; empty where the live world was fresh itself."""
     attempts: int = 1
-    """How many were made, those that the infrastructure ended included."""
+    """How many were made, those that the infrastructure ended included, replays not."""
 
 
 class BenchFolder:
@@ -126,22 +129,30 @@ class BenchFolder:
         return list(read_lines(self.path / "results.jsonl", Result))
 
     def numbers(self) -> dict[tuple[str, str], int]:
-        """The number of the next attempt, or of the one that counts: one more than were ended by the infrastructure."""
+        """The number of the next attempt where the infrastructure ended one: one more than were ended by it."""
+        return {pair: number + 1 for pair, number in self._last(failed=True).items()}
+
+    def _last(self, *, failed: bool) -> dict[tuple[str, str], int]:
+        """The number of the last attempt that was made of each, or `failed`: of the last that failed."""
         found: dict[tuple[str, str], int] = {}
         for each in self.attempts():
-            if each.status == "failed":
-                found[each.agent, each.task] = max(each.number + 1, found.get((each.agent, each.task), 1))
+            if not each.replay and (each.status == "failed" or not failed):
+                found[each.agent, each.task] = max(each.number, found.get((each.agent, each.task), 1))
         return found
 
     def gather(self) -> dict[tuple[str, str], Result]:
-        """The result of every agent and task that has one, from the agents' folders, in the order of the plan."""
-        plan, made = self.plan, self.numbers()
+        """The result of every agent and task that has one, from the agents' folders, in the order of the plan.
+
+        An attempt that was promoted has none before its replay has ended.
+        """
+        plan, made = self.plan, self._last(failed=False)
         ends = {agent: {line.task: line for line in self.agent(agent)[0].results()} for agent in plan.agents}
         replays = {agent: self.replays(agent) for agent in plan.agents}
         return {
-            (agent, task.id): result_of(line, replays[agent].get(task.id), made.get((agent, task.id), 1))
+            (agent, task.id): result_of(line, replay, made.get((agent, task.id), 1))
             for agent, task in plan.pairs
             if (line := ends[agent].get(task.id)) is not None
+            and ((replay := replays[agent].get(task.id)) is not None or not (line.promoted and line.status == "scored"))
         }
 
     def write_results(self, results: Mapping[tuple[str, str], Result]) -> None:
@@ -151,10 +162,14 @@ class BenchFolder:
 
 
 def result_of(line: Line, replay: Replay | None, attempts: int) -> Result:
-    """What counts of an attempt: the score in a fresh world, where the live world was not one."""
+    """What counts of an attempt: the score in a fresh world, where there is one; that of the live world else."""
     found = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
-    if replay is not None and line.status == "scored":
+    if replay is not None and replay.verdict == "failed":
+        found |= {"status": "failed", "score": None, "raw": None, "reason": replay.reason}
+    elif replay is not None and line.status == "scored":
         found |= {"score": replay.score, "raw": replay.raw}
+    elif replay is not None and replay.score is not None:  # adopted: nobody had judged where the attempt ended
+        found |= {"status": "scored", "score": replay.score, "raw": replay.raw, "reason": replay.reason}
     return Result(**found | {"live_score": line.score, "replay": replay.verdict if replay else "", "attempts": attempts})
 
 

@@ -71,6 +71,14 @@ class LocalEngine:
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
+    async def keeps(self, agent: str, task: Task) -> bool:
+        """See Engine."""
+        try:
+            async with asyncio.timeout(self._hang):
+                return await self._worlds[agent].keeps(task)
+        except TimeoutError:
+            raise Hung(self._hang or 0.0) from None
+
     async def attempt(self, agent: str, task: Task) -> Line:
         """See Engine."""
         await asyncio.to_thread(self._forget, agent, task)
@@ -120,9 +128,9 @@ class LocalEngine:
             made.exception()
 
     async def _pooled(self, agent: str, kinds: dict[bytes, PooledWorlds]) -> PooledWorlds:
-        """Agents whose browsers are set up alike share their worlds."""
+        """Agents whose browsers are set up alike, and whose verdicts the same models give, share their worlds."""
         _, config = self._folder.agent(agent)
-        kind = msgspec.json.encode([config.browser, config.sandbox])
+        kind = msgspec.json.encode([config.browser, config.sandbox, config.models.judges])
         if kind not in kinds:
             pooled = PooledWorlds(self._key, lambda task: self._open(task, config), self._limits)
             kinds[kind] = await self._stack.enter_async_context(pooled)

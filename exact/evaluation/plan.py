@@ -83,6 +83,17 @@ def at_equal_budgets(configs: Sequence[Config], budget: Mapping[str, float], *, 
     return capped, {kind: float(getattr(first, kind)) for kind in KINDS if getattr(first, kind) is not None}
 
 
+def one_judge(configs: Sequence[Config]) -> None:
+    """Raises UsageError where the agents' verdicts would not be asked of the same models: they would not compare."""
+    for part in dict.fromkeys(name for config in configs for name in config.models.judges):
+        found = {config.name: config.models.judges.get(part) for config in configs}
+        if any(model != found[configs[0].name] for model in found.values()):
+            told = ", ".join(f"{name} {model.model if model else 'none'}" for name, model in found.items())
+            raise UsageError(
+                f"models.parts.{part} differs ({told}): one model judges all agents, so give each the same, with equal settings"
+            )
+
+
 def named(names: Sequence[str]) -> tuple[str, ...]:
     """The names of agents, each that of a folder. Raises UsageError where two are alike, or one is no name."""
     for name in names:

@@ -13,9 +13,9 @@ _Scale = Callable[[float], float]
 
 
 def curves(lines: Mapping[str, Points], *, x: str, title: str, beside: Mapping[str, float] | None = None) -> str:
-    """A chart of steps. `lines`: points (cost above 0, share) where a share rises. `beside`: shares drawn across, dashed and grey:
-    published by others, not re-run."""
-    costs = [max(cost, 1e-9) for points in lines.values() for cost, _ in points]
+    """A chart of steps. `lines`: points (cost, share) where a share rises; what was free stands at the left end. `beside`: shares drawn
+    across, dashed and grey: published by others, not re-run."""
+    costs = [cost for points in lines.values() for cost, _ in points if cost > 0]
     low, high = _decades(min(costs, default=1.0), max(costs, default=1.0))
 
     def across(cost: float) -> float:

@@ -13,7 +13,16 @@ from typing import Any
 
 import msgspec
 
-from exact.errors import ExactError, InfrastructureError, UncertainCommit, UsageError
+from exact.errors import (
+    AnswerError,
+    EnvironmentError_,
+    ExactError,
+    InfrastructureError,
+    JournalError,
+    ModelError,
+    UncertainCommit,
+    UsageError,
+)
 from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.runs.store import Line
@@ -21,15 +30,23 @@ from exact.task import Task
 
 LOOK, GRACE = 1.0, 20.0
 """Seconds between two looks at whether an attempt's journal grows; seconds that lanes have to close their worlds."""
-_KINDS: dict[str, type[ExactError]] = {"UsageError": UsageError, "UncertainCommit": UncertainCommit}
+_KINDS: dict[str, type[ExactError]] = {
+    kind.__name__: kind
+    for kind in (UsageError, UncertainCommit, InfrastructureError, EnvironmentError_, ModelError, AnswerError, JournalError, Hung)
+}
+"""What a lane may raise and is told apart here, by name."""
 
 
 class RayEngine:
     """An async context manager. Raises UsageError where Ray is not installed."""
 
-    def __init__(self, folder: Path, *, lanes: int, hang: float | None, make: str) -> None:
-        """`make`: `module:function`, which gives a lane its local engine of a BenchFolder."""
-        self._folder, self._lanes, self._hang, self._make = folder.resolve(), lanes, hang, make
+    def __init__(
+        self, folder: Path, *, lanes: int, hang: float | None, make: str, key: Callable[[Task], str] = lambda task: task.id
+    ) -> None:
+        """`make`: `module:function`, which gives a lane its local engine of a BenchFolder. `key`: what tasks share whose worlds are of one
+        kind."""
+        self._folder, self._lanes, self._hang, self._make, self._key = folder.resolve(), lanes, hang, make, key
+        self._keeps: dict[tuple[str, str], bool] = {}
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
         self._all: list[Any] = []
         self._ray = _ray()
@@ -51,6 +68,13 @@ class RayEngine:
             self._ray.kill(lane)
         if self._mine:
             self._ray.shutdown()
+
+    async def keeps(self, agent: str, task: Task) -> bool:
+        """See Engine. What each lane starts for itself is not told from what all of them use."""
+        kind = agent, self._key(task)
+        if kind not in self._keeps:
+            self._keeps[kind] = msgspec.json.decode(await self._asked("keeps", agent, task, None), type=bool)
+        return self._keeps[kind]
 
     async def attempt(self, agent: str, task: Task) -> Line:
         """See Engine."""
@@ -79,7 +103,7 @@ class RayEngine:
                 answer.cancel()
             self._idle.put_nowait(lane)
         if kind != "done":
-            raise _KINDS.get(kind, InfrastructureError)(data.decode())
+            raise raised(kind, data.decode())
         return bytes(data)
 
     async def _watched(self, answer: asyncio.Future[Any], journal: Path | None) -> None:
@@ -115,6 +139,10 @@ class Lane:
         self._folder, self._make = BenchFolder(Path(folder)), make
         self._engine: Any = None
 
+    async def keeps(self, agent: str, task: bytes) -> tuple[str, bytes]:
+        """`done` and true or false, or the name and text of what was raised."""
+        return await self._told("keeps", agent, task)
+
     async def attempt(self, agent: str, task: bytes) -> tuple[str, bytes]:
         """`done` and a Line, or the name and text of what was raised."""
         return await self._told("attempt", agent, task)
@@ -131,10 +159,11 @@ class Lane:
     async def _told(self, what: str, agent: str, task: bytes) -> tuple[str, bytes]:
         try:
             engine = await self._opened()
-            made: Callable[[str, Task], Awaitable[Line | Replay]] = getattr(engine, what)
+            made: Callable[[str, Task], Awaitable[Line | Replay | bool]] = getattr(engine, what)
             return "done", msgspec.json.encode(await made(agent, msgspec.json.decode(task, type=Task)))
         except ExactError as error:
-            return type(error).__name__, str(error).encode()
+            known = (kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _KINDS)
+            return next(known, InfrastructureError.__name__), str(error).encode()
 
     async def _opened(self) -> Any:
         if self._engine is None:
@@ -142,6 +171,11 @@ class Lane:
             engine = getattr(importlib.import_module(module), function)(self._folder)
             self._engine = await engine.__aenter__()
         return self._engine
+
+
+def raised(kind: str, text: str) -> ExactError:
+    """The error that a lane told of; with its text, not what it was made of."""
+    return _KINDS[kind].__new__(_KINDS[kind], text)
 
 
 def _ray() -> Any:

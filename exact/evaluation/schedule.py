@@ -9,7 +9,7 @@ import asyncio
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -23,6 +23,10 @@ from exact.task import Task
 
 LOOK_AGAIN = 1.0
 """Seconds until room is looked for again."""
+_ALONE = (
+    "attempts on such sites go one at a time, or one would see and reset what another does "
+    "(where a suite starts its site itself, a sandbox gives each attempt its own: see `exact doctor`)"
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class _Job:
     """Of the attempt, where only its replay is wanted."""
     tries: int = 1
     """Of this job in this session."""
+    keeps: bool = False
+    """Whether it is made in worlds that keep what is done in them, as far as was asked."""
 
 
 @dataclass(kw_only=True)
@@ -52,6 +58,9 @@ class Schedule:
     a round begins when the one before has ended, and only attempts of one round are made at once."""
     finished: Callable[[Result, int, int], None] | None = None
     """Called with each result, how many there are, and of how many."""
+    told: Callable[[str], None] | None = None
+    """Called once, where attempts go one at a time, with why."""
+    _has_told: bool = field(init=False, default=False)
     _plan: Plan = field(init=False)
     _results: dict[tuple[str, str], Result] = field(init=False)
     _runs: dict[str, RunFolder] = field(init=False)
@@ -70,12 +79,12 @@ class Schedule:
         self._plan = self.folder.plan
         self._places = {task.id: place for place, task in enumerate(self._plan.tasks)}
         self._runs = {agent: self.folder.agent(agent)[0] for agent in self._plan.agents}
-        self._results = {pair: each for pair, each in self.folder.gather().items() if each.status != "failed" and not _unreplayed(each)}
+        self._results = {pair: each for pair, each in self.folder.gather().items() if each.status != "failed"}
         waiting = deque(self._jobs())
         self._flush(anew=True)
         try:
             while waiting or self._running:
-                self._start(waiting)
+                await self._start(waiting)
                 done, _ = await asyncio.wait(self._running, timeout=LOOK_AGAIN if waiting else None, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     again = self._ended(self._running.pop(task), task)
@@ -96,17 +105,38 @@ class Schedule:
             if (agent, task.id) not in self._results
         ]
 
-    def _start(self, waiting: deque[_Job]) -> None:
+    async def _start(self, waiting: deque[_Job]) -> None:
         """Begin what there is room for."""
         while waiting and len(self._running) < self.parallel:
             if self._running and self.room is not None and not self.room.fits(len(self._running)):
                 return
-            job = next((job for job in waiting if self._may(job)), None)
+            job = await self._next(waiting)
             if job is None:
                 return
-            waiting.remove(job)
             work = self.engine.attempt(job.agent, job.task) if job.line is None else self.engine.replay(job.agent, job.task)
             self._running[asyncio.ensure_future(work)] = job
+
+    async def _next(self, waiting: deque[_Job]) -> _Job | None:
+        """Taken out of those that wait: the first that hangs on nothing, and whose site nobody is at who would see what it does."""
+        for job in filter(self._may, tuple(waiting)):
+            try:
+                keeps, known = self.parallel > 1 and await self.engine.keeps(job.agent, job.task), True
+            except UsageError:
+                raise
+            except Exception:  # noqa: BLE001 - its own attempt will meet it again, and ends by it
+                keeps, known = True, False
+            if not keeps or not any(each.keeps for each in self._running.values()):
+                waiting.remove(job)
+                return replace(job, keeps=keeps)
+            if not known:
+                return None
+            self._tell(job)
+        return None
+
+    def _tell(self, job: _Job) -> None:
+        if self.told is not None and not self._has_told:
+            self._has_told = True
+            self.told(f"{job.task.id} is on a site that keeps what is done there: {_ALONE}")
 
     def _may(self, job: _Job) -> bool:
         """Whether all that it hangs on has ended."""
@@ -134,9 +164,7 @@ class Schedule:
         else:
             again, hung = True, False
         if isinstance(came, Replay):
-            append_line(self.folder.agent_path(job.agent) / "replays.jsonl", came)
-            assert job.line is not None
-            self._settle(job, result_of(job.line, came, job.number))
+            self._replayed(job, came)
             return None
         self._record(job, came, hung=hung)
         if came.status == "failed":
@@ -152,7 +180,7 @@ class Schedule:
             self.folder.path / "attempts.jsonl",
             Attempted(
                 agent=job.agent, task=job.task.id, number=job.number, status=line.status, reason=line.reason, score=line.score, hung=hung,
-                seconds=line.seconds,
+                replay=job.line is not None, seconds=line.seconds,
             ),
         )  # fmt: skip
 
@@ -160,10 +188,17 @@ class Schedule:
         if again:
             number = job.number if job.line is not None else job.number + 1
             return _Job(job.agent, job.task, number, job.line, job.tries + 1)
-        if job.line is None:
-            self._runs[job.agent].add_result(line)
+        if job.line is not None:
+            self._replayed(job, Replay(task=line.task, score=None, verdict="failed", reason=line.reason))
+            return None
+        self._runs[job.agent].add_result(line)
         self._settle(job, result_of(line, None, job.number))
         return None
+
+    def _replayed(self, job: _Job, replay: Replay) -> None:
+        assert job.line is not None
+        append_line(self.folder.agent_path(job.agent) / "replays.jsonl", replay)
+        self._settle(job, result_of(job.line, replay, job.number))
 
     def _settle(self, job: _Job, result: Result) -> None:
         self._results[job.agent, job.task.id] = result
@@ -196,10 +231,6 @@ class Schedule:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
         self._running.clear()
-
-
-def _unreplayed(result: Result) -> bool:
-    return bool(result.status == "scored" and result.promoted and not result.replay)
 
 
 def _failed(job: _Job, reason: str) -> Line:

@@ -41,6 +41,7 @@ class PooledWorlds:
         self._key, self._open, self._limits = key, open, limits
         self._kinds: dict[str, _Opened] = {}
         self._retired: set[_Opened] = set()
+        self._keeps: dict[str, bool] = {}
 
     async def __aenter__(self) -> PooledWorlds:
         return self
@@ -69,6 +70,15 @@ class PooledWorlds:
             if opened.retired and not opened.users:
                 self._retired.discard(opened)
                 await self._close(opened)
+
+    async def keeps(self, task: Task) -> bool:
+        """Whether what is done in the worlds of a task stays there. Each kind is asked once; the world that is opened for it is the next
+        attempt's. Raises EnvironmentError_."""
+        key = self._key(task)
+        if key not in self._keeps:
+            async with self.at(task, "") as worlds, worlds.open(speculative=False) as world:
+                self._keeps[key] = not world.capabilities.sealed
+        return self._keeps[key]
 
     async def _pool(self, opened: _Opened, task: Task) -> Pool:
         async with opened.opening:

@@ -56,19 +56,25 @@ class AnswerCache:
             raise UsageError(f"{path} cannot be used as a cache of answers ({error}): give another models.cache.path") from error
 
     def get(self, question: bytes, n: int) -> dict[int, Kept]:
-        """Those of samples 0 to n - 1 that are there."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT sample, choice, model FROM answers WHERE question = ? AND sample < ?", (question, n)
-            ).fetchall()
-        return {sample: Kept(msgspec.json.decode(choice, type=Choice), model) for sample, choice, model in rows}
+        """Those of samples 0 to n - 1 that are there. Raises ModelError."""
+        try:
+            with self._lock:
+                rows = self._connection.execute(
+                    "SELECT sample, choice, model FROM answers WHERE question = ? AND sample < ?", (question, n)
+                ).fetchall()
+            return {sample: Kept(msgspec.json.decode(choice, type=Choice), model) for sample, choice, model in rows}
+        except (sqlite3.Error, msgspec.DecodeError) as error:
+            raise ModelError(f"the cache of answers {self.path} cannot be read ({error}): restore it, or give another") from error
 
     def put(self, question: bytes, samples: dict[int, Kept]) -> None:
-        """Keeps samples; those that are there already stay as they are."""
+        """Keeps samples; those that are there already stay as they are. Raises ModelError."""
         rows = [(question, i, msgspec.json.encode(kept.choice), kept.model, time.time()) for i, kept in samples.items()]
-        with self._lock, self._connection:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+        try:
+            with self._lock, self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._connection.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+        except sqlite3.Error as error:
+            raise ModelError(f"the cache of answers {self.path} cannot be written ({error}): make room, or give another") from error
 
     def close(self) -> None:
         with self._lock:
@@ -79,7 +85,8 @@ class CachedModel:
     """A ChatModel that asks another only for samples that the cache has not.
 
     A sample from the cache took nothing: no tokens, no money. Equal questions that are asked at once are asked one after the other,
-    so that both have the same answers. A choice that is empty, or cut off by a filter of the server, is not kept.
+    so that both have the same answers. A choice that is empty, or cut off by a filter of the server, is not kept. An answer that cannot
+    be kept is given all the same, with a note.
     """
 
     def __init__(self, model: ChatModel, cache: AnswerCache, mode: Mode, *, about: str = "") -> None:
@@ -123,9 +130,13 @@ class CachedModel:
         answer = await self._model.complete(_rest(request, missing[0]))
         given = dict(enumerate(answer.choices, missing[0]))
         new = {i: Kept(given[i], answer.model) for i in missing}
-        await asyncio.to_thread(self._cache.put, question, {i: kept for i, kept in new.items() if _lasting(kept.choice)})
+        notes = answer.notes
+        try:
+            await asyncio.to_thread(self._cache.put, question, {i: kept for i, kept in new.items() if _lasting(kept.choice)})
+        except ModelError as error:
+            notes += (str(error),)
         found |= new
-        return msgspec.structs.replace(answer, choices=tuple(found[i].choice for i in range(n)), replayed=n - len(missing))
+        return msgspec.structs.replace(answer, choices=tuple(found[i].choice for i in range(n)), replayed=n - len(missing), notes=notes)
 
 
 def digest(request: ChatRequest, model: str, about: str = "") -> bytes:

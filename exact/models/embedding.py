@@ -86,7 +86,7 @@ class OpenAIEmbedding:
             except Trouble as trouble:
                 if trouble.elsewhere and len(self._places) > 1:
                     self._route.failed(place, for_good=not trouble.again, after=trouble.after)
-                    trouble.again = trouble.again or self._route.others([place])
+                    trouble.again = trouble.again or self._route.others([place]) or self._route.mends([place])
                 raise
             if len(answer.vectors) != len(texts):
                 raise Trouble(f"{place.url} gave {len(answer.vectors)} vectors for {len(texts)} texts", "see the server's log", again=True)

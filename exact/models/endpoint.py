@@ -16,7 +16,7 @@ from exact.models.base import ChatAnswer, ChatRequest
 from exact.models.connect import checked
 from exact.models.meter import Exchange, note
 from exact.models.pace import Pace
-from exact.models.post import Post, Refusal, Unanswered
+from exact.models.post import NoToken, Post, Refusal, Unanswered
 from exact.models.price import Tariff
 from exact.models.providers import Capabilities, Endpoint, Provider
 from exact.models.refusal import lacking
@@ -76,8 +76,11 @@ class ServedModel:
     async def embed(self, texts: list[str]) -> wire.Embedded:
         """A vector for each text. Raises Trouble."""
         body = {"model": self.model, "input": texts, "encoding_format": "float"} | self._config.extra
-        async with self._pace.slot(sum(map(len, texts)) / 4) as sent:
-            return self._read(await self._sent("/embeddings", body, sent), wire.embedded)
+        tokens = sum(map(len, texts)) / 4
+        async with self._pace.slot(tokens) as sent:
+            found = self._read(await self._sent("/embeddings", body, sent), wire.embedded)
+        self._pace.succeeded(tokens, found.usage.input_tokens)
+        return found
 
     async def alive(self) -> bool:
         """Whether the server answers at all: it lists its models, or says that it does not list them."""
@@ -114,7 +117,10 @@ class ServedModel:
             reason = self._scrubbed(str(error))
             if not error.sent:
                 outcome = "refused"
-            trouble = Trouble(f"cannot reach {self.url} ({reason})", "is the server running, and is base_url right?", again=True)
+            if isinstance(error, NoToken):
+                trouble = Trouble(f"there is no token for {self.url} ({reason})", "see the provider's `token`", again=True)
+            else:
+                trouble = Trouble(f"cannot reach {self.url} ({reason})", "is the server running, and is base_url right?", again=True)
         except UnicodeError as error:
             reason = self._scrubbed(str(error))
             trouble = self._unreadable(reason)

@@ -100,7 +100,7 @@ class OpenAIModel:
 
     async def _call(self, request: ChatRequest, n: int, index: int, deadline: float) -> ChatAnswer:
         """The answer of whichever endpoint gives one first, one after the other; one choice of `n` where it takes no `n`."""
-        avoid: set[ServedModel] = set()
+        avoid: dict[ServedModel, bool] = {}
 
         async def attempt() -> ChatAnswer:
             place = await self._route.choose(avoid)
@@ -127,16 +127,19 @@ class OpenAIModel:
                 return answer
         return await place.ask(request, n=1, index=index)
 
-    def _failed(self, place: ServedModel, trouble: Trouble, avoid: set[ServedModel]) -> None:
-        """Where another endpoint may do better, it is tried at once."""
+    def _failed(self, place: ServedModel, trouble: Trouble, avoid: dict[ServedModel, bool]) -> None:
+        """Where another endpoint may do better, it is tried at once. `avoid`: of each that failed, whether that may pass."""
         if not trouble.elsewhere or len(self._places) == 1:
             return
         self._route.failed(place, for_good=not trouble.again, after=trouble.after)
-        avoid.add(place)
+        avoid[place] = trouble.again
         if self._route.others(avoid):
             trouble.again, trouble.after = True, 0.0
         elif len(avoid) == len(self._places):
+            trouble.again = any(avoid.values())
             avoid.clear()
+        else:
+            trouble.again = trouble.again or self._route.mends(avoid)
 
 
 def pace(provider: Provider, sleep: Sleep = asyncio.sleep) -> Pace:

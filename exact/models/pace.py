@@ -63,7 +63,10 @@ class Pace:
 
     @asynccontextmanager
     async def slot(self, tokens: float) -> AsyncIterator[float]:
-        """Holds a place for one request of about so many tokens; gives the time at which it may be sent."""
+        """Holds a place for one request of about so many tokens; gives the time at which it may be sent.
+
+        Who gives up before that has used nothing of the rates.
+        """
         await self._enter()
         try:
             await self._rates(tokens)
@@ -110,9 +113,16 @@ class Pace:
 
     async def _rates(self, tokens: float) -> None:
         now = self._now()
-        wait = max(self._requests.take(1.0, now), self._tokens.take(tokens, now), self._held - now)
-        if wait > 0:
-            await self._sleep(wait)
+        until = max(now + max(self._requests.take(1.0, now), self._tokens.take(tokens, now)), self._held)
+        try:
+            while until > now:
+                await self._sleep(until - now)
+                now = max(until, self._now())
+                until = max(until, self._held)  # a 429 that came meanwhile
+        except BaseException:
+            self._requests.correct(-1.0)
+            self._tokens.correct(-tokens)
+            raise
 
     def _now(self) -> float:
         return (self._clock or asyncio.get_running_loop().time)()

@@ -36,6 +36,10 @@ class Unanswered(Exception):
         self.sent = sent
 
 
+class NoToken(Unanswered):
+    """The source of tokens gave none, so nothing was sent."""
+
+
 class Post:
     """One endpoint's requests. Azure's name the deployment in the path and the version in the query."""
 
@@ -69,7 +73,7 @@ class Post:
     async def _exchange(self, method: str, path: str, content: bytes, timeout: float) -> str:
         headers = self._headers
         if self._token is not None:
-            headers = headers | {"Authorization": f"Bearer {await self._token()}"}
+            headers = headers | {"Authorization": f"Bearer {await _given(self._token)}"}
         seconds = dict.fromkeys(("connect", "read", "write", "pool"), timeout)
         request = self._transport.Request(
             method, self._address(method, path), headers=headers, content=content or None, extensions={"timeout": seconds}
@@ -93,6 +97,13 @@ class Post:
                 url = f"{self._base}{deployment}{path}?api-version={self._version}"
             self._addresses[path] = self._transport.URL(url)
         return self._addresses[path]
+
+
+async def _given(token: Token) -> str:
+    try:
+        return await token()
+    except Exception as error:
+        raise NoToken(f"{type(error).__name__}: {error}", sent=False) from error
 
 
 def _refuse(response: Any) -> NoReturn:

@@ -31,6 +31,7 @@ class Route(Generic[P]):
         self._asked = [0.0] * len(places)
         self._failures = [0] * len(places)
         self._until = [float("-inf")] * len(places)
+        self._refused = [False] * len(places)
         self._checking: set[int] = set()
 
     async def choose(self, avoid: Collection[P] = ()) -> P:
@@ -48,14 +49,20 @@ class Route(Generic[P]):
         """Whether an endpoint beside those may be asked now."""
         return self._next(avoid) is not None
 
+    def mends(self, avoid: Collection[P]) -> bool:
+        """Whether an endpoint beside those may be asked later: it rests from a failure that may pass."""
+        return any(not refused and place not in avoid for place, refused in zip(self._places, self._refused, strict=True))
+
     def succeeded(self, place: P) -> None:
         """It answered."""
-        self._failures[self._places.index(place)] = 0
+        index = self._places.index(place)
+        self._failures[index], self._refused[index] = 0, False
 
     def failed(self, place: P, *, for_good: bool, after: float | None = None) -> None:
         """It did not. `for_good`: trying again will not help soon. `after`: the seconds it asked to be left alone."""
         index = self._places.index(place)
         self._failures[index] += 1
+        self._refused[index] = for_good
         wait = REFUSED if for_good else after or min(LONGEST, FIRST * 2.0 ** (self._failures[index] - 1))
         self._until[index] = max(self._until[index], self._clock() + wait)
 
@@ -73,7 +80,7 @@ class Route(Generic[P]):
         finally:
             self._checking.discard(index)
         if well:
-            self._failures[index] = 0
+            self._failures[index], self._refused[index] = 0, False
             self._asked[index] = max(self._asked[index], min(a for i, a in enumerate(self._asked) if i != index))
         else:
             self.failed(self._places[index], for_good=False)

@@ -162,8 +162,8 @@ def _ids_in_names(tokens: list[_Token] | None) -> list[int] | None:
 def _usage(usage: _Usage | None) -> Usage:
     if usage is None:
         return Usage()
-    cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
-    return Usage(input_tokens=usage.prompt_tokens, cached_tokens=cached or 0, output_tokens=usage.completion_tokens)
+    cached = (usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None) or 0
+    return Usage(input_tokens=usage.prompt_tokens, cached_tokens=min(cached, usage.prompt_tokens), output_tokens=usage.completion_tokens)
 
 
 class _Class(msgspec.Struct):

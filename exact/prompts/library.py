@@ -111,10 +111,21 @@ class Library:
             with cuts() as cut:
                 module = self._templates.get_template(f"{name}.j2").make_module(inputs)
                 parts = {part: str(getattr(module, part)()).strip() for part in ("system", "user")}
-        except (jinja2.TemplateError, AttributeError) as error:
+        except UsageError:
+            raise
+        except Exception as error:  # whatever a template that users write does
             where = f", line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
             raise UsageError(f"prompt {name} ({described.source or 'the package'}{where}) cannot be rendered: {error}") from error
         return Rendered(described.id, parts["system"], parts["user"], tuple(dict.fromkeys(cut)))
+
+    def part(self, name: str, *values: object) -> str:
+        """What a macro of `_parts.j2` writes for some values: `seen`, `steps`, ... Raises UsageError where it fails."""
+        import jinja2
+
+        try:
+            return str(getattr(self._templates.get_template("_parts.j2").module, name)(*values))
+        except (jinja2.TemplateError, AttributeError) as error:
+            raise UsageError(f"{self._own('_parts.j2') or '_parts.j2'}: {name} cannot be rendered: {error}") from error
 
     def _described(self, name: str) -> Prompt:
         import yaml
@@ -164,7 +175,10 @@ class Library:
     def _text(self, file: str) -> str:
         own = self._own(file)
         if own is None:
-            return _packaged(file)
+            try:
+                return _packaged(file)
+            except FileNotFoundError:
+                raise UsageError(f"there is no template {file}, which a prompt in {self._folder} uses: write it there") from None
         try:
             return own.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -211,6 +225,11 @@ def takes(name: str) -> tuple[str, ...]:
 def render(name: str, **inputs: object) -> Rendered:
     """A prompt for some inputs: `Library.render`."""
     return _USED.get().render(name, **inputs)
+
+
+def part(name: str, *values: object) -> str:
+    """What a macro that prompts share writes: `Library.part`."""
+    return _USED.get().part(name, *values)
 
 
 def _package() -> Iterator[resources.abc.Traversable]:

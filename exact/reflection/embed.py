@@ -7,7 +7,7 @@ import math
 import re
 import threading
 import zlib
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Sequence
 from importlib import resources
 from typing import Protocol
@@ -146,16 +146,13 @@ def unit(vector: npt.NDArray[np.floating]) -> Vector:
 def _word(word: str) -> tuple[_Hashes, npt.NDArray[np.float64]]:
     """Hashes and weights of a word and of its groups of letters; the word's own come first."""
     marked = f"<{word}>"
-    groups = Counter(marked[i : i + size] for size in (3, 4) for i in range(len(marked) - size + 1))
-    features = [f"w{word}", *(f"c{group}" for group in groups)]
+    groups = {marked[i : i + size]: None for size in (3, 4) for i in range(len(marked) - size + 1)}
+    features = [each.encode("utf-8", "replace") for each in (f"w{word}", *[f"c{group}" for group in groups])]
+    sums = np.array([zlib.crc32(each) << 32 | zlib.adler32(each) for each in features], dtype=np.uint64)
     weight = idf(word)
-    hashes = np.array([_hash(feature) for feature in features], dtype=np.uint64)
-    return hashes, np.array([weight] + [_GROUP * weight] * len(groups))
-
-
-def _hash(feature: str) -> int:
-    data = feature.encode("utf-8", "replace")
-    return ((zlib.crc32(data) << 32 | zlib.adler32(data)) * int(_SPREAD)) & (2**64 - 1)
+    weights = np.full(len(features), _GROUP * weight)
+    weights[0] = weight
+    return sums * _SPREAD, weights
 
 
 @functools.cache

@@ -25,7 +25,7 @@ class ModelEmbedding:
 
     def __init__(self, model: EmbeddingModel, loop: asyncio.AbstractEventLoop, dimensions: int, cache: Path) -> None:
         """`cache`: an SQLite file, which processes may share. Raises UsageError. See `opened`."""
-        self._model, self._loop, self.dimensions = model, loop, dimensions
+        self._model, self._loop, self.dimensions, self._path = model, loop, dimensions, cache
         self._lock = threading.Lock()
         try:
             cache.parent.mkdir(parents=True, exist_ok=True)
@@ -65,14 +65,19 @@ class ModelEmbedding:
             self._cache.close()
 
     def _cached(self, text: str) -> Vector | None:
-        with self._lock:
-            row = self._cache.execute("SELECT vector FROM vectors WHERE model = ? AND text = ?", (self.name, _digest(text))).fetchone()
-        return None if row is None else np.frombuffer(row[0], dtype="<f4").astype(np.float32)
+        found = self._rows("SELECT vector FROM vectors WHERE model = ? AND text = ?", self.name, _digest(text))
+        return np.frombuffer(found[0][0], dtype="<f4").astype(np.float32) if found else None
 
     def _keep(self, text: str, vector: Vector) -> None:
-        row = (self.name, _digest(text), vector.astype("<f4").tobytes())
-        with self._lock:
-            self._cache.execute("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", row)
+        self._rows("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", self.name, _digest(text), vector.astype("<f4").tobytes())
+
+    def _rows(self, statement: str, *arguments: object) -> list[tuple[bytes, ...]]:
+        """Raises ModelError."""
+        try:
+            with self._lock:
+                return self._cache.execute(statement, arguments).fetchall()
+        except sqlite3.Error as error:
+            raise ModelError(f"the cache of embeddings {self._path} fails ({error}): make room, or move it away") from error
 
 
 def _digest(text: str) -> bytes:

@@ -116,7 +116,7 @@ def _step(action: Action, seen: Observation | None) -> Iterator[str]:
     if seen is None or None in found:
         yield f"# {_comment(str(action))}: what it was done with is not known"
         return
-    args = [arg for arg in action.args if str(arg) not in action.elements]
+    args = list(action.args[len(action.elements) :])
     yield _on_elements(action.name, [each or "" for each in found], args) if found else _on_page(action, args, seen.url)
 
 

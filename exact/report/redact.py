@@ -41,7 +41,25 @@ _URL = re.compile(
     re.IGNORECASE,
 )
 _PATH = re.compile(r"(?:/(?:home|Users|root|tmp|var/folders)|[A-Z]:\\Users)[/\\][^\s\"'<>:]*")
-_TYPED = re.compile(r"(\b(?:fill|type|write|type_text)\b[^\n]*?)((?:\"(?:[^\"\\]|\\.)*\"))(?=\s*$|\s*\n)")
+_TYPED = re.compile(
+    r"""
+    (?P<before>
+        \banswer[ ]+
+      | \b(?:fill|type|write|type_text|select)[ ]+      # as actions are written, in words, and in lessons:
+        (?:\[[\w:.-]+\][ ]+)?                           # [3]
+        (?:(?:[\w-]+[ ]+){1,3}(?:"(?:[^"\\\n]|\\.)*"[ ]+)?)?      # textbox "Search"
+      | \b(?:fill|type|write|type_text|select)\b[^\n]*?(?="(?:[^"\\]|\\.)*"\s*(?:\n|\Z))      # with the text at the line's end
+    )
+    (?P<typed>
+        "(?:[^"\\…]|\\.|…(?![ ]*(?:\n|\Z)))*"
+      | '(?:[^'\\\n]|\\.)*'
+      | \\"(?:(?!\\")[^\n])*\\"                          # in JSON
+      | "[^\n]*                                        # cut: its end is not told from what follows
+    )
+    """,
+    re.X,
+)
+"""What an action types, and what stands before it. An element's name beside its id is not typed, and stays."""
 
 
 class Redactor:
@@ -58,7 +76,7 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """The text, redacted."""
-        text = _TYPED.sub(lambda match: match[1] + '"' + self._mark("typed text") + '"', text)
+        text = _TYPED.sub(lambda match: f'{match["before"]}"{self._mark("typed text")}"', text)
         text = _URL.sub(self._url, text)
         text = _PATH.sub(lambda _: self._mark("path"), text)
         for what, rule in self._rules:

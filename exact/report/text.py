@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import islice
 
@@ -43,7 +44,7 @@ def in_words(action: Action | str, seen: Observation | None, limit: int = LABEL)
         if element is None:
             return match[0]
         name = one_line(element.name, 40)
-        return f'{match[0]} {element.role} "{name}"' if name else f"{match[0]} {element.role}"
+        return f"{match[0]} {element.role} {json.dumps(name, ensure_ascii=False)}" if name else f"{match[0]} {element.role}"
 
     return one_line(_REFERENCE.sub(named, str(action)[: 8 * limit]), limit)
 

@@ -11,6 +11,7 @@ from exact.runs.setting import Setting
 from exact.runs.story import waypoints
 from exact.runs.walk import arrived, wrote_outside
 from exact.search.base import Decision
+from exact.search.outage import outage
 from exact.search.tree import Node, SearchError
 
 PLANNED = "the plan goes on"
@@ -24,14 +25,13 @@ class Commits:
         self._repeat_uncertain = repeat_uncertain
 
     def decide(self, stopped: str) -> bool:
-        """Journal the intent. False if nothing can be committed. Raises InfrastructureError if nothing could be asked."""
-        root = self._state.tree.root
+        """Journal the intent. False if nothing can be committed. Raises InfrastructureError if nothing was found out for want of it."""
+        if broken := outage(self._state.tree.root):
+            kind, _, reason = broken.partition(": ")
+            raise (ModelError if kind == "model" else EnvironmentError_)(reason)
         try:
             decision = self._state.algorithm.decide(self._state.tree)
         except SearchError:
-            kind, _, reason = root.closed.partition(": ")
-            if kind in ("model", "environment"):
-                raise (ModelError if kind == "model" else EnvironmentError_)(reason) from None
             return False
         self._intend(decision, stopped)
         return True

@@ -20,9 +20,9 @@ from exact.models.base import Sampling, Usage
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
 
-SCHEMA = 3
+SCHEMA = 4
 """2: facts name their selection; several pieces of work at once; plans; promoted worlds. 3: what was kept, prepared, commanded, and what
-calls nobody accounts for."""
+calls nobody accounts for. 4: what an outage closed is opened again; work that takes more than it may fails of `budget`."""
 OLDEST = 2
 """Of which nothing is missing that is needed."""
 
@@ -324,6 +324,8 @@ class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
     """The attempt went on after an interruption."""
 
     versions: dict[str, str] = {}
+    mended: bool = False
+    """Whether it had failed: what models and worlds that failed had closed in its tree is open again."""
 
 
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):

@@ -18,9 +18,11 @@ from exact.errors import JournalError
 from exact.runs import events as ev
 from exact.search.afford import Replans, affordable
 from exact.search.base import Algorithm, Batched, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
+from exact.search.outage import mend
 from exact.search.registry import algorithm
 from exact.search.steer import expand, prune
 from exact.search.tree import Node, Tree
+from exact.search.work import Work
 
 
 class Moment(NamedTuple):
@@ -59,6 +61,8 @@ class State:
         self.instruction = ""
         self.acted: dict[tuple[int, int], ev.Acted] = {}
         """Speculative steps by (node, edge)."""
+        self.acted_at = set[int]()
+        """Ids of the nodes that they were taken at."""
         self.arrivals: dict[int, ev.Arrived] = {}
         """The last arrival at each node."""
         self.effects: dict[int, ev.Acted | ev.Committed] = {}
@@ -152,7 +156,8 @@ class State:
         if isinstance(answer, Selection):
             self._scopes[answer.id] = Budget(self._iteration_limits, scope="iteration", parent=self.search)
             node = self.tree.nodes[answer.node]
-            self._moments[answer.id] = self._moment(node) if answer.edge is None else self._moment(node)._replace(tried=())
+            moment, here = self._moment(node), answer.edge is None and not answer.rivals
+            self._moments[answer.id] = moment if here else moment._replace(tried=())  # else children are what is looked at
         self._count_iterations()
         return ev.Asked(answer=answer)
 
@@ -197,6 +202,7 @@ class State:
         match event:
             case ev.Acted():
                 self.acted[event.node, event.edge] = event
+                self.acted_at.add(event.node)
                 self.scope(event.selection).spend("transitions")
             case ev.RolledStep():
                 self.rolled.setdefault((event.node, event.policy, event.draw), []).append(event)
@@ -242,6 +248,9 @@ class State:
                 self.finished = event
             case ev.Resumed():
                 self.finished = None
+                if event.mended and isinstance(self.algorithm, Work):
+                    mend(self.algorithm, self.tree)
+                    self.done, self.gathering = None, not self.tree.open
 
     # --- moves
 

@@ -64,10 +64,9 @@ class Fulfil:
 
     def _used_up(self, selection: Selection, reason: str) -> None:
         """One piece of work took all that it may: it has failed, and may be gone on with in another one."""
-        if (work := self._open(selection)) is not None:
+        if self._open(selection) is not None:
             self._setting.record(ev.Failed(what="budget", node=selection.node, reason=reason, selection=selection.id))
-            kind = "environment" if work.left[0] in ("step", "rollout") else "model"
-            self._tell(selection, Answer(Failure(kind=kind, reason=reason)))  # type: ignore[arg-type]
+            self._tell(selection, Answer(Failure(kind="budget", reason=reason)))
 
     async def _needs(self, selection: Selection) -> None:
         """Need by need, a step first; what may be asked for at once, at once."""

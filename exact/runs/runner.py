@@ -104,7 +104,7 @@ class Runner:
         for tries_left in reversed(range(self.worlds_tries)):
             try:
                 async with self.open_worlds(task) as worlds:
-                    return await self._attempt(task, worlds, models, memory)
+                    return await self._attempt(task, worlds, models, memory, again=tries_left + 1 < self.worlds_tries)
             except EnvironmentError_ as error:
                 if not tries_left:
                     return self._failed(task, error)
@@ -112,7 +112,8 @@ class Runner:
                 return self._failed(task, error)
         raise AssertionError("unreachable")
 
-    async def _attempt(self, task: Task, worlds: Worlds, models: dict[str, ChatModel], memory: Memory | None) -> Line:
+    async def _attempt(self, task: Task, worlds: Worlds, models: dict[str, ChatModel], memory: Memory | None, *, again: bool) -> Line:
+        """`again`: whether its worlds have just broken."""
         folder = self.folder.task_folder(task)
         with self._journal(folder / "journal.jsonl") as journal:
             state = fold(self.config, read(journal.path))
@@ -127,7 +128,8 @@ class Runner:
             if state.opened is None:
                 record(self._opened(task, memory))
             else:
-                record(ev.Resumed(versions=versions()))
+                failed = state.finished is not None and state.finished.status == "failed"
+                record(ev.Resumed(versions=versions(), mended=again or failed))
             wrapped = {role: Ledger(model, state, self.folder.blobs, record, lambda: journal.now) for role, model in models.items()}
             made = self.build_agent or partial(build, run=self.folder.path.name)
             agent = made(self.config, wrapped.__getitem__)
@@ -221,7 +223,7 @@ def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -
     judged = state.judged.evaluation.value if state.judged else None
     return Line(
         task=task.id,
-        seed=config.seed,
+        seed=task.seed,
         agent=config.name,
         status=finished.status,
         score=state.scored.score.value if state.scored and finished.status == "scored" else None,

@@ -28,6 +28,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     seed: int
+    """The task's, which is in its id too where a suite draws problems by it; the run's own is in config.yaml."""
     agent: str
     status: str
     """`scored`, `judged` (no evaluator), `failed` (infrastructure), `stopped` (interrupted or nothing left to do)."""

@@ -176,8 +176,7 @@ def returns(state: State, node: Node, edge: int) -> float:
     As often as it has come back to the nodes it acted in so far, once to begin with; but not oftener than there are other actions left.
     """
     left = sum(not (each.closed or index == edge or (node.id, index) in state.acted) for index, each in enumerate(node.edges))
-    nodes = len({id for id, _ in state.acted})
-    return min(left, (len(state.acted) + 2) / (nodes + 1) - 1)
+    return min(left, (len(state.acted) + 2) / (len(state.acted_at) + 1) - 1)
 
 
 def ancestry(node: Node) -> list[Node]:

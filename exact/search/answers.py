@@ -25,20 +25,22 @@ def key(node: Node) -> str:
     return node.edge.action.key if node.terminated and node.edge and node.edge.action.name == "stop" else ""
 
 
+def keep(tree: Tree, node: Node) -> None:
+    """Take an end in that is judged for the first time."""
+    tree.ends.append(node)
+    if answer := key(node):
+        tree.said.setdefault(answer, []).append(node)
+
+
 def pooled(tree: Tree, node: Node) -> float:
     """Mean of all judgements of the ends that give a judged end's answer, its own included."""
-    answer = key(node)
-    same = [end for end in tree.ends if end is not node and key(end) == answer] if answer else []
+    same = [end for end in tree.said.get(key(node), ()) if end is not node]
     count = node.judgements + sum(end.judgements for end in same)
     return (node.judged + sum(end.judged for end in same)) / count
 
 
 def answers(tree: Tree) -> list[Answer]:
     """The answers given in a tree, the heaviest first, then in order of appearance."""
-    found: dict[str, list[Node]] = {}
-    for end in tree.ends:
-        if answer := key(end):
-            found.setdefault(answer, []).append(end)
     pooled_ = [
         Answer(
             key=answer,
@@ -46,6 +48,6 @@ def answers(tree: Tree) -> list[Answer]:
             value=sum(end.judged for end in ends) / sum(end.judgements for end in ends),
             weight=sum(end.judged / end.judgements for end in ends),
         )
-        for answer, ends in found.items()
+        for answer, ends in tree.said.items()
     ]
     return sorted(pooled_, key=lambda answer: -answer.weight)

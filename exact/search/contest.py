@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 
 from exact.context import Evaluation
+from exact.search.base import Wait
 from exact.search.final import backing
 from exact.search.select import follow
 from exact.search.tree import Edge, Node, Tree
@@ -33,15 +34,20 @@ def rivals(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int
     return found if len(found) > 1 else []
 
 
-def undecided(tree: Tree, order: Sequence[int], z: float, noise: float) -> int | None:
-    """The rival to judge again next; None where there are none, or their judgements have told them apart."""
+def undecided(tree: Tree, order: Sequence[int], z: float, noise: float) -> int | Wait | None:
+    """The rival to judge again next; None where there are none, or their judgements have told them apart.
+
+    Wait while all that were judged again the least often are being worked on: what they are found worth may settle it.
+    """
     among = rivals(tree, order, z, noise)
     if not among or told_apart(tree, among, z):
         return None
-    states = [follow(tree.root.edges[i]) for i in among]
-    if any(state.pending or (state.closed and not state.closed.startswith("exhausted")) for state in states):
+    states = {i: follow(tree.root.edges[i]) for i in among}
+    if any(state.closed and not state.closed.startswith("exhausted") for state in states.values()):
         return None
-    return min(among, key=lambda i: (len(_said(tree, i)), -_error(tree, i)))
+    least = min(len(_said(tree, i)) for i in among)
+    free = [i for i in among if len(_said(tree, i)) == least and not states[i].pending]
+    return max(free, key=lambda i: _error(tree, i)) if free else Wait()
 
 
 def told_apart(tree: Tree, among: Sequence[int], z: float) -> bool:
@@ -62,8 +68,9 @@ def settled(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[in
 
 
 def asked_again(tree: Tree) -> int:
-    """How many judgements the root's candidates have had to tell them apart."""
-    return sum(len(tree.contested.get(child.id, ())) for edge in tree.root.edges for child in edge.outcomes)
+    """How many judgements the root's candidates have had to tell them apart, those under way included."""
+    under_way = sum(work.selection.contests for work in tree.open.values())
+    return under_way + sum(len(tree.contested.get(child.id, ())) for edge in tree.root.edges for child in edge.outcomes)
 
 
 def note(tree: Tree, node: Node, evaluation: Evaluation, noise: float) -> None:

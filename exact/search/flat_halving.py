@@ -48,7 +48,7 @@ class FlatHalving(Work):
 
     def decide(self, tree: Tree) -> Decision:
         root, phase = tree.root, tree.phase
-        pulled = [i for i, edge in enumerate(root.edges) if edge.visits and not edge.futile]
+        pulled = [i for i, edge in enumerate(root.edges) if edge.visits and not edge.futile and not edge.unsearched]
         last = phase.actions if phase is not None and phase.root == root.id else ()
         order = sorted(pulled, key=lambda i: (i not in last, -_worth(root.edges[i]), -root.edges[i].prior, i))
         return self.commit(tree, order or most_likely(root), "the highest mean judgement of the last phase")

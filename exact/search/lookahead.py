@@ -61,7 +61,7 @@ class Lookahead(Work):
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
         kept = super().advance(tree, edge, observed)
-        reopen(tree)
+        reopen(tree, self.backup, deeper=True)
         return kept
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
@@ -169,11 +169,14 @@ def way(tree: Tree, node: Node) -> Path:
 
 def _around(tree: Tree, node: Node) -> Path:
     """The way to a merged state whose first way began elsewhere."""
-    stack: list[tuple[Node, Path]] = [(tree.root, [])]
+    stack, known = list[tuple[Node, Path]]([(tree.root, [])]), set[int]()
     while stack:
         at, path = stack.pop()
         if at is node:
             return path
+        if at.id in known:
+            continue
+        known.add(at.id)
         stack.extend((child, [*path, (at, edge)]) for edge, child in ways(at))
     raise SearchError(f"node {node.id} does not lie below the root, node {tree.root.id}")
 

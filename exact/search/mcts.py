@@ -12,7 +12,7 @@ from exact.context import Evaluation
 from exact.search.backup import back_up
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
 from exact.search.contest import asked_again, note, settled, undecided
-from exact.search.exhaust import reopen, settle
+from exact.search.exhaust import learnt, over, reopen, settle
 from exact.search.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising
 from exact.search.foresee import foresee
 from exact.search.select import SelectionRule, follow, puct
@@ -111,7 +111,7 @@ class MCTS(Work):
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
         kept = super().advance(tree, edge, observed)
-        reopen(tree)
+        reopen(tree, self.backup, deeper=True)
         return kept
 
     def grant(self, tree: Tree) -> None:
@@ -167,8 +167,8 @@ class MCTS(Work):
     def _expands(self, tree: Tree, path: Path, node: Node) -> Selection | None:
         """Ask the policy: at a first expansion, once more after a refusal, and as widening allows."""
         if self.widening is not None:
-            wanted = self.widening(node)
-            if len(node.edges) < wanted and node.expansions < 2 * wanted:
+            wanted, futile = self.widening(node), sum(edge.futile for edge in node.edges)  # what is refused takes nobody's place
+            if len(node.edges) - futile < wanted and node.expansions < 2 * (wanted + futile):
                 return self.select_state(tree, path, node, "sample", draw=node.expansions)
             return None
         if node.expansions and (node.expansions > 1 or not node.refused):
@@ -186,11 +186,20 @@ class MCTS(Work):
             back_up(tree, path, node, node.judged / node.judgements, rule=self.backup, discount=self.discount)
             return None
         edge = path[-1][1]
-        if len(edge.outcomes) == 1 or all(other.judgements >= self.judgements and other.leaf for other in edge.outcomes):
+        if len(edge.outcomes) == 1:
             edge.closed, edge.settled, edge.ahead = "exhausted: it was judged as often as it may be", True, 1
-        else:
+        elif not self._over(tree, path, "exhausted: it was judged as often as it may be"):
             back_up(tree, path, node, node.judged / node.judgements, rule=self.backup, discount=self.discount)
         return None
+
+    def _over(self, tree: Tree, path: Path, reason: str) -> bool:
+        """Close the last edge of a path, if nothing is left to learn in any of its outcomes; whether it was."""
+        edge, deepest = path[-1][1], tree.root.depth + self.depth
+        if not over(edge, judgements=self.judgements, deepest=deepest):
+            return False
+        edge.closed = reason
+        settle(edge, discount=self.discount, deepest=deepest)
+        return True
 
     def _stuck(self, tree: Tree, path: Path, node: Node) -> Selection | Wait | Done | None:
         """No edge can be followed: wait for one in flight, ask for others at the root, or close the node."""
@@ -200,12 +209,15 @@ class MCTS(Work):
             if not self.final.order(tree, node) and node.expansions <= self.retries:
                 return self.select_state(tree, path, node, "proposals", draw=node.expansions)
             return self._contested(tree, early=True) or self._last(tree, "every action was tried")
-        node.closed = path[-1][1].closed = "exhausted: every action was tried"
-        settle(path[-1][1])
+        again, node.closed = node.closed, "exhausted: every action was tried"
+        if not self._over(tree, path, node.closed) and again:  # it counts once more beside the outcomes that are still open
+            back_up(tree, path, node, learnt(node), rule=self.backup, discount=self.discount)
         return None
 
-    def _contested(self, tree: Tree, *, early: bool = False) -> Selection | None:
+    def _contested(self, tree: Tree, *, early: bool = False) -> Selection | Wait | None:
         """At the end of the search: one more judgement of a candidate, where the best are not told apart yet.
+
+        Wait while each of them is being judged: what is left over is kept for them.
 
         early: the search ends with iterations left over, because all was tried.
         """
@@ -214,8 +226,8 @@ class MCTS(Work):
         if not self.contest or not root.visited or not (late or early) or asked_again(tree) >= self.contest:
             return None
         index = undecided(tree, self.final.order(tree, root), self.z, self.noise)
-        if index is None:
-            return None
+        if index is None or isinstance(index, Wait):
+            return index
         edge = root.edges[index]
         child = follow(edge)
         return self.select_state(tree, [(root, edge)], child, "value", draw=child.judgements, contests=True)

@@ -150,7 +150,9 @@ def _count(config: SearchConfig, name: str) -> int | None:
 
 
 def common(config: SearchConfig) -> dict[str, Any]:
-    """What every algorithm that grows a tree takes: the parameters of Work."""
+    """What every algorithm that grows a tree takes: the parameters of Work. Raises UsageError."""
+    if config.temperature <= 0:
+        raise UsageError(f"search.temperature is {config.temperature:g}: set it above 0; the closer to it, the surer are the priors")
     backups: Mapping[str, backup.Backup] = {
         "mean": backup.mean,
         "max": backup.discounted(config.discount),
@@ -170,7 +172,7 @@ def common(config: SearchConfig) -> dict[str, Any]:
 
 
 def rule(config: SearchConfig) -> select.SelectionRule:
-    """The selection rule that a configuration describes."""
+    """The selection rule that a configuration describes. Raises UsageError."""
     normal = {"none": None, "minmax": normalise.min_max(config.noise_floor), "siblings": normalise.siblings(config.noise_floor)}
     return select.rule(
         {"puct": select.PUCT, "uct": select.UCT, "muzero": select.MUZERO}[config.explore],
@@ -195,11 +197,15 @@ def final_choice(config: SearchConfig) -> final.FinalChoice:
 
 
 def _c(config: SearchConfig) -> float | schedule.CSchedule:
+    """The exploration constant, or how it changes. Raises UsageError."""
     last = config.c if config.c_last is None else config.c_last
     match config.c_schedule:
         case "linear":
             return schedule.linear(config.c, last)
         case "exponential":
+            if min(config.c, last) <= 0:
+                ends = f"exponential from {config.c:g} to {last:g}"
+                raise UsageError(f"search.c_schedule is {ends}: set search.c and search.c_last above 0, or choose linear")
             return schedule.exponential(config.c, last)
         case "cosine":
             return schedule.cosine(config.c, last)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -208,6 +208,18 @@ class Open(msgspec.Struct, eq=False):
     left: list[Need]
 
 
+class Broken(NamedTuple):
+    """What was closed because models or worlds failed for too long."""
+
+    at: Node
+    """The state that the work was about, or that the action starts in."""
+    node: Node | None
+    edge: Edge | None
+    reason: str
+    charged: int
+    """Iterations that it counted as."""
+
+
 class Tree:
     """All nodes of one task's search. `root` moves down as actions are committed; what lies above is history."""
 
@@ -233,6 +245,8 @@ class Tree:
         """Iterations when the last were granted."""
         self.ends: list[Node] = []
         """Terminated states that were judged, in order of their first judgement."""
+        self.said: dict[str, list[Node]] = {}
+        """Those that gave an answer, by the answer: see answers.py."""
         self.confirmed: dict[int, float] = {}
         """Values that an independent judgement gave to ends, by node id."""
         self.contested: dict[int, list[tuple[float, float]]] = {}
@@ -243,6 +257,8 @@ class Tree:
         """Where a sequential halving stands."""
         self.affordable: int | None = None
         """How many iterations there can be in all by what the rest of the budget pays for; None: no limit but `allowed`."""
+        self.broken: list[Broken] = []
+        """What failures of the infrastructure closed and nothing has opened since, in order."""
         self.drawn: list[tuple[Node, int]] = []
         """Actions that were drawn one by one and not followed yet: the state and the index of the edge, in order of arrival."""
 

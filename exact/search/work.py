@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from exact.context import Evaluation, Proposal
-from exact.search.answers import pooled
+from exact.search.answers import keep, pooled
 from exact.search.backup import Backup, back_up, mean, reserve
 from exact.search.base import (
     Alternative,
@@ -32,7 +32,7 @@ from exact.search.draw import generator
 from exact.search.merge import Merging, lands_on
 from exact.search.noise import measure
 from exact.search.schedule import Branching, constant
-from exact.search.tree import Edge, Node, Open, Path, SearchError, Tree
+from exact.search.tree import Broken, Edge, Node, Open, Path, SearchError, Tree
 from exact.search.validate import validate
 
 
@@ -190,7 +190,7 @@ class Work:
         if node.evaluation is None:
             node.evaluation = evaluation
             if node.terminated:
-                tree.ends.append(node)
+                keep(tree, node)
         node.judgements += 1
         node.judged += evaluation.value
         value = evaluation.value if not node.terminated else pooled(tree, node)
@@ -241,13 +241,22 @@ class Work:
                 edge.futile, edge.unsearched = failure.kind == "action", failure.kind != "action"
                 work.path[-1][0].refused |= edge.futile
                 tree.iterations += 1
+                self._note(tree, failure, Broken(work.path[-1][0], None, edge, edge.closed, 1))
         elif failure.kind == "action" and node.edges and work.left[0] in ("proposals", "sample"):
             node.expansions += 1  # the policy has nothing to add: what it proposed before still stands
         elif self._gives_up(node, failure):
             node.closed = f"{failure.kind}: {failure.reason}"
-            tree.iterations += "value" in work.left or "value" not in work.selection.needs  # else it was counted when it was judged
-            if work.path:
-                work.path[-1][1].closed = node.closed
+            charged = "value" in work.left or "value" not in work.selection.needs  # else it was counted when it was judged
+            tree.iterations += charged
+            edge_there = work.path[-1][1] if work.path else None
+            if edge_there is not None:
+                edge_there.closed = node.closed
+            self._note(tree, failure, Broken(node, node, edge_there, node.closed, charged))
+
+    def _note(self, tree: Tree, failure: Failure, broken: Broken) -> None:
+        """Remember what the infrastructure closed: see outage.py."""
+        if failure.kind in ("model", "environment"):
+            tree.broken.append(broken)
 
     def _gives_up(self, target: Node | Edge, failure: Failure) -> bool:
         target.failures += 1
@@ -291,8 +300,8 @@ class Work:
                 _warm_start(tree.root, foreseen, observed)
         else:
             taken.others = tuple(node for node in taken.outcomes if node is not known)
-            taken.child = tree.root = known
-            known.closed = ""
+            taken.child, known.parent, known.via = known, tree.root, edge  # a merged state may have been found by another way
+            tree.root, known.closed = known, ""
         self.grant(tree)
         self._drop(tree)
         return known is not None

@@ -9,8 +9,10 @@ from exact.errors import AnswerError
 from exact.models.script import Question
 from exact.models.scripted import ScriptedModel
 
-from ..prompts.states import SHOE, context, page
+from ..prompts.states import LESSON, LIST, SHOE, context, page
+from ..views.test_view import png
 
+THE_SAME = msgspec.structs.replace(LIST, fingerprint=SHOE.fingerprint, html="<a>Blue shoe</a>")
 CHECKS = "Check 1: Is the blue shoe open?\nCheck 2: Is the size 42?"
 
 
@@ -52,6 +54,53 @@ async def test_the_start_in_the_checks_prompt_fits_and_what_is_missing_is_noted(
 async def test_a_step_may_be_quoted():
     found = await rubric(checker("Check 1: yes “click link 'Blue shoe'”\nCheck 2: no")).evaluate(context())
     assert found.value == 0.5
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "URL: http://shop.test/blue",
+        "Other tab 1: http://shop.test/cart",
+        "Downloaded: report.pdf (9 bytes)",
+        "[2] button [Buy] now",
+        '<b class="sum">42</b>',
+        '1. click link "Blue shoe" -- nothing changed',
+    ],
+)
+async def test_any_line_of_the_state_or_the_steps_that_the_prompt_shows_may_be_quoted(quoted: str):
+    seen = msgspec.structs.replace(
+        SHOE,
+        text="[2] button 【Buy】 now",
+        tabs=("http://shop.test/cart",),
+        downloads=("report.pdf (9 bytes)",),
+        html='<b class="sum">42</b>',
+    )
+    shown = context(seen, history=(msgspec.structs.replace(context().history[0], observation=THE_SAME),))
+    model = checker(f'Check 1: yes "{quoted}"\nCheck 2: no')
+    assert (await rubric(model, html=True).evaluate(shown)).value == 0.5
+    assert quoted in model.requests[1].messages[1].parts[0].text  # type: ignore[union-attr]
+
+
+async def test_a_thought_of_the_agent_shows_nothing():
+    found = await rubric(checker('Check 1: yes "The goal names the blue shoe"\nCheck 2: no')).evaluate(context())
+    assert found.value == 0.0
+
+
+async def test_words_of_a_picture_that_is_shown_alone_cannot_be_held_against_anything():
+    answer, shot = 'Check 1: yes "Total 42"\nCheck 2: no', context(msgspec.structs.replace(SHOE, screenshot=png(30, 20)), history=())
+    assert (await rubric(checker(answer), images=True, text=False).evaluate(shot)).value == 0.5
+    assert (await rubric(checker(answer), images=True).evaluate(shot)).value == 0.0
+
+
+async def test_the_question_for_the_checks_is_the_same_whatever_lessons_a_state_recalls():
+    asked = []
+    for lesson in ("Open the shoe first.", "Fill the size first."):
+        value = checker("Check 1: no\nCheck 2: no")
+        recalled = msgspec.structs.replace(LESSON, kind="value", text=lesson)
+        await rubric(value).evaluate(context(reflections=(recalled,), node=len(asked)))
+        asked.append(value.requests[0])
+        assert lesson in value.requests[1].messages[1].parts[0].text  # type: ignore[union-attr]
+    assert asked[0] == asked[1]
 
 
 async def test_the_checks_of_a_task_are_written_once():

@@ -112,6 +112,12 @@ def test_a_language_model_is_judged_by_a_cascade_where_no_judge_is_named(data: d
     assert settings.value.kind == kind and parse(yaml.safe_load(dump(settings))) == settings
 
 
+@pytest.mark.parametrize("value", [{"kind": "debate"}, {"kind": "cascade"}, {"kind": "builtin", "comparison": "llm"}])
+def test_an_agent_is_built_of_the_models_of_its_roles_whatever_the_search(value: dict[str, object]):
+    settings = parse({"value": value, "search": {"algorithm": "react"}, "models": {"policy": {"model": "m"}}})
+    assert build(settings, {role: ScriptedModel(lambda question, sample: "") for role in roles(settings)}.__getitem__).value
+
+
 @pytest.mark.parametrize("kind", ["llm", "debate", "rubric"])
 def test_a_judge_that_would_see_nothing_is_refused(kind: str):
     with pytest.raises(UsageError, match="show at least one"):

@@ -14,7 +14,7 @@ from exact.errors import AnswerError
 from exact.models.base import Image
 from exact.models.scripted import ScriptedModel
 
-from ..prompts.states import ACTIONS, LIST, SHOE, context, page
+from ..prompts.states import ACTIONS, LESSON, LIST, SHOE, context, page
 from ..views.test_view import png
 
 BOUGHT = page(("heading", "Thank you"), screenshot=png(300, 200))
@@ -41,6 +41,15 @@ async def test_one_question_judges_all_of_them():
     words = request.messages[1].parts[0].text
     assert request.prompt.startswith("value_siblings@") and request.sampling.n == 2
     assert "Thank you" in words and "Red shoe" in words and "It ends the attempt." in words and words.count("⟦answer") == 1
+
+
+async def test_the_lessons_that_any_of_them_recalls_are_shown_each_once():
+    first, other = (msgspec.structs.replace(LESSON, id=id, kind="value", text=f"Lesson {id}.") for id in ("one", "two"))
+    recalled = [(), (first,), (first, other)]
+    value, model = judging("Verdict 1: A\nVerdict 2: C\nVerdict 3: E")
+    await evaluate_all(value, [msgspec.structs.replace(each, reflections=r) for each, r in zip(THREE, recalled, strict=True)])
+    words = model.requests[0].messages[1].parts[0].text
+    assert words.count("Lesson one.") == words.count("Lesson two.") == 1
 
 
 async def test_an_answer_that_leaves_one_out_is_no_judgement():

@@ -5,18 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from exact.action import ActionSpace
 from exact.agents.recalibrate import load
-from exact.calibration.collect import committed, judged_nodes, open_source
+from exact.calibration.collect import committed, judge, judged_nodes, open_source
 from exact.calibration.label import label
+from exact.context import Context, Proposal
 from exact.environments.toy import ToyWorlds
 from exact.environments.toy_agents import ToyPolicy
 from exact.environments.toy_worlds import chain, maze
 from exact.errors import UsageError
-from tests.runs.toys import toy_runner
+from tests.runs.toys import config, toy_runner
 
 
-async def searched(folder: Path, worlds: ToyWorlds):  # type: ignore[no-untyped-def]
-    runner = toy_runner(folder, worlds)
+async def searched(folder: Path, worlds: ToyWorlds, **sections: dict[str, object]):  # type: ignore[no-untyped-def]
+    runner = toy_runner(folder, worlds, config(**sections))
     await runner.run()
     return open_source(runner.folder)
 
@@ -42,6 +44,32 @@ async def test_a_state_that_is_not_reached_again_has_no_outcome(tmp_path: Path) 
     assert all(each.reason for each in found)
 
 
+async def test_states_with_a_label_are_not_drawn_again(tmp_path: Path) -> None:
+    world = maze()
+    source = await searched(tmp_path / "run", ToyWorlds(world))
+    every = {(task.id, node.id) for task, _, node in judged_nodes(source)}
+    known = set(sorted(every)[2:])
+    found = [
+        each
+        async for each in label(source, 9, worlds=lambda task: nullcontext(ToyWorlds(world)), policy=ToyPolicy(world), known=known)
+    ]  # fmt: skip
+    assert {(each.task, each.node) for each in found} == every - known
+
+
+async def test_the_policy_is_told_how_many_actions_the_run_would_have_left(tmp_path: Path) -> None:
+    world, told = maze(), []
+
+    class Policy(ToyPolicy):
+        async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+            told.append((len(context.history), context.steps_left))
+            return await super().propose(context, actions, k)
+
+    source = await searched(tmp_path / "run", ToyWorlds(world), limits={"actions": 8})
+    async for _ in label(source, 12, worlds=lambda task: nullcontext(ToyWorlds(world)), policy=Policy(world)):
+        pass
+    assert len({done for done, _ in told}) > 2 and all(left == 8 - done for done, left in told)
+
+
 async def test_where_nothing_is_undone_there_are_no_labels(tmp_path: Path) -> None:
     world = maze()
     source = await searched(tmp_path / "run", ToyWorlds(world))
@@ -56,6 +84,15 @@ async def test_committed_states_have_the_benchmarks_verdict(tmp_path: Path) -> N
     source = await searched(tmp_path / "run", ToyWorlds(maze()))
     judged = committed(source)
     assert judged and all(one.success for one in judged)
+
+
+def test_value_functions_that_mean_other_things_by_a_grade_have_other_names() -> None:
+    models: dict[str, object] = {"policy": {"model": "m"}}
+    llm, calibrated = {"kind": "llm"}, {"kind": "llm", "calibration": "curve.json"}
+    values: list[dict[str, object]] = [llm, {"kind": "llm", "grades": "web"}, calibrated, {"kind": "ensemble", "members": [llm]}]
+    values += [{"kind": "ensemble", "members": [calibrated]}]
+    names = [judge(config(value=value, models=models)) for value in values]
+    assert names[0] == "llm m" and len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("text", ["{", '{"values": [0.5, 0.2], "probabilities": [0, 1]}', '{"values": [], "probabilities": []}'])

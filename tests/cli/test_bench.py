@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from exact.benchmarks import registry
+from exact.benchmarks.base import Suite
+from exact.benchmarks.miniwob import MiniWob
 from exact.cli.main import main
+from exact.config import ModelsConfig
 
 SMALL = (
     "miniwob/click-test-2",
@@ -74,6 +78,26 @@ def test_unequal_budgets_are_refused_before_anything_is_written(tmp_path: Path, 
     assert not (tmp_path / "b").exists()
 
 
+class Judged(MiniWob):
+    """MiniWoB, as if its verdicts were asked of a model."""
+
+    def judged_by(self, models: ModelsConfig) -> Suite:
+        return self
+
+
+def test_verdicts_of_several_models_are_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.yaml").write_text("models: {parts: {evaluator: {model: m}, evaluator.vision: {model: v}}}\n")
+    (tmp_path / "two.yaml").write_text("models: {parts: {evaluator: {model: m}, evaluator.vision: {model: w}}}\n")
+    args = ("bench", "miniwob/click-test", "-a", str(tmp_path / "one.yaml"), "-a", str(tmp_path / "two.yaml"), "-o", str(tmp_path / "b"))
+    monkeypatch.setattr(registry, "suites", lambda: {"miniwob": Judged()})
+    assert "models.parts.evaluator.vision differs (one v, two w)" in told(capsys, *args)
+    (tmp_path / "two.yaml").write_text("search: {algorithm: react}\n")
+    assert "models.parts.evaluator differs (one m, two none)" in told(capsys, *args)
+    assert not (tmp_path / "b").exists()
+
+
 def test_too_few_worlds_for_one_attempt_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     args = ("bench", "miniwob/click-test", "-a", "mcts", "--worlds", "1", "-o", str(tmp_path / "b"))
     assert "one attempt may need 6" in told(capsys, *args)
@@ -86,3 +110,17 @@ def test_a_benchmark_is_not_gone_on_with_as_another(tmp_path: Path, capsys: pyte
     out = str(folder.path)
     assert "is of other tasks" in told(capsys, "bench", "miniwob/click-test", "--resume", "--out", out)
     assert "already holds a benchmark" in told(capsys, "bench", "miniwob/click-test", "--agent", "react", "--out", out)
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--budget actions=99", "--set search.c=3", "--reruns 1", "--own-budgets", "--allow-same-task", "--seeds 0..9"],
+)
+def test_what_is_fixed_when_a_benchmark_begins_is_not_taken_with_resume(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.evaluation.toys import toy_bench
+
+    out = str(toy_bench(tmp_path / "bench").path)
+    said = told(capsys, "bench", "--resume", "--out", out, *option.split())
+    assert f"{option.split()[0]} cannot be changed with --resume" in said and out in said

@@ -1,13 +1,21 @@
 import json
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from exact.agents.agent import Agent
 from exact.agents.recalibrate import load
 from exact.cli.main import main
+from exact.config import Config, dump
+from exact.config import load as load_config
 from exact.environments.toy import ToyWorlds
 from exact.environments.toy_worlds import maze
+from exact.models.base import ChatModel
+from exact.prompts.library import names
 from tests.runs.toys import toy_agent, toy_runner
 
 
@@ -41,22 +49,53 @@ def test_the_curve_it_writes_can_be_loaded(run: Path, tmp_path: Path) -> None:
     assert load(str(tmp_path / "curve.json")).probabilities == (1.0,) * len(load(str(tmp_path / "curve.json")).values)
 
 
+def test_a_torn_last_label_is_left_out_and_another_that_does_not_read_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    label = '{"task": "toy", "node": 1, "value": 0.5, "success": true, "steps": 1}\n'
+    (run / "labels.jsonl").write_text(label + label[:20])
+    assert main(["calibrate", str(run)]) == 0 and "1 drawn states" in capsys.readouterr().out
+    (run / "labels.jsonl").write_text("x\n" + label)
+    assert main(["calibrate", str(run)]) == 1 and "labels.jsonl:1 does not read" in capsys.readouterr().err
+
+
+def test_no_curve_is_fitted_to_judgements_that_went_through_one(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    curve = str(tmp_path / "curve.json")
+    assert main(["calibrate", str(run), "--fit", curve]) == 0
+    settings = load_config(run / "config.yaml")
+    value = msgspec.structs.replace(settings.value, calibration=curve)
+    (run / "config.yaml").write_text(dump(msgspec.structs.replace(settings, value=value)))
+    assert main(["calibrate", str(run)]) == 0 and f"calibrated by {curve}" in capsys.readouterr().out
+    assert main(["calibrate", str(run), "--fit", str(tmp_path / "again.json")]) == 2
+    assert "value.calibration" in capsys.readouterr().err and not (tmp_path / "again.json").exists()
+
+
 def test_label_draws_states_and_keeps_their_outcomes(
-    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each state is gone to in a fresh world, and none twice, however often more are asked for."""
-    world = maze()
+    """Each state is gone to in a fresh world, and none twice, however often more are asked for, and with whatever seed."""
+    world, opened = maze(), []
+
+    class Counted(ToyWorlds):
+        def open(self, *, speculative: bool) -> Any:
+            opened.append(speculative)
+            return super().open(speculative=speculative)
 
     class Suite:
         name = "toy"
 
         def worlds(self, browser: object) -> object:
-            return nullcontext(ToyWorlds(world))
+            return nullcontext(Counted(world))
 
+    def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
+        assert "mine" in names(), "the run's own prompts"
+        return toy_agent(world)(config, models)
+
+    (tmp_path / "mine.j2").write_text("---\nname: mine\nversion: 1\ninputs: []\n---\n")
+    (run / "config.yaml").write_text(dump(msgspec.structs.replace(load_config(run / "config.yaml"), prompts=str(tmp_path))))
     monkeypatch.setattr("exact.benchmarks.registry.suite", lambda id: Suite())
-    monkeypatch.setattr("exact.agents.agent.build", lambda config, models: toy_agent(world)(config, models))
+    monkeypatch.setattr("exact.agents.agent.build", build)
     for count in (3, 5):
-        assert main(["calibrate", str(run), "--label", str(count), "--json"]) == 0
+        assert main(["calibrate", str(run), "--label", str(count), "--seed", str(count), "--json"]) == 0
+        assert len(opened) == count
         samples = {found["sample"]: found for found in json.loads(capsys.readouterr().out)}
         assert set(samples) == {"committed", "drawn"} and samples["drawn"]["states"] == count
     lines = [json.loads(line) for line in (run / "labels.jsonl").read_text().splitlines()]

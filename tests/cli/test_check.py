@@ -31,6 +31,12 @@ def test_a_task_id_is_no_factory(capsys: pytest.CaptureFixture[str]) -> None:
     assert "write module:factory or file.py:factory" in capsys.readouterr().err
 
 
+def test_a_suite_without_tasks_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("EXACT_OSWORLD", raising=False)
+    assert main(("check", "osworld")) == 2
+    assert "osworld has no tasks here: docs/benchmarks.md says what it needs" in capsys.readouterr().err
+
+
 def test_a_factory_may_give_an_async_context_manager_of_worlds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from exact.benchmarks.own import read
 from exact.cli.init import described, init, verdict
 from exact.cli.main import main
 from exact.config import load
+from exact.errors import UsageError
 
 UNASKED = dict.fromkeys(("name", "command", "ready_url", "reset", "snapshot", "restore"))
 ANSWERS = {"url": "http://127.0.0.1:8000/", "where": "elsewhere", "login": "none", "login_url": "", "model": "", "goal": "Look.", **UNASKED}
@@ -49,6 +50,34 @@ def test_init_overwrites_nothing_and_says_what_does_not_fit(tmp_path: Path, caps
     assert main(["init", str(tmp_path), *given]) == 0
     assert main(["init", str(tmp_path), *given]) == 2 and "site.yaml is there already" in capsys.readouterr().err
     assert main(["init", str(tmp_path / "x"), *given, "--url", "ftp://a"]) == 2 and "no web address" in capsys.readouterr().err
+
+
+def test_commands_are_parted_as_a_shell_does() -> None:
+    served = {**ANSWERS, "where": "here", "command": 'sh -c "cd app && npm start"'}
+    (service,) = yaml.safe_load(described(served)["site.yaml"])["services"]
+    assert service["command"] == ["sh", "-c", "cd app && npm start"]
+    hooked = {**ANSWERS, "where": "hooks", "reset": "ctl 'to start'", "snapshot": "http://a/keep/{name}", "restore": "ctl load {name}"}
+    site = yaml.safe_load(described(hooked)["site.yaml"])["outside"]["site"]
+    assert (site["reset"], site["snapshot"]) == ({"command": ["ctl", "to start"]}, {"url": "http://a/keep/{name}"})
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({"url": "http://[::1"}, r"--url 'http://\[::1' is no web address"),
+        ({"where": "hooks", "reset": " ", "snapshot": "x", "restore": "x"}, "--reset ' ' is no command"),
+        ({"where": "here", "command": 'sh -c "x'}, "--command .* is no command: No closing quotation"),
+    ],
+)
+def test_answers_that_cannot_be_are_refused(answers: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        described({**ANSWERS, **answers})
+
+
+def test_a_file_is_no_folder_for_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a").touch()
+    given = ["--url", "http://a.test/", "--where", "elsewhere", "--login", "none", "--model", "", "--goal", "Look", "--no-check"]
+    assert main(["init", str(tmp_path / "a"), *given]) == 2 and "is a file" in capsys.readouterr().err
 
 
 def test_the_verdict_says_what_is_explored() -> None:

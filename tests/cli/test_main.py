@@ -4,6 +4,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
@@ -78,6 +79,11 @@ def test_a_full_disk_is_one_line_with_the_way_out(run: Run, capsys: pytest.Captu
         (["taks"], "unknown command 'taks': did you mean 'tasks'?"),
         (["tasks", "list", "--jsn"], "--json"),
         (["tasks", "show"], "Missing argument 'ID'"),
+        (["run", "--url", "http://[::1", "--goal", "Look."], "--url 'http://[::1' is no web address"),
+        (["login", "http://[::1", "--until", "x"], "'http://[::1' is no web address"),
+        (["login", "http://a.test", "--until", "("], "--until '(' is no regular expression: missing )"),
+        (["check", ":factory"], "':factory' names no factory: write module:factory"),
+        (["check", ".a:factory"], "'.a:factory' names no factory: write module:factory"),
     ],
 )
 def test_wrong_usage_is_one_line_and_2(capsys: pytest.CaptureFixture[str], args: list[str], said: str) -> None:
@@ -85,6 +91,31 @@ def test_wrong_usage_is_one_line_and_2(capsys: pytest.CaptureFixture[str], args:
     error = capsys.readouterr().err
     assert said in error
     assert error.startswith("exact: ") and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "args", [["export", "json", "RUN", "--out"], ["prompts", "render", "policy", "--example", "-o"], ["memory", "export", "M", "-o"],
+             ["calibrate", "RUN", "--fit"]],
+)  # fmt: skip
+def test_a_file_in_a_folder_that_is_not_there_is_refused_before_anything_is_done(
+    args: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*args, str(tmp_path / "absent" / "file")]) == 2
+    assert f"there is no folder {tmp_path / 'absent'}: make it, or name another" in capsys.readouterr().err
+    assert not (tmp_path / "absent").exists()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotADirectoryError(errno.ENOTDIR, "Not a directory", "a.txt/x"),
+        IsADirectoryError(errno.EISDIR, "Is a directory", "a"),
+        FileExistsError(errno.EEXIST, "File exists", "a"),
+    ],
+)
+def test_a_place_of_another_kind_is_one_line_with_the_way_out(run: Run, capsys: pytest.CaptureFixture[str], error: OSError) -> None:
+    assert run(error) == 1
+    assert capsys.readouterr().err == f"exact: {error.strerror}: {error.filename}: name another place\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

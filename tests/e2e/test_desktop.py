@@ -12,9 +12,10 @@ from exact.cli.main import main
 from exact.environments.desktop import absent
 
 QUICK = {
-    "browser.sandbox": "never", "browser.screenshots": "false", "search.iterations": 6, "search.k": 3, "search.depth": 4,
+    "browser.sandbox": "never", "browser.screenshots": "false", "search.iterations": 6, "search.k": 3, "search.depth": 1,
     "limits.actions": 6, "reflection.kind": "none",
 }  # fmt: skip
+"""One step deep: two ways to save look equally good, and a file dialog that is slow to fill does not decide between them."""
 
 
 def test_a_note_is_written_and_saved_by_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from .gallery_tour import TOUR, Stop, act, go
 from .sites import gallery
 from .test_gallery import CONFIG, HOST, task_of
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sandbox")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SERVICE = Service(
     command=("python3", gallery.__file__, "8000"), ready_url="http://127.0.0.1:8000/", reads=(gallery.__file__,), stateless=True

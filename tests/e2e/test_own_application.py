@@ -93,7 +93,6 @@ def test_a_task_on_a_site_with_its_services_is_scored_by_a_function(executable: 
     assert "open sesame" not in written(out)
 
 
-@pytest.mark.xdist_group("sandbox")
 def test_hooks_of_a_site_outside_are_used_by_a_run(executable: str, application: Path, tmp_path: Path) -> None:
     try:
         find_runsc()

@@ -18,8 +18,6 @@ import pytest
 from exact.environments.sandbox import find_runsc
 from exact.errors import EnvironmentError_
 
-pytestmark = pytest.mark.xdist_group("sandbox")
-
 SITES = Path(__file__).parent / "sites"
 ROOT = Path(__file__).parents[2]
 AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")

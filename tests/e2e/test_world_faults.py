@@ -25,8 +25,6 @@ from exact.runs.runner import Runner, create
 from exact.runs.store import Line
 from exact.task import Task
 
-pytestmark = pytest.mark.xdist_group("sandbox")
-
 
 @pytest.fixture(autouse=True)
 def _kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import html
+import json
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -62,3 +66,14 @@ def test_secrets_are_typed_but_read_as_names() -> None:
         == "Hello <user>, <password> /?p=<password>&q=<password>"
     )
     assert "hunter" not in repr(login)
+
+
+@pytest.mark.parametrize("written", [json.dumps, partial(json.dumps, ensure_ascii=False), html.escape, partial(html.escape, quote=False)])
+def test_a_secret_is_a_name_however_it_is_written(written: Callable[[str], str]) -> None:
+    login = Login(ANN, {"ANN": "p\"a\\ss&wörd'<3"})
+    assert login.veil(written(login.fill("<password>"))).strip('"') == "<password>"
+
+
+def test_a_secret_is_a_name_as_browsers_write_it_in_forms_and_addresses() -> None:
+    login = Login(ANN, {"ANN": "it's (5*~)!&"})
+    assert login.veil("it%27s+%285*%7E%29%21%26 it's%20(5*~)!%26") == "<password> <password>"

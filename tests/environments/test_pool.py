@@ -15,13 +15,14 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig
-from exact.environments.base import Environment, Forks, Worlds
+from exact.environments.base import Environment, Forks, Snapshot, Worlds
 from exact.environments.browser import BrowserWorlds, PageSetup, launch
 from exact.environments.check import check
 from exact.environments.pool import Pool
 from exact.environments.pool_room import PoolLimits
 from exact.environments.pool_usage import Usage, _descendants, usage
 from exact.environments.toy import Faults, ToyWorlds, chain, form, toy_task
+from exact.environments.toy_environment import ToyEnvironment
 from exact.errors import EnvironmentError_
 from exact.task import Task
 
@@ -256,6 +257,23 @@ async def test_a_pool_that_closes_waits_for_its_leases_and_tells_who_waits() -> 
     until.set()
     await asyncio.gather(leased, drained)
     assert (inner.counts.live, order) == (0, ["leased"])
+
+
+@pytest.mark.parametrize(("outcome", "opened"), [("refused", 1), ("cancelled", 2)])
+async def test_a_world_whose_snapshot_was_cancelled_is_not_leased_again(monkeypatch: pytest.MonkeyPatch, outcome: str, opened: int) -> None:
+    async def snapshot(world: ToyEnvironment) -> Snapshot:
+        if outcome == "refused":
+            raise EnvironmentError_("not now")
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(ToyEnvironment, "snapshot", snapshot)
+    async with Pool(inner := ToyWorlds(chain(3)), PoolLimits(worlds=1)) as pool:
+        for _ in range(2):
+            async with pool.open(speculative=True) as world:
+                with pytest.raises((EnvironmentError_, asyncio.CancelledError)):
+                    await world.snapshot()
+                assert world._slot.broken is (outcome == "cancelled")
+    assert inner.counts.opened == opened
 
 
 async def test_a_world_that_does_not_open_leaves_its_place_to_the_next() -> None:

@@ -5,10 +5,15 @@ from pathlib import Path
 import pytest
 
 from exact.environments.toy import Faults, ToyWorlds
-from exact.errors import UsageError
-from exact.evaluation.folder import BenchFolder
+from exact.errors import EnvironmentError_, UsageError
+from exact.evaluation.compare import compare, side
+from exact.evaluation.folder import BenchFolder, Replay
+from exact.evaluation.local import LocalEngine
+from exact.evaluation.output import write_outputs
 from exact.evaluation.replay import finished, replay
-from tests.evaluation.toys import WORLD, run, settings, toy_bench
+from exact.evaluation.schedule import Schedule
+from exact.task import Task
+from tests.evaluation.toys import WORLD, run, settings, toy_bench, toy_engine
 
 
 async def ended(path: Path, **search: object) -> BenchFolder:
@@ -36,6 +41,56 @@ async def test_a_promoted_score_that_a_fresh_world_does_not_give_is_not_the_head
     path.write_bytes(path.read_bytes().replace(b'"score":0.0', b'"score":1.0').replace(b'"score":1.0', b'"score":0.25'))
     (result,) = folder.gather().values()
     assert result.live_score == 0.25 and result.score != 0.25
+
+
+async def broken_replays(path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFolder:
+    """Two attempts that were promoted, and whose replays break as often as they are made."""
+
+    async def broken(self: LocalEngine, agent: str, task: Task) -> Replay:
+        raise EnvironmentError_("the browser is gone")
+
+    monkeypatch.setattr(LocalEngine, "replay", broken)
+    folder = toy_bench(path, settings("mcts", enact="promote"), seeds=2)
+    async with toy_engine(folder, ToyWorlds(WORLD)) as engine:
+        await Schedule(folder=folder, engine=engine, parallel=1).run()
+    return folder
+
+
+async def test_a_score_whose_replay_broke_is_in_no_table_and_no_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = await broken_replays(tmp_path / "bench", monkeypatch)
+    assert [(each.status, each.score) for each in folder.results()] == [("failed", None)] * 2
+    assert list(folder.gather().values()) == folder.results() == side(folder.agent_path("mcts")).results
+    write_outputs(folder)
+    assert "| 0 | 2 | 0 | 0 |" in (folder.path / "table.md").read_text(), "scored, failed, reruns, only judged"
+
+
+async def test_a_replay_that_broke_is_no_rerun_of_the_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = await broken_replays(tmp_path / "bench", monkeypatch)
+    assert [(each.number, each.replay) for each in folder.attempts()] == [(1, False), (1, True), (1, True)] * 2
+    assert [each.attempts for each in folder.gather().values()] == [1, 1] and folder.numbers() == {}
+
+
+async def test_scores_of_a_run_that_were_never_replayed_are_compared_with_a_warning(tmp_path: Path) -> None:
+    folder = await ended(tmp_path / "bench", enact="promote")
+    alone = folder.agent_path("mcts").rename(tmp_path / "alone")
+    (alone / "replays.jsonl").unlink()
+    assert "1 scores of alone are of worlds that search had used" in compare(side(alone), side(alone)).warnings[0]
+
+
+async def test_what_is_still_to_be_replayed_counts_as_unfinished(tmp_path: Path) -> None:
+    folder = await ended(tmp_path / "bench", enact="promote")
+    (folder.agent_path("mcts") / "replays.jsonl").unlink()
+    write_outputs(folder)
+    assert not folder.gather() and "Unfinished: 1 of 1 attempts" in (folder.path / "table.md").read_text()
+    with pytest.raises(UsageError, match="no results yet"):
+        side(folder.agent_path("mcts"))
+
+
+async def test_a_replay_that_broke_is_made_when_the_benchmark_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        folder = await broken_replays(tmp_path / "bench", broken)
+    await run(folder)
+    assert [(each.status, each.replay, each.attempts) for each in folder.results()] == [("scored", "same", 1)] * 2
 
 
 async def test_a_replay_that_was_cut_off_is_made_when_the_benchmark_is_gone_on_with(tmp_path: Path) -> None:

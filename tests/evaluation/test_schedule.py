@@ -2,15 +2,17 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from exact.environments.toy import Faults, ToyWorlds
 from exact.environments.toy_environment import Operation
-from exact.errors import ModelError, UsageError
+from exact.errors import EnvironmentError_, ModelError, UsageError
 from exact.evaluation import schedule as schedule_module
 from exact.evaluation.folder import BenchFolder, Result
+from exact.evaluation.local import LocalEngine
 from exact.evaluation.schedule import Schedule, _Job
 from exact.runs.store import Line
 from exact.task import Task
@@ -23,12 +25,17 @@ class Scripted:
     def __init__(self, *endings: Line | Exception, turns: int = 3) -> None:
         self.endings, self.turns, self.most, self.order = list(endings), turns, 0, list[tuple[str, str]]()
         self.running: list[str] = []
-        self.together: set[frozenset[str]] = set()
+        self.together: set[tuple[str, ...]] = set()
+        self.kept: Callable[[str, Task], bool] = lambda agent, task: False
+
+    async def keeps(self, agent: str, task: Task) -> bool:
+        return self.kept(agent, task)
 
     async def attempt(self, agent: str, task: Task) -> Line:
         self.order.append((agent, task.id))
         self.running.append(agent)
         self.most = max(self.most, len(self.running))
+        self.together.add(tuple(self.running))
         assert agent != "rmcts" or self.running.count(agent) == 1
         for _ in range(self.turns * (3 if task.seed == 0 else 1)):
             await asyncio.sleep(0)
@@ -80,6 +87,7 @@ async def test_reruns_are_bounded_and_a_failure_has_no_score(tmp_path: Path) -> 
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
     (result,) = await scripted(folder, engine := Scripted(*[line(None, "failed", "site down")] * 9))
     assert len(engine.order) == 2 and (result.status, result.score, result.reason) == ("failed", None, "site down")
+    assert result.attempts == 2 and folder.gather() == {("mcts", result.task): result}, "the table counts the reruns that were made"
 
 
 async def test_a_score_is_never_tried_for_again(tmp_path: Path) -> None:
@@ -114,6 +122,52 @@ async def test_an_agent_that_remembers_attempts_one_task_after_the_other_in_the_
     await scripted(folder, engine := Scripted(), rounds={"rmcts": 1})
     assert engine.most > 1
     assert [task for agent, task in engine.order if agent == "rmcts"] == [task.id for task in folder.plan.tasks]
+
+
+async def test_attempts_on_a_site_that_keeps_what_is_done_go_one_at_a_time_beside_all_others(tmp_path: Path) -> None:
+    engine, said = Scripted(), list[str]()
+    engine.kept = lambda agent, task: agent != "sealed"
+    folder = toy_bench(tmp_path / "bench", settings("one"), settings("other"), settings("sealed"), seeds=6)
+    results = await scripted(folder, engine, told=said.append)
+    assert len(results) == 18 and engine.most == 4
+    assert (
+        all(len(each) - each.count("sealed") <= 1 for each in engine.together) and ("one", "sealed", "sealed", "sealed") in engine.together
+    )
+    assert len(said) == 1 and "go one at a time" in said[0]
+
+
+async def test_one_attempt_after_the_other_needs_no_question(tmp_path: Path) -> None:
+    engine = Scripted()
+    engine.kept = lambda agent, task: pytest.fail("nobody overlaps")
+    await Schedule(folder=toy_bench(tmp_path / "bench"), engine=engine, parallel=1).run()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("error", [EnvironmentError_("the site does not start"), ZeroDivisionError("by nothing")])
+async def test_attempts_whose_worlds_do_not_open_tell_so_themselves(tmp_path: Path, error: Exception) -> None:
+    def broken(agent: str, task: Task) -> bool:
+        raise error
+
+    engine = Scripted()
+    engine.kept = broken
+    results = await scripted(toy_bench(tmp_path / "bench"), engine)
+    assert len(results) == 6 and engine.most == 1, "nobody knows whether they may overlap"
+
+
+@pytest.mark.parametrize(("sealed", "most"), [(True, 3), (False, 1)])
+async def test_no_site_is_reset_under_an_attempt(tmp_path: Path, sealed: bool, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    running, seen, whole = [0], [0], LocalEngine.attempt
+
+    async def attempt(self: LocalEngine, agent: str, task: Task) -> Line:
+        running[0] += 1
+        seen[0] = max(seen[0], running[0])
+        try:
+            return await whole(self, agent, task)
+        finally:
+            running[0] -= 1
+
+    monkeypatch.setattr(LocalEngine, "attempt", attempt)
+    await run(toy_bench(tmp_path / "bench"), ToyWorlds(WORLD, sealed=sealed), parallel=3)
+    assert seen[0] == most
 
 
 async def test_no_attempt_begins_where_there_is_no_room_and_one_always_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,8 +243,8 @@ async def test_a_round_begins_when_the_one_before_has_ended_and_its_tasks_are_ma
     running, seen = set[str](), list[set[str]]()
 
     class Watched(Schedule):
-        def _start(self, waiting: deque[_Job]) -> None:
-            super()._start(waiting)
+        async def _start(self, waiting: deque[_Job]) -> None:
+            await super()._start(waiting)
             running.clear()
             running.update(job.task.id for job in self._running.values())
             seen.append(set(running))

@@ -12,7 +12,8 @@ from exact.evaluation.folder import Result
 from exact.evaluation.output import curve, write_outputs
 from exact.evaluation.page import page
 from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, named
-from exact.evaluation.published import published
+from exact.evaluation.plot import curves
+from exact.evaluation.published import published, published_on
 from exact.evaluation.summary import row, versus
 from exact.evaluation.table import markdown
 from exact.task import Task
@@ -73,6 +74,18 @@ def test_what_is_published_has_a_source_and_is_told_apart() -> None:
     assert all(each.url.startswith("https://") and each.source and 0 < each.success < 1 for each in published())
     lines = [result("a", 0, 1.0, transitions=4)]
     assert "not re-run" in markdown(plan("a"), lines) and "not re-run" in curve(plan("a"), lines, "transitions")
+
+
+@pytest.mark.parametrize("suite", ["miniwob", "miniwob/click-*", "miniwob seeds 0..4", "miniwob?seed=3", "miniwob/a miniwob/b"])
+def test_what_is_published_is_found_however_a_suite_was_asked_for(suite: str) -> None:
+    assert {each.suite for each in published_on(suite)} == {"miniwob"}
+    assert not published_on(f"trac {suite}"), "its share of success is of both"
+
+
+def test_what_was_solved_at_no_cost_does_not_stretch_the_axis() -> None:
+    drawn = curves({"free": [(0.0, 0.5), (20.0, 1.0)], "dear": [(300.0, 1.0)]}, x="calls", title="")
+    assert [f">{tick}</text>" in drawn for tick in ("1e-09", "1", "10", "100", "1000", "10000")] == [False, False, True, True, True, False]
+    assert "</svg>" in curves({"free": [(0.0, 1.0)]}, x="calls", title=""), "all of them may be free"
 
 
 def test_an_unfinished_benchmark_says_how_much_is_missing() -> None:

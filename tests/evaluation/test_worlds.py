@@ -48,6 +48,21 @@ async def test_what_broke_is_opened_anew_for_the_next_and_stays_for_who_is_under
     assert not opening.live
 
 
+@pytest.mark.parametrize("sealed", [True, False])
+async def test_a_kind_is_asked_once_whether_it_keeps_what_is_done_and_the_world_that_was_asked_is_used(sealed: bool) -> None:
+    made = ToyWorlds(WORLD, sealed=sealed)
+
+    @asynccontextmanager
+    async def opening(task: Task) -> AsyncIterator[Worlds]:
+        yield made
+
+    async with PooledWorlds(lambda task: "toy", opening, PoolLimits()) as worlds:
+        assert [await worlds.keeps(TASK), await worlds.keeps(toy_task(WORLD, 1))] == [not sealed] * 2
+        assert (made.counts.opened, made.counts.resets) == (1, 0)
+        async with worlds.at(TASK, "attempt") as share, share.open(speculative=False):
+            assert made.counts.opened == 1
+
+
 async def test_kinds_that_nobody_uses_are_closed_but_for_the_last_few() -> None:
     opening = Opening()
     async with pooled(opening) as worlds:

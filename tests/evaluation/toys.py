@@ -15,7 +15,7 @@ from exact.environments.toy import ToyWorlds, maze, toy_task
 from exact.environments.toy_agents import ToyPolicy, ToyValue
 from exact.environments.toy_environment import Operation
 from exact.evaluation.folder import BenchFolder
-from exact.evaluation.local import LocalEngine
+from exact.evaluation.local import LocalEngine, OpenWorlds
 from exact.evaluation.plan import Plan
 from exact.evaluation.schedule import Schedule
 from exact.models.base import ChatModel
@@ -36,7 +36,9 @@ def toy_bench(path: Path, *configs: Config, seeds: int = 3, reruns: int = 1) -> 
     return BenchFolder.create(path, plan, {each.name: each for each in configs})
 
 
-def toy_engine(folder: BenchFolder, worlds: ToyWorlds, *, hang: float | None = None, noise: float = 0.3) -> LocalEngine:
+def toy_engine(
+    folder: BenchFolder, worlds: ToyWorlds, *, hang: float | None = None, noise: float = 0.3, open_worlds: OpenWorlds | None = None
+) -> LocalEngine:
     @asynccontextmanager
     async def opened(task: Task, config: Config) -> AsyncIterator[Worlds]:
         yield worlds
@@ -45,7 +47,9 @@ def toy_engine(folder: BenchFolder, worlds: ToyWorlds, *, hang: float | None = N
         return Agent(policy=ToyPolicy(WORLD, noise=noise), value=ToyValue(WORLD, noise=noise))
 
     builds = dict.fromkeys(folder.plan.agents, build)
-    return LocalEngine(folder, open_worlds=opened, key=lambda task: "toy", limits=PoolLimits(worlds=16), build=builds, hang=hang, grace=0.2)
+    return LocalEngine(
+        folder, open_worlds=open_worlds or opened, key=lambda task: "toy", limits=PoolLimits(worlds=16), build=builds, hang=hang, grace=0.2
+    )
 
 
 async def run(

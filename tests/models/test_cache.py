@@ -109,6 +109,21 @@ async def test_an_error_is_not_kept(cache, ask):
     assert texts(await CachedModel(ScriptedModel(drawn), cache, "read-write").complete(ask())) == ["Which? None/0"]
 
 
+async def test_an_answer_that_cannot_be_kept_is_given_all_the_same_and_says_so(cache, ask):
+    cache._connection.execute("PRAGMA query_only = ON")
+    answer = await CachedModel(ScriptedModel(drawn), cache, "read-write").complete(ask())
+    assert texts(answer) == ["Which? None/0"] and "readonly" in answer.notes[0] and str(cache.path) in answer.notes[0]
+
+
+@pytest.mark.parametrize("harm", ["DROP TABLE answers", "UPDATE answers SET choice = 'x'"])
+async def test_a_cache_that_cannot_be_read_is_a_model_error(cache, ask, harm):
+    model = CachedModel(ScriptedModel(drawn), cache, "read-write")
+    await model.complete(ask())
+    cache._connection.execute(harm)
+    with pytest.raises(ModelError, match=r"answers\.sqlite cannot be read"):
+        await model.complete(ask())
+
+
 def test_a_file_that_is_no_cache_is_a_usage_error(tmp_path):
     (tmp_path / "x").write_text("not a database, and long enough to be looked at " * 30)
     with pytest.raises(UsageError, match=r"models\.cache\.path"):

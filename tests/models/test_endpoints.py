@@ -13,6 +13,7 @@ from exact.errors import ModelError, UsageError
 from exact.models.meter import metered
 from exact.models.openai import OpenAIModel
 from exact.models.pace import Pace
+from exact.models.price import Tariff
 from exact.models.providers import Capabilities, Endpoint, Provider
 from exact.models.scripted import Cut, Hang, Malformed, Question, Reset, ScriptedServer, Slow, Status
 
@@ -78,6 +79,31 @@ async def test_with_all_endpoints_ill_the_error_is_the_last_ones(ask):
         with pytest.raises(ModelError, match="503: busy"):
             await model.complete(ask(seed=0))
     assert len(a.bodies) + len(b.bodies) == 4
+
+
+async def test_a_key_that_one_endpoint_refuses_does_not_end_the_tries_at_one_that_failed_in_passing(ask):
+    async with (
+        ScriptedServer(numbered, faults=lambda q, t: None if t else Status(500)) as passing,
+        ScriptedServer(numbered, faults=lambda q, t: Status(401)) as refusing,
+        opened(passing, refusing, retries=2) as model,
+    ):
+        assert (await model.complete(ask(seed=0))).choices[0].text == "Which? 0"
+    assert (len(passing.bodies), len(refusing.bodies)) == (2, 1)
+
+
+async def test_a_key_that_one_endpoint_refuses_is_not_the_end_while_another_only_rests(ask):
+    async with (
+        ScriptedServer(numbered, faults=lambda q, t: Status(401)) as refusing,
+        ScriptedServer(numbered) as resting,
+        opened(refusing, resting) as model,
+    ):
+        model._route.failed(model.endpoints[1], for_good=False, after=60.0)
+        assert (await model.complete(ask(seed=0))).choices[0].text == "Which? 0"
+        with pytest.raises(ModelError, match="refuses the key"):
+            model._route.failed(model.endpoints[1], for_good=True)
+            model._route._until[0] = 0.0
+            await model.complete(ask(seed=1))
+    assert (len(refusing.bodies), len(resting.bodies)) == (2, 1)
 
 
 async def test_a_slow_answer_is_waited_for_and_one_that_never_ends_is_given_up(ask):
@@ -187,6 +213,21 @@ async def test_a_token_is_asked_for_anew_for_each_request(ask, monkeypatch):
     assert [headers["authorization"] for headers in server.headers] == ["Bearer token-1", "Bearer token-2"]
 
 
+async def test_a_source_of_tokens_that_fails_is_tried_again_and_then_a_model_error(ask, monkeypatch):
+    def fresh() -> str:
+        if next(tries):
+            return "token-1"
+        raise RuntimeError("the login has expired")
+
+    tries = iter([False, True, False, False])
+    monkeypatch.setitem(sys.modules, "my_tokens", types.SimpleNamespace(fresh=fresh))
+    async with ScriptedServer(numbered) as server, opened(server, token="my_tokens:fresh", retries=1) as model:
+        await model.complete(ask(seed=1))
+        with metered() as exchanges, pytest.raises(ModelError, match=r"no token .*RuntimeError: the login has expired"):
+            await model.complete(ask(seed=2))
+    assert len(server.headers) == 1 and {exchange.outcome for exchange in exchanges} == {"refused"}
+
+
 async def test_azures_own_token_is_asked_for_its_scope_and_sent(ask, monkeypatch):
     scopes: list[str] = []
 
@@ -212,12 +253,14 @@ async def test_azures_own_token_is_asked_for_its_scope_and_sent(ask, monkeypatch
     assert server.paths[0].startswith("/openai/deployments/gpt-4o/chat/completions?api-version=")
 
 
-async def test_tokens_that_the_server_had_cached_are_counted(ask):
-    usage = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 80}}
+@pytest.mark.parametrize(("read", "believed"), [(100, 80), (10, 10)])
+async def test_tokens_that_the_server_had_cached_are_counted_as_far_as_they_were_read(ask, read, believed):
+    usage = {"prompt_tokens": read, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 80}}
     body = {"choices": [{"index": 0, "message": {"content": "yes"}, "finish_reason": "stop"}], "model": "m", "usage": usage}
     async with ScriptedServer(numbered, faults=lambda q, times: Malformed(json.dumps(body))) as server, opened(server) as model:
         answer = await model.complete(ask())
-    assert (answer.usage.input_tokens, answer.usage.cached_tokens) == (100, 80)
+    assert (answer.usage.input_tokens, answer.usage.cached_tokens) == (read, believed)
+    assert Tariff(ModelConfig(model="gpt-4o")).cost(answer.usage)
 
 
 @pytest.mark.parametrize("token", ["nowhere", "no_such_module:f", "json:no_such"])

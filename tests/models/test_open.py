@@ -108,6 +108,18 @@ async def test_embeddings_come_in_order_and_are_counted():
     assert found.usage.input_tokens == sum(-(-len(f"text {i}") // 4) for i in range(600))
 
 
+async def test_embeddings_that_come_allow_more_again_after_a_429():
+    async with ScriptedServer(lambda q, i: "") as server:
+        models = Models(ModelsConfig(embedding=ModelConfig(model="e", base_url=server.base_url)), paces=(paces := {}))
+        model, (pace,) = models.embedding(), paces.values()
+        for _ in range(6):
+            pace.limited(float("inf"), None)
+        assert pace.allowed == 1
+        await model.embed(["text"])
+        assert pace.allowed == 2
+        await models.close()
+
+
 def test_models_that_are_opened_apart_may_share_the_pace_of_an_endpoint():
     config, paces = ModelsConfig(policy=ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")), {}
     Models(config, paces=paces).chat("policy")

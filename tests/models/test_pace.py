@@ -94,6 +94,39 @@ async def test_a_429_holds_everybody_back_as_long_as_the_server_asks():
         assert sent == 7.0
 
 
+@pytest.mark.parametrize("rates", [{"tokens_per_minute": 6000}, {"requests_per_minute": 6}])
+async def test_who_gives_up_waiting_for_a_rate_has_used_nothing_of_it(rates):
+    waits = []
+
+    async def for_ever(seconds: float) -> None:
+        waits.append(seconds)
+        await asyncio.Event().wait()
+
+    pace = Pace(clock=lambda: 100.0, sleep=for_ever, **rates)
+    async with pace.slot(1000):
+        pass
+    for _ in range(3):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0), pace.slot(1000):
+                pass
+    assert waits == [pytest.approx(10 - BURST)] * 3
+
+
+async def test_a_429_holds_back_also_who_waits_already():
+    clock = Clock()
+
+    async def sleep(seconds: float) -> None:
+        if not clock.time:
+            pace.limited(0.0, 7.0)
+        clock.time += seconds
+
+    pace = Pace(tokens_per_minute=6000, clock=clock, sleep=sleep)
+    async with pace.slot(1000):
+        pass
+    async with pace.slot(1) as sent:
+        assert sent == 7.0
+
+
 async def test_a_cancelled_wait_gives_its_turn_to_the_next():
     pace, _ = paced(concurrency=1)
     async with pace.slot(1):

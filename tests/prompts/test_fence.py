@@ -84,7 +84,14 @@ SHOWN = {
         words=9,
     ),
 }
-UNSEEN = {("debater", "lesson"), ("compare", "lesson"), ("reflection", "lesson"), ("rubric", "error"), ("rubric", "rationale")}
+UNSEEN = {
+    ("debater", "lesson"),
+    ("compare", "lesson"),
+    ("reflection", "lesson"),
+    ("rubric", "lesson"),
+    ("rubric", "error"),
+    ("rubric", "rationale"),
+}
 """What a prompt does not show at all."""
 
 

@@ -61,6 +61,9 @@ def test_a_folder_may_hold_prompts_of_its_own(folder):
         (OWN.replace("{% endmacro %}\n{% macro user", "\n{% macro user", 1), "cannot be rendered"),
         (OWN.replace("context.instruction", "context.instructoin"), "instructoin"),
         (OWN.replace("macro user()", "macro usr()"), "cannot be rendered"),
+        (OWN.replace("context.instruction", "context.node | length"), "cannot be rendered: .*len"),
+        (OWN.replace("{% endmacro %}", '{% include "_mine.j2" %}{% endmacro %}', 1), r"no template _mine\.j2"),
+        (OWN.replace("{% endmacro %}", "{% include '_mine.j2' %}{% endmacro %}", 1), r"no template _mine\.j2"),
     ],
 )
 def test_a_users_file_that_is_wrong_is_a_usage_error_that_names_it(folder, text, says):

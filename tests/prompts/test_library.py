@@ -62,6 +62,9 @@ RENDERED = {
     "value_answer": lambda: render("value", context=ANSWERED, **VALUE),
     "value_siblings": lambda: render("value_siblings", context=context(), states=(WENT_ON, ANSWERED), **VALUE),
     "reflection_policy": lambda: render("reflection", context=context(), surprise=surprise(), kind="policy", **REFLECTION),
+    "reflection_sibling": lambda: render(
+        "reflection", context=context(), surprise=surprise(signal="sibling", expected=0.4, real=0.1), kind="policy", **REFLECTION
+    ),
     "reflection_value": lambda: render(
         "reflection", context=context(), surprise=surprise(after=LIST, real=0.9, alternative=""), kind="value", **REFLECTION
     ),
@@ -78,6 +81,24 @@ def test_a_prompt_reads_as_it_did(name, request):
         file.write_text(text, encoding="utf-8")
         pytest.fail(f"{file.name} was missing and has been written: read it")
     assert text == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("signal", "says"),
+    [
+        (
+            "policy",
+            ("that it held to be the likeliest, valued 0.40", "at 0.40 for that other action, and at 0.70 for the step it took: better"),
+        ),
+        ("sibling", ("best other action it saw, valued 0.40", "at 0.40 for that other action, and at 0.70 for the step it took: better")),
+        ("branch", ("that it took in the end, valued 0.40", "at 0.40 for the step; after it, at 0.70: better than expected")),
+        ("outcome", ("best other action it saw, valued 0.40", "at 0.40 for the step; after it, at 0.70: better than expected")),
+    ],
+)
+def test_the_reflector_is_told_what_was_expected_of_what(signal, says):
+    seen = surprise(signal=signal, expected=0.4, real=0.7)
+    user = render("reflection", context=context(), surprise=seen, kind="policy", **REFLECTION).user
+    assert all(each in user for each in says)
 
 
 def test_the_id_tells_name_version_and_content():

@@ -42,7 +42,7 @@ def vector(row: Row) -> np.ndarray:
     return np.frombuffer(row.vector, dtype="<f4")
 
 
-@pytest.mark.parametrize("short", [0, 10_000])
+@pytest.mark.parametrize("block", [2, 32])
 @given(
     rows,
     st.lists(st.integers(-3, 3), min_size=SIZE, max_size=SIZE),
@@ -52,10 +52,10 @@ def vector(row: Row) -> np.ndarray:
     st.integers(1, 6),
 )
 def test_the_nearest_are_those_that_pass_all_filters_in_falling_order(
-    short: int, found: list[Row], query: list[int], threshold: float, without: str, confidence: float, most: int
+    block: int, found: list[Row], query: list[int], threshold: float, without: str, confidence: float, most: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "_SHORT", short)
+        patch.setattr(index, "_BLOCK", block)
         made, rate = filled(found)
         hits = made.nearest(unit(query), "policy", threshold, without=frozenset({without, "t"}), confidence=confidence, most=most)
     passing = [

@@ -60,3 +60,24 @@ def test_an_address_where_nobody_answers_is_the_users_mistake_and_the_password_i
     with pytest.raises(UsageError, match="is the server running") as caught:
         open_memory(f"postgresql://me:hushhush@/db?host={tmp_path}")
     assert "hushhush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:hush%hush@/db",
+        "postgresql://me:hush",
+        "postgresql://me:hush/hush@nowhere/db",
+        "postgresql://me:12/hush@nowhere/db",
+        "postgresql://me:hush@hush@nowhere/db",
+        "postgresql://me:hush?hush@/db?port=x",
+        "postgresql://me:[hush@/db?port=x",
+        "postgresql://me@/db?password=hush%hush",
+        "postgresql://me@/db?port=x&password=a@hush",
+    ],
+)
+def test_of_an_address_that_cannot_be_read_no_password_is_said(address: str) -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'exact-agent[postgres]'")
+    with pytest.raises(UsageError, match="is no address of a PostgreSQL database") as caught:
+        open_memory(address)
+    assert "hush" not in str(caught.value) and caught.value.__cause__ is None

@@ -16,6 +16,7 @@ from exact.errors import UsageError
 from exact.reflection.embed import HashedEmbedding
 from exact.reflection.lesson import content_id
 from exact.reflection.memory import SQLiteMemory, StoredMemory, open_memory
+from exact.reflection.memory.table import Facts
 
 _NUMBERS = itertools.count()
 Look = Callable[..., Context]
@@ -126,7 +127,7 @@ def test_what_is_forgotten_is_not_found_until_it_is_restored(opened: Open, make:
 
 def test_a_frozen_memory_stays_as_it_was_and_can_be_frozen_so_again(opened: Open, make: Any, look: Look) -> None:
     one, two = lesson(make, "Look up."), lesson(make, "Count down.")
-    with opened() as memory, opened() as later:
+    with opened() as memory, opened() as later, opened() as current:
         memory.add(one)
         version = memory.freeze()
         memory.add(two)
@@ -134,8 +135,7 @@ def test_a_frozen_memory_stays_as_it_was_and_can_be_frozen_so_again(opened: Open
         memory.forget([one.id])
         assert recall(memory, look("Press Go")) == ["Look up."] and memory.version == version
         assert later.freeze(version) == later.version == version and recall(later, look("Press Go")) == ["Look up."]
-        memory.thaw()
-        assert recall(memory, look("Press Go")) == ["Count down."]
+        assert recall(current, look("Press Go")) == ["Count down."]
         with pytest.raises(UsageError, match="no version"):
             memory.freeze("latest")
 
@@ -196,6 +196,26 @@ def test_what_was_merged_in_two_steps_counts_as_from_all_its_tasks_also_for_who_
                 assert not any(recall(each, look("Press Go"), without=f"suite/{name}?seed=9") for name in "abc")
 
 
+def test_what_was_merged_into_a_lesson_that_another_process_touched_meanwhile_is_owed_all_the_same(
+    opened: Open, make: Any, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, merged = (lesson(make, f"Expected 0.{n}. Look first.", task=f"suite/{name}?seed=0") for n, name in ((80, "a"), (70, "b")))
+    with opened() as other, opened() as reader:
+        other.add_all([kept, merged])
+        facts = reader._table.facts
+
+        def read_before_it_was_used() -> Facts:
+            found = facts()
+            monkeypatch.undo()
+            other.used("attempt", [kept.id], True)
+            return found
+
+        monkeypatch.setattr(reader._table, "facts", read_before_it_was_used)
+        assert not recall(reader, look("Press Go")), "it has read what was merged alone"
+        assert recall(reader, look("Press Go")) == [kept.text]
+        assert not recall(reader, look("Press Go"), without="suite/b?seed=9")
+
+
 def test_of_many_lessons_of_one_situation_each_is_known_again(opened: Open, make: Any) -> None:
     with opened() as memory:
         for round in range(2):
@@ -225,6 +245,19 @@ def test_a_frozen_memory_has_what_was_kept_then_whatever_was_forgotten_and_resto
             memory.freeze("9:999")
 
 
+def test_what_was_merged_crowds_out_nothing_that_is_kept_from_a_search(opened: Open, make: Any) -> None:
+    same = [lesson(make, f"Expected 0.{n}. Look before the stars.", task=f"suite/{n}?seed=0") for n in range(20, 40)]
+    long = (
+        "Count all of the stars, one after the other, and write down what came of it.",
+        "Ask who else of us has seen more than five stars.",
+    )
+    others = [lesson(make, text) for text in long]
+    with opened() as memory:
+        memory.add_all([*same, *others])
+        assert memory.entry(same[5].id).status == "merged"
+        assert {entry.reflection.id for entry in memory.search("stars", k=3)} == {same[0].id, *(other.id for other in others)}
+
+
 def test_it_says_in_which_attempts_a_lesson_was_shown(opened: Open, make: Any) -> None:
     with opened() as memory:
         memory.add(lesson(make, "Look up."))
@@ -243,6 +276,19 @@ def test_an_unknown_id_and_one_that_fits_several_are_the_users_mistake(opened: O
             memory.entry("zz")
         with pytest.raises(UsageError, match="more than one"):
             memory.entry("")
+
+
+def test_what_an_earlier_version_wrote_without_its_words_is_found_as_before(opened: Open, make: Any, look: Look) -> None:
+    with opened() as memory:
+        for text in ("Look up.", "Press Go twice.", "Never press Stop."):
+            memory.add(lesson(make, text))
+        before = memory.retrieve(look("Press Go twice"), "policy", k=3, threshold=0.1, exclude_task=None)
+        memory._database.execute("DROP TABLE vocabulary")
+    with opened() as memory:
+        assert memory.retrieve(look("Press Go twice"), "policy", k=3, threshold=0.1, exclude_task=None) == before
+        assert len(before) == 3 and before[0].text == "Press Go twice."
+        memory.add(lesson(make, "Wait for the page."))
+        assert memory._database.execute("SELECT count(*) FROM vocabulary") == [(1,)]
 
 
 def test_a_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path, make: Any, look: Look) -> None:

@@ -279,9 +279,10 @@ class Recorder:
 
 
 def new_run(folder: Path, *ids: str, instruction: str = "Buy two packs of green tea.", **search: Any) -> tuple[RunFolder, Config]:
-    config = Config(search=SearchConfig(**({"iterations": 24, "k": 5, "c": 1.5, "revisit": "repeat", "final": "visits"} | search)))
+    found = {"iterations": 24, "k": 5, "c": 1.5, "revisit": "repeat", "final": "visits"} | search
+    config = Config(name="rmcts_builtin", search=SearchConfig(**found))
     tasks = tuple(Task(id=id, instruction=instruction, start="http://shop.test/") for id in ids)
-    return RunFolder.create(folder, Manifest(tasks=tasks, agent="rmcts_builtin"), dump(config)), config
+    return RunFolder.create(folder, Manifest(tasks=tasks, agent=config.name), dump(config)), config
 
 
 def shop_run(folder: Path, *, score: Score | None = Score(value=1.0, success=True, raw=0.93), world: dict[str, Page] = SHOP) -> RunFolder:  # noqa: B008

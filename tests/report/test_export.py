@@ -31,6 +31,10 @@ def test_the_committed_path_is_a_test_that_finds_elements_by_role_and_name(shop:
     assert "page.get_by_role('spinbutton', name='Quantity', exact=True).fill('2')" in text
 
 
+def test_a_text_that_is_also_its_element_s_id_is_typed(tmp_path: Path) -> None:
+    assert ".fill('3')" in exported("playwright", hostile_run(tmp_path / "run", "3"), tmp_path)
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_pages_and_models_say_is_no_code(text: str, tmp_path: Path) -> None:
     module = ast.parse(exported("playwright", hostile_run(tmp_path / "run", text), tmp_path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact.cli.main import main
+from exact.observation import Element, Observation
 from exact.report import build_report
 from exact.report.redact import Redactor
+from exact.report.text import in_words
 from tests.report.journals import hostile_run, shop_run
 
 SECRETS = {
@@ -55,6 +58,40 @@ def test_pictures_raw_answers_and_typed_texts_are_left_out(tmp_path: Path) -> No
     assert "data:image/" not in text and "chat.completion" not in text
     assert 'green tea\\\\\\"' not in text and 'fill [3] textbox \\"Search\\" \\"[typed text removed]' in text
     assert "Buy two packs of green tea." in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'fill [3] "hunter2": done, but it led to another state than foreseen',
+        '1. fill [3] "hunter2" -- nothing changed\n2. click [4] -- refused: there is no "Go"',
+        'select [4] "hunter2"',
+        'fill [3] textbox "Say \\"hi\\"" "hunter2 \\"quoted\\" hunter2" -- nothing changed',
+        'select [4] push button "Who" "hunter2" -- nothing changed',
+        'fill textbox "Password" "hunter2" went worse than expected',
+        'then fill [3] "hunter2\nhunter2" and press "Enter"',
+        "I type 'hunter2' now",
+        '{"action": "fill [3] \\"hunter2\\"", "why": "it is asked for"}',
+        'fill [3] "it is long: hunter2…\nLesson: look at the "Pay" button',
+        'committed fill [3] "it is long: hunter2…, which was refused',
+        'answer "hunter2", then wait',
+    ],
+)
+def test_a_typed_text_is_taken_out_wherever_it_stands(text: str) -> None:
+    found = Redactor()(text)
+    assert "hunter2" not in found and "[typed text removed]" in found
+    assert Redactor()(found) == found
+
+
+def test_a_long_typed_text_that_was_cut_is_taken_out_whole() -> None:
+    seen = Observation(text="", fingerprint="", elements=(Element(id="3", role="textbox", name='Your "letter"'),))
+    words = in_words(f"fill [3] {json.dumps('Dear Ann, hunter2. ' * 20)}", seen)
+    assert words.endswith("…") and Redactor()(words) == 'fill [3] textbox "Your \\"letter\\"" "[typed text removed]"'
+
+
+def test_what_stands_beside_a_typed_text_stays() -> None:
+    said = '1. fill [3] textbox "Search" "tea" -- nothing changed\n2. click [4] link "Green tea" -- refused: it is "gone"'
+    assert Redactor()(said) == said.replace('"tea"', '"[typed text removed]"')
 
 
 def test_words_that_one_names_are_taken_out_in_any_case(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 from exact.action import ActionSpace
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy import Faults, ToyWorlds
-from exact.environments.toy_worlds import chain, deceptive_chain, form, maze
+from exact.environments.toy_worlds import chain, deceptive_chain, form, maze, toy_task
 from exact.errors import UncertainCommit
 from exact.runs import events as ev
 from exact.runs.journal import Journal
+from exact.runs.runner import create
 from exact.search.tree import SearchError
 from tests.runs.test_resume import Killed, journal, kill_at
 from tests.runs.toys import config, toy_runner
@@ -73,6 +74,13 @@ async def test_worlds_that_always_break_end_as_failed_without_a_score(tmp_path: 
     (line,) = await toy_runner(tmp_path, worlds).run()
     assert (line.status, line.score) == ("failed", None)
     assert line.reason
+
+
+@pytest.mark.parametrize("fail_every", [0, 1])
+async def test_a_line_has_the_seed_of_its_task_and_not_that_of_the_run(tmp_path: Path, fail_every: int) -> None:
+    create(tmp_path, (toy_task(chain(3), 4),), config(seed=7))
+    (line,) = await toy_runner(tmp_path, ToyWorlds(chain(3), faults=Faults(fail_every=fail_every))).run()
+    assert (line.status, line.seed) == ("failed" if fail_every else "scored", 4)
 
 
 async def test_outside_a_sealed_world_a_write_is_held_back_in_search_and_sent_once_at_commit(tmp_path: Path) -> None:

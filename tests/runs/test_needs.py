@@ -119,6 +119,26 @@ async def test_siblings_are_compared_by_their_values_where_nobody_else_does(tmp_
     assert line.evaluations == 4, "a comparison counts as a judgement of each"
 
 
+@pytest.mark.parametrize("need", ["comparison", "batch"])
+async def test_siblings_are_not_shown_what_was_tried_in_the_state_above_them(need: str, tmp_path: Path) -> None:
+    ways = {"stay": ToyEdge(to="a", prior=3.0), "left": ToyEdge(to="b"), "right": ToyEdge(to="c")}
+    ends = {"on": ToyEdge(to="won"), "back": ToyEdge(to="a")}
+    states = {"a": ToyState(edges=ways), "b": ToyState(edges=ends), "c": ToyState(edges=ends), "won": ToyState(reward=1.0)}
+    rate = at_root(need, rivals=(1, 2))
+    steps = (step(i, needs=("step",)) for i in range(3))
+    runner, made = scripted(tmp_path, ToyWorld(name="w", instruction="i", start="a", states=states), at_root("proposals"), *steps, rate)
+    await runner.run()
+    siblings = [context for context in made[0].judged if len(context.history) == 1]
+    assert len(siblings) >= 2 and not any(context.tried for context in siblings)
+
+
+@pytest.mark.parametrize("search", [{"algorithm": "beam", "batch": True}, {"algorithm": "tot_bfs", "options": {"rating": "vote"}}])
+async def test_a_search_that_rates_siblings_together_ends_where_actions_change_nothing(search: dict[str, Any], tmp_path: Path) -> None:
+    settings = config(search={"iterations": 40, "k": 4, **search})
+    (line,) = await toy_runner(tmp_path, ToyWorlds(form(3)), settings).run()
+    assert line.status == "scored"
+
+
 async def test_a_comparison_of_what_is_worth_nothing_is_even() -> None:
     class Nothing:
         async def evaluate(self, context: Context) -> Evaluation:

@@ -22,8 +22,8 @@ def toy_agent(world: ToyWorld, noise: float = 0.0) -> Callable[[Config, Callable
     return build
 
 
-def config(**sections: dict[str, object]) -> Config:
-    defaults: dict[str, dict[str, object]] = {"search": {"algorithm": "mcts", "iterations": 20, "k": 4}, "reflection": {"kind": "none"}}
+def config(**sections: object) -> Config:
+    defaults: dict[str, object] = {"search": {"algorithm": "mcts", "iterations": 20, "k": 4}, "reflection": {"kind": "none"}}
     return parse({**defaults, **sections})
 
 

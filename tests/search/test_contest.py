@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ import pytest
 
 from exact.context import Evaluation
 from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld
-from exact.search.base import Failure, Need, Result, Selection, Valued
+from exact.search.base import Done, Failure, Need, Result, Selection, Valued
 from exact.search.gumbel import Gumbel
 from exact.search.mcts import MCTS
 from tests.search.harness import Harness, check_idle, world
@@ -63,6 +64,31 @@ def test_rivals_are_judged_once_each_at_the_end_and_the_surest_wins() -> None:
     assert before >= 10, "the rest of the iterations were the search's own"
     decision = run.algorithm.decide(run.tree)
     assert decision.edges == (1,) and "within the noise" in decision.reason
+
+
+def at_once(run: Contested, workers: int) -> None:
+    """The search of several workers, where a judgement by the dear judge takes three times as long as any other work."""
+    clock, under_way = 0, list[tuple[int, int, Selection]]()
+    while True:
+        answer: object = None
+        while len(under_way) < workers and isinstance(answer := run.ask(), Selection):
+            heapq.heappush(under_way, (clock + (3 if answer.contests else 1), answer.id, answer))
+        if not under_way:
+            assert isinstance(answer, Done)
+            return
+        clock, _, selection = heapq.heappop(under_way)
+        run.meet(selection)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4, 8])
+@pytest.mark.parametrize(("contest", "iterations"), [(4, 16), (8, 32)])
+def test_however_many_work_at_once_what_is_kept_for_the_rivals_goes_to_them(workers: int, contest: int, iterations: int) -> None:
+    dear = sure(room0=0.2, room1=0.3, room2=0.4, room3=0.8)
+    run = Contested(rooms(0.5, 0.5, 0.5, 0.5), MCTS(iterations=iterations, k=4, contest=contest), dear)
+    at_once(run, workers)
+    check_idle(run.tree)
+    assert set(run.again) == {"room0", "room1", "room2", "room3"} and len(run.again) <= contest
+    assert run.tree.iterations == iterations and run.commit() == "to3"
 
 
 def test_a_clear_lead_is_not_contested() -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from exact.config import SearchConfig
-from exact.environments.toy_worlds import bandit, deceptive_chain
+from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, deceptive_chain
 from exact.errors import UsageError
 from exact.search.afford import Replans
 from exact.search.base import Done, Result, Selection, Wait
 from exact.search.draw import generator
 from exact.search.flat_halving import FlatHalving
 from exact.search.registry import algorithm
-from tests.search.harness import Harness, check_idle, valued
+from tests.search.harness import Harness, check_idle, valued, world
 
 
 def made(**more: object) -> FlatHalving:
@@ -74,6 +74,17 @@ def test_a_phase_is_asked_for_at_once() -> None:
 
 def test_it_looks_one_step_ahead_only() -> None:
     assert Harness(deceptive_chain(3), made(iterations=60)).solve() == "left3"
+
+
+def test_an_action_that_changes_nothing_is_not_committed_because_every_other_looks_worse() -> None:
+    states = {
+        "a": ToyState(edges={"go": ToyEdge(to="b")}, looks=0.5),
+        "b": ToyState(edges={"stay": ToyEdge(to="b"), "x": ToyEdge(to="c"), "y": ToyEdge(to="lost")}, looks=0.5),
+        "c": ToyState(edges={"on": ToyEdge(to="won")}, looks=0.3),
+        "won": ToyState(reward=1.0),
+        "lost": ToyState(reward=0.0),
+    }
+    assert Harness(world(states), made(judgements=1)).solve() == "won"
 
 
 def test_the_registry_makes_it_and_says_which_options_it_takes() -> None:

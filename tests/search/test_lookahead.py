@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from exact.config import SearchConfig
 from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, chain, deceptive_chain
 from exact.errors import UsageError
+from exact.search import lookahead
 from exact.search.base import Stepped
 from exact.search.beam import Beam
 from exact.search.best_first import BestFirst
@@ -16,8 +18,8 @@ from exact.search.best_of_n import BestOfN
 from exact.search.export import to_json
 from exact.search.registry import algorithm
 from exact.search.tot import TotBFS, TotDFS
-from exact.search.tree import SearchError
-from tests.search.harness import Harness, check_idle, failed, world
+from exact.search.tree import Edge, Node, SearchError, Tree
+from tests.search.harness import Harness, check_idle, failed, go, world
 
 KINDS = {"best_first": BestFirst, "best_of_n": BestOfN, "beam": Beam, "tot_bfs": TotBFS, "tot_dfs": TotDFS}
 each = pytest.mark.parametrize("name", KINDS)
@@ -139,3 +141,15 @@ def test_best_first_acts_where_it_was_forecast() -> None:
     run.tree.allowed += 4
     [likely] = run.algorithm.forecast(run.tree, 1)
     assert run.select().node == likely.id
+
+
+def test_the_way_to_a_merged_state_is_looked_for_in_each_state_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the first action is the state; behind the second ten states in a row, with two ways from each to the next."""
+    tree, looked, real = Tree(), list[Node](), lookahead.ways
+    aside, row = Node(99), [tree.root, *(Node(i) for i in range(1, 11))]
+    tree.root.edges = [Edge(go("aside"), 0.5, child=aside), Edge(go("on"), 0.5, child=row[1])]
+    for here, after in itertools.pairwise(row[1:]):
+        here.edges = [Edge(go(name), 0.5, child=after) for name in ("left", "right")]
+    monkeypatch.setattr(lookahead, "ways", lambda node: looked.append(node) or real(node))
+    assert [edge.action for _, edge in lookahead.way(tree, aside)] == [go("aside")]
+    assert len(looked) == len(row)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from exact.config import SearchConfig
 from exact.environments.toy_worlds import bandit, chain
+from exact.errors import UsageError
 from exact.search.greedy import Greedy
 from exact.search.mcts import MCTS
 from exact.search.react import React
@@ -30,6 +33,19 @@ def test_each_setting_of_mcts_has_an_effect() -> None:
     assert {selection.k for selection in searched(k=5).asked} == {5}
     narrow, wide = (searched(c=c, iterations=30, revisit="repeat") for c in (0.0, 9.0))
     assert narrow.tree.root.edges[1].visits < wide.tree.root.edges[1].visits
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"temperature": 0.0}, "search.temperature is 0"),
+        ({"c_schedule": "exponential", "c_last": 0.0}, "exponential from 0.5 to 0"),
+        ({"c_schedule": "exponential", "c": 0.0}, "exponential from 0 to 0"),
+    ],
+)
+def test_settings_that_no_search_can_have_are_told_when_it_is_made(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        algorithm(SearchConfig(**settings))
 
 
 @pytest.mark.parametrize("name", ["react", "greedy", "mcts"])

@@ -17,7 +17,7 @@ from exact.search.base import Done, Need, Proposed, Selection, Stepped, Wait
 from exact.search.final import VALUE
 from exact.search.registry import algorithm, final_choice, rule
 from exact.search.tree import Edge, Node, Tree
-from tests.search.harness import Harness, go, proposed, two_arms, valued, world
+from tests.search.harness import Harness, failed, go, proposed, two_arms, valued, world
 from tests.search.parity.trees import Counts, State, searched
 
 
@@ -238,6 +238,24 @@ def test_widening_gives_a_state_children_by_its_visits(scale: float, power: floa
     assert {selection.needs for selection in run.asked if "step" not in selection.needs} == {("value",), ("sample",)}
 
 
+@pytest.mark.parametrize("draws_before", [1, 2, 3])
+def test_with_widening_a_refused_action_makes_room_for_another(draws_before: int) -> None:
+    ways = {"broken": ToyEdge(to="won"), "win": ToyEdge(to="won")}
+    states = {"a": ToyState(edges={"on": ToyEdge(to="b")}), "b": ToyState(edges=ways), "won": ToyState(reward=1.0)}
+    run = Harness(world(states), mcts(iterations=60, widening=1.0))
+    meet = run.result
+
+    def result(selection: Selection, need: Need) -> Any:
+        name = "on" if selection.node == 0 else "broken" if selection.draw < draws_before else "win"
+        return Proposed(proposals=(Proposal(action=go(name), prior=1.0),)) if need == "sample" else meet(selection, need)
+
+    run.result = result  # type: ignore[method-assign]
+    run.fault = lambda selection, need: failed("action") if need == "step" and (selection.node, selection.edge) == (1, 0) else None  # type: ignore[assignment]
+    run.search()
+    assert [edge.futile for edge in run.tree.nodes[1].edges] == [True, False]
+    assert run.tree.root.edges[0].q == 1.0
+
+
 # --- what is backed up
 
 
@@ -319,6 +337,15 @@ def test_merging_says_what_counts_as_one_state(merging: str, loops: int, twins: 
     assert nodes(LOOP, "a", iterations=3, merging=merging) == loops
     assert nodes(TWINS, "b", iterations=8, merging=merging) == twins
     assert nodes(DIAMOND, "d", iterations=60, merging=merging) == ways, "those of equal depth"
+
+
+def test_after_a_commit_a_merged_state_tells_the_way_that_was_taken_to_it() -> None:
+    run = Harness(DIAMOND, mcts(iterations=60, merging="full", c=2.0, k=2))
+    run.search()
+    for name in ("y", "x"):
+        index = [edge.action.args[0] for edge in run.tree.root.edges].index(name)
+        assert run.algorithm.advance(run.tree, index, run.step(run.tree.root, run.tree.root.edges[index]))
+    assert run.tree.root.fingerprint == "d" and [edge.action.args[0] for edge in run.tree.root.path()] == ["y", "x"]
 
 
 def test_the_priors_of_siblings_that_land_together_add() -> None:

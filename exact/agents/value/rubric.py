@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from functools import partial
 
 import msgspec
@@ -14,6 +15,7 @@ from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
+from exact.prompts.library import part
 from exact.reflection.lesson import action_label
 
 
@@ -21,7 +23,7 @@ class RubricValue:
     """The value is the share of the checks that are met. A yes counts only if the words it quotes stand in the state or the steps.
 
     The checks of a task are asked for in its first state and kept. Where screenshots are shown, a yes without a quotation counts, for a
-    picture cannot be quoted.
+    picture cannot be quoted; and where nothing but screenshots is shown, a quotation is held against nothing.
     """
 
     def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
@@ -60,29 +62,29 @@ class RubricValue:
                 kept.cancel()
 
     def _asked(self, context: Context) -> ChatRequest:
-        """The same for every state of a task, so it is journalled once, under node 0."""
+        """The same for every state of a task, whatever lessons it recalls, so it is journalled once, under node 0."""
         began = context.history[0].observation if context.history else context.observation
         start = msgspec.structs.replace(
-            context, observation=began, history=(), tried=(), terminated=False, node=0, draw=0, confirms=False
+            context, observation=began, history=(), reflections=(), tried=(), terminated=False, node=0, draw=0, confirms=False
         )  # fmt: skip
         sampling = msgspec.structs.replace(self._sampling, logprobs=False)
         return about("rubric", start, self._config, sampling, role=self._config.role, samples=1, model=self._model.name)
 
     def _opinion(self, checks: tuple[str, ...], answers: tuple[Met, ...], context: Context) -> Opinion:
-        seen = _plain(_sight(context))
+        seen, picture = _plain(_sight(context)), not (self._config.text or self._config.html)
         lines, met = list[str](), 0
         for check, answer in zip(checks, answers, strict=True):
-            stands = _plain(answer.quote) in seen if answer.quote else self._config.images
+            stands = picture or _plain(answer.quote) in seen if answer.quote else self._config.images
             met += answer.yes and stands
             lines.append(f"{check} {'no' if not answer.yes else 'yes' if stands else 'yes, but what it quotes is not there'}")
         return Opinion(met / len(checks), "; ".join(lines))
 
 
 def _sight(context: Context) -> str:
-    """All the words that a quotation may come from."""
-    steps = [action_label(taken.action, taken.observation) for taken in context.history]
-    observation = context.observation
-    return "\n".join([observation.url or "", observation.title or "", observation.text, context.answer, *steps])
+    """All the words that a quotation may come from, as prompts show them: the thoughts of the agent are none of them."""
+    bare = msgspec.structs.replace(context, history=tuple(msgspec.structs.replace(taken, rationale="") for taken in context.history))
+    state = part("seen", context.observation, "observation", sys.maxsize)
+    return "\n".join((state, part("answered", context), part("steps", bare, action_label, len(context.history))))
 
 
 def _plain(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from exact.benchmarks.ids import join
 from exact.errors import UsageError
 from exact.task import Task
 
@@ -74,10 +75,10 @@ class OSWorldTask(_Part, frozen=True, kw_only=True):
         """What `DesktopEnv.reset` takes as its `task_config`."""
         return self.raw
 
-    def task(self, domain: str = "") -> Task:
-        """As a Task; the whole file goes with it, as JSON in the metadata `osworld`."""
-        name = f"{domain}/{self.id}" if domain else self.id
-        return Task(id=f"osworld/{name}?seed=0", instruction=self.instruction, metadata={"osworld": json.dumps(self.raw)})
+    def task(self, domain: str = "", seed: int = 0) -> Task:
+        """As a Task; the whole file goes with it, as JSON in the metadata `osworld`. Another seed is another attempt at the same."""
+        name = f"osworld/{domain}/{self.id}" if domain else f"osworld/{self.id}"
+        return Task(id=join(name, seed), instruction=self.instruction, seed=seed, metadata={"osworld": json.dumps(self.raw)})
 
 
 def of(task: Task) -> OSWorldTask:

@@ -49,12 +49,12 @@ class OSWorld:
         return found
 
     def task(self, id: str) -> Task:
-        name, _ = split(id)
+        name, seed = split(id)
         if not self._found:
             raise UsageError(f"{id}: OSWorld's tasks are not here: set {FOLDER} to the folder evaluation_examples of a checkout")
         if name not in self._found:
             raise unknown("task", name, self.ids())
-        return read(self._found[name]).task(name.split("/")[1])
+        return read(self._found[name]).task(name.split("/")[1], seed)
 
     @asynccontextmanager
     async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:

@@ -17,10 +17,10 @@ import importlib.util
 import inspect
 import json
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -34,6 +34,7 @@ from exact.environments.browser.environment import Evaluator
 from exact.environments.sandbox.service import Service
 from exact.errors import ExactError, UsageError
 from exact.models.base import ChatModel
+from exact.safety import is_web
 from exact.task import Outcome, Scalar, Score, Task
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class OwnTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Origins that may be navigated to, besides that of `url`."""
     images: tuple[str, ...] = ()
     services: tuple[Service, ...] = ()
-    """The site itself, where it comes with the task: see docs/environments.md."""
+    """The site itself, where it comes with the task: see docs/own_application.md."""
     tabs: tuple[str, ...] = ()
     geolocation: str = ""
     """`latitude longitude`, in degrees."""
@@ -73,11 +74,15 @@ def read_list(path: Path) -> tuple[Task, ...]:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(data, list) or not data:
         raise UsageError(f"{path} holds no list of tasks: write `- id: ...`, `goal: ...` and `url: ...`, or `site:` and `tasks:`")
-    found = [_task(path, number, item) for number, item in enumerate(data, 1)]
-    twice = {task.id for task in found if sum(other.id == task.id for other in found) > 1}
+    return distinct(path, [_task(path, number, item) for number, item in enumerate(data, 1)])
+
+
+def distinct(path: Path, tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """The tasks of a file. Raises UsageError where two have one id."""
+    twice = [id for id, count in Counter(task.id for task in tasks).items() if count > 1]
     if twice:
         raise UsageError(f"{path}: two tasks are named {min(twice)}: each needs an id of its own")
-    return tuple(found)
+    return tuple(tasks)
 
 
 def evaluator(task: Task, models: ModelsConfig | None = None, chat: Callable[[str], ChatModel] | None = None) -> Evaluator | None:
@@ -96,7 +101,7 @@ def _task(path: Path, number: int, item: object) -> Task:
         own = msgspec.convert(item, OwnTask)
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: task {name}: {error}") from error
-    if urlsplit(own.url).scheme not in ("http", "https"):
+    if not is_web(own.url):
         raise UsageError(f"{path}: task {name}: url {own.url!r} is no web address: write http://host/path")
     metadata: dict[str, Scalar] = {}
     if own.services:
@@ -119,7 +124,7 @@ def kept(path: Path, name: str, said: str | dict[str, Any]) -> str:
         if isinstance(said, dict):
             file = _as_file(said)
             evaluators(file, _setting(None, None))
-            return json.dumps(said)
+            return _json(said)
         place, colon, function = said.rpartition(":")
         if not colon:
             raise UsageError(f"evaluate {said!r} names no function: write checks.py:function")
@@ -128,6 +133,14 @@ def kept(path: Path, name: str, said: str | dict[str, Any]) -> str:
     except UsageError as error:
         raise UsageError(f"{path}: task {name}: {error}") from error
     return absolute
+
+
+def _json(said: dict[str, Any]) -> str:
+    """Dates, which YAML makes of some texts, are texts again."""
+    try:
+        return msgspec.json.encode(said).decode()
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"evaluate cannot be kept as JSON: {error}") from error
 
 
 def _as_file(said: dict[str, Any]) -> TaskFile:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urljoin
 
 import msgspec
 
-from exact.benchmarks.own.evaluate import EVALUATE, kept, read_list
+from exact.benchmarks.own.evaluate import EVALUATE, distinct, kept, read_list
 from exact.config import BrowserConfig, Strict
 from exact.environments.browser.task_config import of_task
 from exact.environments.sandbox.service import Service
@@ -74,19 +74,20 @@ def read(path: Path, pattern: str = "*") -> tuple[Task, ...]:
     that is wrong."""
     data = _yaml(path)
     if not isinstance(data, dict) or "tasks" not in data:
-        return _fitting({task.id.removeprefix("own/").partition("?")[0]: task for task in read_list(path)}, pattern, path)
+        return _fitting([(task.id.removeprefix("own/").partition("?")[0], task) for task in read_list(path)], pattern, path)
     file = _convert(path, data, _TaskFile)
     folder = path.parent
     where = folder if isinstance(file.site, SiteFile) else (folder / file.site).parent
     site = file.site if isinstance(file.site, SiteFile) else read_site(folder / file.site)
-    made = {each.id: own_task(site, each, where.absolute(), folder.absolute()) for each in file.tasks}
-    return _fitting(made, pattern, path)
+    made = distinct(path, [own_task(site, each, where.absolute(), folder.absolute()) for each in file.tasks])
+    return _fitting(list(zip((each.id for each in file.tasks), made, strict=True)), pattern, path)
 
 
-def _fitting(tasks: dict[str, Task], pattern: str, path: Path) -> tuple[Task, ...]:
-    found = tuple(task for id, task in tasks.items() if fnmatch.fnmatchcase(id, pattern))
+def _fitting(tasks: Sequence[tuple[str, Task]], pattern: str, path: Path) -> tuple[Task, ...]:
+    """Those whose name fits, with every seed of it."""
+    found = tuple(task for name, task in tasks if fnmatch.fnmatchcase(name, pattern))
     if not found:
-        raise unknown("task", pattern, tasks, f"in {path}")
+        raise unknown("task", pattern, {name for name, _ in tasks}, f"in {path}")
     return found
 
 
@@ -95,6 +96,10 @@ def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = Non
     folder = folder or where
     if not origin(site.url):
         raise UsageError(f"the site's url {site.url!r} is no web address: write http://host")
+    try:
+        start = urljoin(site.url, task.start)
+    except ValueError as error:
+        raise UsageError(f"task {task.id}: start {task.start!r} is no address: write /path or http://host/path") from error
     browser = _located(_merged(site.browser, task.browser), where)
     metadata: dict[str, Scalar] = {}
     for key, value in (
@@ -108,7 +113,7 @@ def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = Non
     if task.evaluate:
         metadata[EVALUATE] = kept(folder / "tasks", task.id, task.evaluate)
     made = Task(
-        id=f"{site.name}/{task.id}", instruction=task.instruction, start=urljoin(site.url, task.start), seed=task.seed,
+        id=f"{site.name}/{task.id}", instruction=task.instruction, start=start, seed=task.seed,
         origins=(site.url, *site.origins), files=tuple(str(folder / each) for each in task.files), metadata=metadata,
     )  # fmt: skip
     of_task(BrowserConfig(), made)  # a key that is wrong is said here
@@ -163,7 +168,7 @@ def _yaml(path: Path) -> Any:
 def _convert(path: Path, data: Any, kind: type[T]) -> T:
     for key in data:
         if key not in kind.__struct_fields__:
-            raise unknown("key", key, kind.__struct_fields__, f"in {path}")
+            raise unknown("key", str(key), kind.__struct_fields__, f"in {path}")
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:

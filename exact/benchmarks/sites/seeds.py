@@ -36,8 +36,8 @@ def interpreter() -> Path:
     if importlib.util.find_spec("trac") and importlib.util.find_spec("wagtail"):
         return Path(sys.executable)
     raise UsageError(
-        "Trac and Wagtail are not installed: run `pip install 'exact-agent[sites]'` in a virtual environment and set EXACT_SITES to it "
-        "(in a source tree: shells/setup.sh --sites)"
+        "Trac and Wagtail are not installed: run shells/setup.sh --sites, or install them in a virtual environment and set EXACT_SITES to "
+        "it (docs/benchmarks.md says what to install)"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import http.client
 import logging
 import secrets
 import socket
@@ -111,7 +112,7 @@ class Site:
     @asynccontextmanager
     async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
         """In a sandbox the application is part of each world. Else one instance runs beside the browser: it is brought back to its data
-        whenever the live world is reset, so there is one live world at a time. Raises EnvironmentError_, UsageError."""
+        whenever the live world is reset, so that attempts go one at a time. Raises EnvironmentError_, UsageError."""
         port, token = _free_port(), secrets.token_hex(8)
         service = await self._service(port, token)
         shared: list[bool] = []
@@ -186,7 +187,7 @@ def _free_port() -> int:
 def _reset(port: int, token: str) -> None:
     request = urllib.request.Request(f"http://127.0.0.1:{port}/__reset__", b"", {"X-Reset": token}, method="POST")
     try:
-        with urllib.request.urlopen(request, timeout=60):
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60):
             pass
-    except OSError as error:
-        raise EnvironmentError_(f"the site beside the browser was not reset: {error}") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise EnvironmentError_(f"the site beside the browser was not reset: {error or type(error).__name__}") from error

@@ -209,7 +209,7 @@ async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: Set
     import html
 
     dialect = setting.dialect
-    said = seen if isinstance(seen, str) else f"{seen:g}"
+    said = seen if isinstance(seen, str) else text.written(seen)
     said = html.unescape(said) if dialect == "webarena" else said
     if wanted.exact_match is not None and not text.equal(wanted.exact_match, said, dialect):
         return f"it is {line(said, 80)!r}, not {wanted.exact_match!r}"
@@ -277,7 +277,7 @@ def _values(comparisons: tuple[str, ...] | None, said: str) -> str:
     if value is None:
         return f"{line(said, 80)!r} is no number"
     missed = [each for each in comparisons if not text.fulfils(value, each)]
-    return f"{value:g} is not {missed[0]}" if missed else ""
+    return f"{text.written(value)} is not {missed[0]}" if missed else ""
 
 
 def _check_comparisons(comparisons: tuple[str, ...] | None) -> None:

@@ -36,7 +36,8 @@ def check(locator: str) -> None:
 async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 3.0) -> AsyncIterator[Page]:
     """The page itself for `last`, else another one at `url`, closed afterwards.
 
-    `quiet`: seconds for which it may go on loading. Raises EnvironmentError_ where it does not answer.
+    `quiet`: seconds for which it may go on loading. Raises EnvironmentError_ where it does not answer, or with an error of the
+    server's own (5xx).
     """
     from playwright.async_api import Error
 
@@ -46,12 +47,11 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
     other = await page.context.new_page()
     try:
         try:
-            await other.goto(url, wait_until="load")
+            answer = await other.goto(url, wait_until="load")
         except Error as error:
-            blame = addresses.blame(url)
-            why = str(error).strip().splitlines()[0].removeprefix("Page.goto: ")
-            way_out = f": is {blame} right, and the site up?" if blame else ""
-            raise EnvironmentError_(f"the page {url} cannot be looked at for the verdict ({why}){way_out}") from error
+            raise _unseen(url, str(error).strip().splitlines()[0].removeprefix("Page.goto: "), addresses) from error
+        if answer is not None and answer.status >= 500:  # not 4xx: a page that is not there may be what was asked for
+            raise _unseen(url, f"status {answer.status}", addresses)
         if quiet:
             with suppress(Error):  # it keeps loading something: what is there is looked at
                 await other.wait_for_load_state("networkidle", timeout=quiet * 1000)
@@ -59,6 +59,12 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
     finally:
         with suppress(Error):
             await other.close()
+
+
+def _unseen(url: str, why: str, addresses: Addresses) -> EnvironmentError_:
+    blame = addresses.blame(url)
+    way_out = f": is {blame} right, and the site up?" if blame else ""
+    return EnvironmentError_(f"the page {url} cannot be looked at for the verdict ({why}){way_out}")
 
 
 async def in_page(page: Page, script: str, *arguments: object) -> Any:

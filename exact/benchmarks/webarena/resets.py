@@ -14,7 +14,7 @@ _SECONDS = 1800.0
 
 
 class Resets:
-    """The hooks of one kind of worlds: `<SITE>_RESET` is an address, called with POST, or a command, run without a shell."""
+    """The hooks of a release's sites: `<SITE>_RESET` is an address, called with POST, or a command, run without a shell."""
 
     def __init__(self, addresses: Addresses, environ: Mapping[str, str]) -> None:
         self._addresses, self._environ = addresses, environ

@@ -66,8 +66,10 @@ class WebArena:
         return self._release.name
 
     def judged_by(self, models: ModelsConfig) -> WebArena:
-        """The suite with the models that its fuzzy verdicts are asked of."""
-        return WebArena(self._release, path=self._path, models=models)
+        """The suite with the models that its fuzzy verdicts are asked of. What was changed on the sites is known to both."""
+        judged = WebArena(self._release, path=self._path, models=models)
+        judged.resets = self.resets
+        return judged
 
     @functools.cached_property
     def files(self) -> Mapping[str, TaskFile]:

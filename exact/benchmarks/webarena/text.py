@@ -21,12 +21,26 @@ _TOKEN = re.compile(
 )
 
 
+_CLOSED = re.compile(r"""[\])}>"'»”’\s]*$|[\])}>"'»”’]*(?=\s)""")
+_ALONE = re.compile(r"(?<![\w'’])[^\W\d_]\.$")
+
+
 def tokens(text: str) -> list[str]:
-    """Words and signs of a text, as the Penn Treebank parts them, without looking for sentences: only the last full stop is a token of
-    its own. This takes the place of nltk's `word_tokenize`, which needs a model of sentences that is fetched at run time."""
-    found = _TOKEN.findall(text)
-    if found and len(found[-1]) > 1 and found[-1].endswith(".") and not found[-1].endswith(".."):
-        found[-1:] = [found[-1][:-1], "."]
+    """Words and signs of a text, as the Penn Treebank parts them: a full stop that ends a sentence is a token of its own.
+
+    This takes the place of nltk's `word_tokenize`, whose model of sentences is fetched at run time, by a rule that does not look at
+    capitals, since references are compared in lower case. A full stop ends a sentence where the text ends or white space follows, after
+    closing quotes and brackets; but one after a letter that stands alone (`j. smith`, `e.g.`) does so only at the end of the text.
+    """
+    found = list[str]()
+    for match in _TOKEN.finditer(text):
+        word = match[0]
+        ends = len(word) > 1 and word.endswith(".") and not word.endswith("..")
+        closed = _CLOSED.match(text, match.end()) if ends else None
+        if closed and (closed.end() == len(text) or not _ALONE.search(word)):
+            found += (word[:-1], ".")
+        else:
+            found.append(word)
     return found
 
 
@@ -68,6 +82,15 @@ def number(text: str) -> float | None:
         return float(text.replace(",", "").strip())
     except ValueError:
         return None
+
+
+def written(value: float) -> str:
+    """A number as a text: a whole one with all its digits, another with the 15 that a double keeps.
+
+    >>> written(1234567.0), written(0.1 + 0.2)
+    ('1234567', '0.3')
+    """
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.15g}"
 
 
 def fulfils(value: float, comparisons: str) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,11 @@ from urllib.parse import urljoin
 from exact.action import Action
 from exact.environments.browser import scripts
 from exact.environments.browser.clipboard import Clipboard, uses_clipboard
+from exact.environments.browser.halfway import Halfway
 from exact.environments.browser.tab import Tab
 from exact.environments.browser.tree import Ids, Place
 from exact.environments.browser.upload import give
-from exact.errors import ActionError
+from exact.errors import ActionError, EnvironmentError_
 
 _TYPED = 64
 """Characters up to which text is typed key by key; longer text is put in at once."""
@@ -34,6 +35,8 @@ _GONE = (
     "Cannot find context",
     "No frame",
 )
+_SILENT = ("CONNECTION_", "NAME_", "ADDRESS_", "NETWORK_", "INTERNET_", "PROXY_", "TUNNEL_", "SOCKET_", "TIMED_OUT", "EMPTY_RESPONSE")
+"""How Chromium's errors begin that say that there is no server."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,20 +64,23 @@ class Body:
 
 
 async def act(body: Body, action: Action) -> None:
-    """Carry out one action. Returns when the input was handed over, not when the page is quiet. Raises ActionError."""
+    """Carry out one action. Returns when the input was handed over, not when the page is quiet.
+
+    Raises ActionError: nothing was done. Halfway: something was. EnvironmentError_: a server is gone.
+    """
     if action.name not in _DEEDS:
         raise ActionError(f"unknown action {action}: valid: {', '.join(_DEEDS)}")
     await _DEEDS[action.name](body, action)
 
 
 async def _click(body: Body, action: Action) -> None:
-    await _click_element(body, action.elements[0], _place(body, action.elements[0]))
+    await _click_element(body, action.elements[0])
 
 
-async def _click_element(body: Body, id: str, place: Place) -> None:
-    target = await _aim(body, id, place)
+async def _click_element(body: Body, id: str) -> None:
+    target = await _aim(body, id)
     if "option" in target:
-        await _ask(body, id, place, scripts.SELECT, None)
+        await _ask(body, id, _place(body, id), scripts.SELECT, None)
     else:
         await _click_on(body, target["x"], target["y"])
 
@@ -101,7 +107,7 @@ async def _right_click(body: Body, action: Action) -> None:
 
 
 async def _click_otherwise(body: Body, action: Action, *, count: int = 1, button: Literal["left", "right"] = "left") -> None:
-    target = await _aim(body, action.elements[0], _place(body, action.elements[0]))
+    target = await _aim(body, action.elements[0])
     if "option" in target:
         raise ActionError(f'[{action.elements[0]}] is an option of a drop-down: write select [id of the drop-down] "label"')
     await _point(body, target["x"], target["y"])
@@ -119,7 +125,7 @@ async def _point(body: Body, x: float, y: float) -> None:
 
 
 async def _hover(body: Body, action: Action) -> None:
-    target = await _aim(body, action.elements[0], _place(body, action.elements[0]))
+    target = await _aim(body, action.elements[0])
     if "option" in target:
         raise ActionError(f'[{action.elements[0]}] is an option of a drop-down: write select [id of the drop-down] "label"')
     await body.tab.page.mouse.move(target["x"], target["y"])
@@ -127,13 +133,16 @@ async def _hover(body: Body, action: Action) -> None:
 
 async def _drag(body: Body, action: Action) -> None:
     one, other = action.elements
-    start = await _aim(body, one, _place(body, one))
-    end = await _aim(body, other, _place(body, other), covered=True)
-    start = await _aim(body, one, _place(body, one))
-    if "option" in start or "option" in end:
-        raise ActionError("options of a drop-down cannot be dragged")
-    if not (0 <= end["x"] < body.width and 0 <= end["y"] < body.height):
-        raise ActionError(f"[{one}] and [{other}] are not in view together")
+    async with _aiming(body) as aim:
+        await aim(one)
+        end = await aim(other, covered=True)
+        start = await aim(one)
+        if start["moved"]:  # and the other end with it
+            end = await aim(other, covered=True)
+        if "option" in start or "option" in end:
+            raise ActionError("options of a drop-down cannot be dragged")
+        if (start["moved"] and end["moved"]) or not (0 <= end["x"] < body.width and 0 <= end["y"] < body.height):
+            raise ActionError(f"[{one}] and [{other}] are not in view together")
     await _drag_along(body, (start["x"], start["y"]), (end["x"], end["y"]))
 
 
@@ -181,16 +190,10 @@ async def _press(body: Body, action: Action) -> None:
     if len(chord) == 1 and not chord.isascii():
         await body.tab.page.keyboard.insert_text(chord)
         return
-    from playwright.async_api import Error
-
-    turn = body.clipboard.turn() if body.clipboard and uses_clipboard(chord) else nullcontext()
-    try:
-        async with turn:
-            await body.tab.page.keyboard.press(chord)
-    except Error as error:
-        if "Unknown key" not in str(error):
-            raise
-        raise ActionError(f"{chord} is on no keyboard: use fill for such text") from error
+    if not chord.isascii():
+        raise ActionError(f"{chord} is on no keyboard: use fill for such text")
+    async with body.clipboard.turn() if body.clipboard and uses_clipboard(chord) else nullcontext():
+        await body.tab.page.keyboard.press(chord)
 
 
 async def _select(body: Body, action: Action) -> None:
@@ -217,7 +220,7 @@ async def _scroll_in(body: Body, action: Action) -> None:
 
 async def _upload(body: Body, action: Action) -> None:
     id, place = action.elements[0], _place(body, action.elements[0])
-    await give(body.tab, id, str(action.args[1]), body.files, partial(_ask, body, id, place), lambda: _click_element(body, id, place))
+    await give(body.tab, id, str(action.args[1]), body.files, partial(_ask, body, id, place), lambda: _click_element(body, id))
 
 
 async def _goto(body: Body, action: Action) -> None:
@@ -226,9 +229,11 @@ async def _goto(body: Body, action: Action) -> None:
     if reason:
         raise ActionError(f"cannot go to {url}: {reason}")
     answer = await body.tab.cdp.send("Page.navigate", {"url": url})
-    error = answer.get("errorText", "")
-    if error and error != "net::ERR_ABORTED":
-        raise ActionError(f"cannot go to {url}: {error.removeprefix('net::')}")
+    error = answer.get("errorText", "").removeprefix("net::ERR_")
+    if error.startswith(_SILENT):
+        raise EnvironmentError_(f"{url} cannot be reached: {error}")
+    if error and error != "ABORTED":
+        raise Halfway(f"cannot go to {url}: {error}")  # the browser shows a page of its own instead
 
 
 async def _go_back(body: Body, action: Action) -> None:
@@ -317,30 +322,63 @@ def _place(body: Body, id: str) -> Place:
     return place
 
 
-async def _aim(body: Body, id: str, place: Place, *, covered: bool = False) -> dict[str, Any]:
-    """The point to click, `{x, y}`, after scrolling it into view; or `{option}` for an option of a closed drop-down.
+async def _aim(body: Body, id: str) -> dict[str, Any]:
+    """The point to click, `{x, y}`, after scrolling it into view; or `{option}` for an option of a closed drop-down."""
+    async with _aiming(body) as aim:
+        return await aim(id)
 
-    `covered` admits a point where something else lies on top.
-    """
-    target = await _ask(body, id, place, scripts.AIM, covered)
-    frame = place.frame
-    while "x" in target and frame != body.tab.main_frame:
-        frame, owner = await body.tab.owner(frame)
-        around = Place(place.tab, place.document, owner, frame)
-        target = await _ask(body, id, around, scripts.THROUGH, target["x"], target["y"], covered)
-    return target
+
+@asynccontextmanager
+async def _aiming(body: Body) -> AsyncIterator[Callable[..., Awaitable[dict[str, Any]]]]:
+    """To find the points of elements with. Where one then turns out not to fit, all that was scrolled is scrolled back."""
+    moved = list[tuple[str, Place, Any]]()
+
+    async def at(id: str, place: Place, function: str, *args: Any) -> dict[str, Any]:
+        answer = await _call(body, id, place, function, *args)
+        if before := answer.get("before"):
+            moved.append((id, place, before))
+        return _fit(id, answer)
+
+    async def aim(id: str, *, covered: bool = False) -> dict[str, Any]:
+        """As `_aim`, and whether anything `moved`. `covered` admits a point where something else lies on top."""
+        place, had = _place(body, id), len(moved)
+        target, frame = await at(id, place, scripts.AIM, covered), place.frame
+        while "x" in target and frame != body.tab.main_frame:
+            frame, owner = await body.tab.owner(frame)
+            around = Place(place.tab, place.document, owner, frame)
+            target = await at(id, around, scripts.THROUGH, target["x"], target["y"], covered)
+        return {**target, "moved": len(moved) > had}
+
+    try:
+        yield aim
+    except ActionError as error:
+        if not moved:
+            raise
+        with suppress(ActionError):  # it vanished meanwhile
+            for id, place, before in reversed(moved):
+                await _call(body, id, place, scripts.SCROLL_BACK, before)
+        raise Halfway(str(error)) from error
 
 
 async def _ask(body: Body, id: str, place: Place, function: str, *args: Any) -> dict[str, Any]:
     """Call a script on an element; its `refused` is an ActionError."""
+    return _fit(id, await _call(body, id, place, function, *args))
+
+
+def _fit(id: str, answer: dict[str, Any]) -> dict[str, Any]:
+    if "refused" in answer:
+        raise ActionError(f"[{id}] {answer['refused']}")
+    return answer
+
+
+async def _call(body: Body, id: str, place: Place, function: str, *args: Any) -> dict[str, Any]:
+    """What a script on an element answers. Raises ActionError where it has vanished, Halfway where it did under the script."""
     from playwright.async_api import Error
 
     try:
-        answer = await body.tab.call(place.backend, place.frame, function, *args)
+        return dict(await body.tab.call(place.backend, place.frame, function, *args))
     except Error as error:
-        if any(words in str(error) for words in _GONE):
-            raise ActionError(f"[{id}] has vanished: name an id from the present observation") from error
-        raise
-    if "refused" in answer:
-        raise ActionError(f"[{id}] {answer['refused']}")
-    return dict(answer)
+        if not any(words in str(error) for words in _GONE):
+            raise
+        kind = Halfway if "callFunctionOn" in str(error) else ActionError
+        raise kind(f"[{id}] has vanished: name an id from the present observation") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +16,7 @@ from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.forked import ForkedBrowser
 from exact.environments.browser.guard import Ward
 from exact.environments.browser.memo import Memo, OpenTab
+from exact.environments.browser.tab import Tab
 from exact.environments.processor import processor_seconds
 from exact.environments.sites_kept import Standing
 from exact.errors import EnvironmentError_
@@ -24,7 +25,7 @@ from exact.safety import origins
 from exact.task import Task
 
 if TYPE_CHECKING:
-    from playwright.async_api import CDPSession, Page
+    from playwright.async_api import CDPSession
 
     from exact.environments.browser.forking import ForkingWorlds
 
@@ -101,7 +102,9 @@ class ForkingEnvironment(BrowserEnvironment):
         async with self._world("snapshot"):
             severed = self.severed
             fidelity: Fidelity = "page" if severed else self.capabilities.fidelity
-            snapshot = await self._worlds.keep(self._browser, await self._memo(), fidelity, self._standing)
+            memo = await self._memo()
+            with self._untimed():
+                snapshot = await self._worlds.keep(self._browser, memo, fidelity, self._standing)
             return msgspec.structs.replace(snapshot, severed=severed)
 
     @property
@@ -133,7 +136,8 @@ class ForkingEnvironment(BrowserEnvironment):
     async def _arrive(self, name: str = "") -> None:
         """Bring the site outside to where this branch goes: to what was kept under a name, else to the start."""
         if self._states:
-            await (self._states.arrive(self._standing, name) if name else self._states.begin(self._standing))
+            with self._untimed():
+                await (self._states.arrive(self._standing, name) if name else self._states.begin(self._standing))
             if self._states.forks:
                 self._browser.relay.egress.move(self._states.site.base, self._standing.base)
 
@@ -157,7 +161,7 @@ class ForkingEnvironment(BrowserEnvironment):
             self._browser.guard.admit(self._context_id, self._ward)
             self._browser.guard.hold()
             _, pages = await asyncio.gather(self._connect(memo.now), self._pages())
-            await self._adopt_all(memo, pages)
+            await self._take_up_all(memo, pages)
             _, observation, self._terminated = await self._look(run=False, expected=memo.fingerprint)
         self._ward.take()
         if self._terminated:
@@ -165,10 +169,11 @@ class ForkingEnvironment(BrowserEnvironment):
         return observation
 
     async def close(self) -> None:
-        await super().close()
-        await self._worlds.end(self._browser)
-        if self._states:
-            await self._states.leave(self._standing)
+        async with AsyncExitStack() as stack:  # each is done though it be cancelled in the middle of another
+            if self._states:
+                stack.push_async_callback(self._states.leave, self._standing)
+            stack.push_async_callback(self._worlds.end, self._browser)
+            await super().close()
 
     @asynccontextmanager
     async def _world(self, what: str) -> AsyncIterator[None]:
@@ -188,7 +193,8 @@ class ForkingEnvironment(BrowserEnvironment):
     async def _enter(self, now: int = START) -> None:
         """In a world that has seen nothing."""
         if self._entered:
-            await self._exchange(self._worlds.fresh)
+            with self._untimed():
+                await self._exchange(self._worlds.fresh)
         self._entered, self._branched = True, False
         await super()._enter(now)
         if self._worlds.outside:
@@ -219,14 +225,12 @@ class ForkingEnvironment(BrowserEnvironment):
             account=self._who,
         )
 
-    async def _pages(self) -> dict[str, tuple[Page, CDPSession]]:
-        """Those of a browser that was just restored, by their targets, each with a session of its own."""
-        pages = self._browser.context.pages
-        sessions = await asyncio.gather(*(page.context.new_cdp_session(page) for page in pages))
-        targets = await asyncio.gather(*(_target(session) for session in sessions))
-        return dict(zip(targets, zip(pages, sessions, strict=True), strict=True))
+    async def _pages(self) -> dict[str, Tab]:
+        """Those of a browser that was just restored, by their targets."""
+        watched = await asyncio.gather(*map(self._watch, self._browser.context.pages))
+        return {target.id: tab for tab, target in watched}
 
-    async def _adopt_all(self, memo: Memo, pages: Mapping[str, tuple[Page, CDPSession]]) -> None:
+    async def _take_up_all(self, memo: Memo, pages: Mapping[str, Tab]) -> None:
         """The pages that were open, in their order, with their numbers."""
         for target in pages:
             self._ward.forget(target)  # no popup
@@ -234,12 +238,12 @@ class ForkingEnvironment(BrowserEnvironment):
             await self._arrive(memo.site)
             self._let_out(self._ward)
         self._browser.guard.go()
-        for tab in memo.tabs:
-            if tab.target not in pages:
+        for kept in memo.tabs:
+            if kept.target not in pages:
                 raise EnvironmentError_("restore: a page is missing: return by another route")
-            self._window.opened = tab.index
-            await self._adopt(*pages[tab.target])
-            self._tab.traffic.documents = tab.documents
+            tab = pages[kept.target]
+            tab.index, tab.traffic.documents = kept.index, kept.documents
+            self._window.add(tab)
         self._window.opened = memo.opened
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from exact.config import BrowserConfig
@@ -26,14 +26,18 @@ class Page(NamedTuple):
     """Empty where it was not asked for."""
 
 
-async def capture(tab: Tab, ids: Ids, config: BrowserConfig) -> Page:
-    """Read a tab's page; ids are given to what is new. Raises Playwright's Error where a document goes away meanwhile."""
-    options: dict[str, Any] = {"computedStyles": list(STYLES)}
+def questions(tab: Tab) -> list[Awaitable[Any]]:
+    """What is asked of a browser about a tab's page, at once. They raise Playwright's Error where a document goes away meanwhile."""
     send = plainly(tab.cdp)
-    snapshot, *trees = await asyncio.gather(
-        send("DOMSnapshot.captureSnapshot", options),
+    return [
+        send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}),
         *(send("Accessibility.getFullAXTree", {"frameId": frame}) for frame in list(tab.frames)),
-    )
+    ]
+
+
+def page(tab: Tab, ids: Ids, config: BrowserConfig, hide: Callable[[str], str], answers: Sequence[Any]) -> Page:
+    """The page, of the answers to the questions; ids are given to what is new. `hide`: what an agent may read of a text in its HTML."""
+    snapshot, *trees = answers
     documents = read(snapshot, Box(0, 0, config.width, config.height))
     nodes = [node for tree in trees for node in tree["nodes"]]
     blank = Blank.of(documents, nodes) if config.mask else None
@@ -42,5 +46,5 @@ async def capture(tab: Tab, ids: Ids, config: BrowserConfig) -> Page:
     text = ""
     if config.html:
         known = {(place.frame, place.backend): element for element in elements if (place := ids.place(element.id))}
-        text = whole(html(documents, known, blank))
+        text = whole(html(documents, known, blank, hide))
     return Page(documents, elements, documents[0].url, blank.text(title) if blank else title, text)

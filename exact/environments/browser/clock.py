@@ -74,5 +74,5 @@ class Clock:
         try:
             await tab.cdp.send("Runtime.evaluate", {**options, "contextId": await tab.world(frame)})
         except Error as error:
-            if not tab.left(error):
+            if not (tab.left(error) or tab.closes(error)):
                 raise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,13 @@ from exact.environments.browser.dialogs import Dialogs
 from exact.environments.browser.downloads import Downloads
 from exact.environments.browser.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.guard import Ward
+from exact.environments.browser.halfway import Halfway
 from exact.environments.browser.launch import Browser
 from exact.environments.browser.login import LogIn, Session
 from exact.environments.browser.masks import Masks
 from exact.environments.browser.setup import Beginning, PageSetup, place_of, tabs_of
 from exact.environments.browser.sight import Sight
-from exact.environments.browser.tab import Tab
+from exact.environments.browser.tab import Tab, Target
 from exact.environments.browser.task_config import launched_alike, of_task
 from exact.environments.browser.trace import Trace
 from exact.environments.browser.tree import Ids
@@ -41,11 +42,13 @@ from exact.safety import origin, origins, target_refusal
 from exact.task import Outcome, Score, Task
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, CDPSession, Dialog, Page
+    from playwright.async_api import BrowserContext, Dialog, Page
 
 Evaluator = Callable[["Page", Outcome], Awaitable[Score]]
 _PATIENCE = 30.0
 """Seconds beyond the settling after which a page that does not answer is broken."""
+_VERDICT = 600.0
+"""Seconds in which an evaluator has to give its verdict: it may open pages, and ask models that are tried again."""
 
 
 class BrowserEnvironment:
@@ -75,7 +78,7 @@ class BrowserEnvironment:
         self._clock = Clock(config.clock) if config.clock else None
         self._context: BrowserContext | None = None
         self._context_id = ""
-        self._ward = Ward((), writes=False, frames=self._window.frames)
+        self._ward = Ward((), writes=False, frames=self._window)
         self._dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
         self._downloads = self._new_downloads()
         self._clipboard: Clipboard | None = None
@@ -177,6 +180,7 @@ class BrowserEnvironment:
         assert self._context is not None and self._task is not None
 
         async def look() -> Observation:
+            self._begin_limit()
             return (await self._look())[1]
 
         return Session(
@@ -194,7 +198,7 @@ class BrowserEnvironment:
         if self._setup.begin:
             await self._begin(task)
         if self._setup.instruction:
-            self._sight.instruction = str(await self._tab.evaluate(self._setup.instruction, page_world=True) or "")
+            self._sight.instruction = self._veil.hide(str(await self._tab.evaluate(self._setup.instruction, page_world=True) or ""))
 
     async def _anew(self, task: Task, now: int = START) -> None:
         """In a context that knows nothing of before, for a task. `now`: what its clock shows, if it is held."""
@@ -222,9 +226,10 @@ class BrowserEnvironment:
         if self._setup.prepare is None:
             return
         assert self._context is not None
-        self._browser.guard.admit(self._context_id, Ward(self._ward.allowed, writes=True, frames=self._window.frames))
+        self._browser.guard.admit(self._context_id, Ward(self._ward.allowed, writes=True, frames=self._window))
         try:
-            await self._setup.prepare(Beginning(task, self._context, self._tab.page, self._speculative))
+            with self._untimed():
+                await self._setup.prepare(Beginning(task, self._context, self._tab.page, self._speculative))
             await self._tab.page.goto("about:blank")
             await self._tab.cdp.send("Page.resetNavigationHistory")
         finally:
@@ -248,22 +253,29 @@ class BrowserEnvironment:
         if self.actions.is_final(action):
             self._terminated = True
             return Transition(observation=None, terminated=True)
-        before = self._seen
+        before, halfway = self._seen, ""
         async with self._world(f"step {action.key}"):
             try:
                 await self._do(action)
+            except Halfway as error:
+                halfway = self._veil.hide(str(error))
             except ActionError as error:
                 raise ActionError(self._veil.hide(str(error))) from error.__cause__
             settled, observation, self._terminated = await self._look()
             if not self._terminated:
                 self._log_in.check(self._session, observation.url)
         effects = tuple(self._veil.effect(effect) for effect in self._ward.take())
+        same = settled and not (self._terminated or self._clock) and before is not None and before.fingerprint == observation.fingerprint
+        if halfway and same and not effects:
+            raise ActionError(halfway)
         info = {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
         if url := self._window.unanswered():
-            info["unsettled"] = f"{url} did not answer for {self._config.answer_seconds:g} s: its loading was stopped"
+            info["unsettled"] = f"{self._veil.hide(url)} did not answer for {self._config.answer_seconds:g} s: its loading was stopped"
+        if halfway:
+            info["refused"] = halfway
         if refused := self._downloads.refused:
-            self._downloads.refused = ""
-            if before is not None and before.fingerprint == observation.fingerprint and len(effects) == 1:
+            self._downloads.refused, refused = "", self._veil.hide(refused)
+            if same and len(effects) == 1:
                 raise ActionError(refused)  # nothing else came of it
             info["download"] = refused
         return Transition(
@@ -274,19 +286,26 @@ class BrowserEnvironment:
         )
 
     async def _do(self, action: Action) -> None:
-        """Carry out one action, as far as the next dialog."""
+        """Carry out one action, as far as the next dialog. A tab that closes itself under it takes the rest of it along."""
+        from playwright.async_api import Error
+
         for tab in self._window.tabs:
             tab.traffic.mark()
         self._sight.way = f"{self._seen.fingerprint if self._seen else ''} {action.key}"
         if self._dialogs.is_asked:
             await self._dialogs.act(action, self._veil.fill)
             return
+        tab = self._tab
         body = Body(
-            tab=self._tab, ids=self._sight.ids, width=self._config.width, height=self._config.height, others=self._window.others,
+            tab=tab, ids=self._sight.ids, width=self._config.width, height=self._config.height, others=self._window.others,
             focus=self._window.focus, refusal=self._refusal, behind=self._back, fill=self._veil.fill, files=self._files,
             clipboard=self._clipboard,
         )  # fmt: skip
-        await self._dialogs.race(act(body, action), goes_on=True)
+        try:
+            await self._dialogs.race(act(body, action), goes_on=True)
+        except Error as error:
+            if not await self._window.goes_on(tab, error):
+                raise
 
     async def snapshot(self) -> Snapshot:
         raise EnvironmentError_("this browser has no snapshots: return by reset and replay")
@@ -299,7 +318,14 @@ class BrowserEnvironment:
         if self._evaluator is None:
             raise UsageError("this world has no evaluator: its outcomes are judged, not scored")
         async with self._world("evaluate"):
-            return await self._evaluator(self.page, msgspec.structs.replace(outcome, task=self._task))
+            with self._untimed():
+                try:
+                    async with asyncio.timeout(_VERDICT) as limit:
+                        return await self._evaluator(self.page, msgspec.structs.replace(outcome, task=self._task))
+                except TimeoutError as error:
+                    if limit.expired():
+                        raise EnvironmentError_(f"evaluate: there was no verdict within {_VERDICT:g} s") from error
+                    raise
 
     async def close(self) -> None:
         self._terminated = True
@@ -325,7 +351,7 @@ class BrowserEnvironment:
         allowed = origins(task.start, *task.origins, *self._config.allow_origins)
         explores = {"rollback": self._sealed, "observe": False, "free": True}[self._config.speculation]
         only = self._undone if self._speculative and self._config.speculation == "rollback" else None
-        ward = Ward(allowed, writes=explores or not self._speculative, frames=self._window.frames, only=only)
+        ward = Ward(allowed, writes=explores or not self._speculative, frames=self._window, only=only)
         ward.veil = self._veil.hide
         ward.own, ward.headers = origins(task.start, *task.origins), self._log_in.headers(self._config.login)
         ward.most = self._config.download_bytes
@@ -386,18 +412,22 @@ class BrowserEnvironment:
         self._context.on("page", self._popup)
         return page
 
-    async def _adopt(self, page: Page, cdp: CDPSession | None = None) -> str:
-        """Look at a page from now on. Gives the CDP id of its browser context."""
+    async def _adopt(self, page: Page) -> str:
+        """A page that was opened is the present one from now on. Gives the CDP id of its browser context."""
+        tab, target = await self._watch(page, self._window.opened)
+        self._window.opened += 1
+        self._window.add(tab)
+        return target.context
+
+    async def _watch(self, page: Page, index: int = 0) -> tuple[Tab, Target]:
+        """Look at a page from now on. `index`: which of the episode's pages it is."""
         page.on("dialog", self._dialog)
         page.on("crash", lambda _: self._break("the page crashed"))
-        tab = Tab(page, cdp or await page.context.new_cdp_session(page), self._window.opened, self._config.answer_seconds)
-        self._window.opened += 1
+        tab = Tab(page, await page.context.new_cdp_session(page), index, self._config.answer_seconds)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self._downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self._downloads.progress(event))
         dressed, opened = self._browser.dress(tab.cdp, self._config), tab.open(self._setup, blank.rules(self._config.mask))
-        context = (await asyncio.gather(dressed, opened))[1]
-        self._window.add(tab)
-        return context
+        return tab, (await asyncio.gather(dressed, opened))[1]
 
     def _popup(self, page: Page) -> None:
         self._ward.record(Effect(kind="tab", url=page.url))
@@ -426,6 +456,7 @@ class BrowserEnvironment:
 
         try:
             self._sight.way = url
+            self._begin_limit()
             await self._dialogs.race(self._tab.page.goto(url or "about:blank", wait_until="load"), goes_on=True)
         except Error as error:
             if self._window.unanswered():
@@ -455,11 +486,17 @@ class BrowserEnvironment:
         return True
 
     async def _quiet(self) -> None:
+        from playwright.async_api import Error
+
         while True:
             await self._ward.no_popups()
             await self._window.all_open()
             tab = self._tab
-            await tab.quiet()
+            try:
+                await tab.quiet()
+            except Error as error:
+                if not await self._window.goes_on(tab, error):
+                    raise
             await self._downloads.done()
             if not self._window.is_opening and tab is self._tab:
                 return
@@ -483,7 +520,7 @@ class BrowserEnvironment:
             try:
                 observation, over = await self._sight.page(self._config, self._downloads, self._setup.terminated)
             except Error as error:
-                if not tab.left(error):
+                if not (tab.left(error) or await self._window.goes_on(tab, error)):
                     raise
             else:
                 if not expected or observation.fingerprint == expected:
@@ -502,16 +539,18 @@ class BrowserEnvironment:
         if self._clipboard:
             self._clipboard.close()
         if context is not None:
-            await self._trace.end(self._veil.hide)
-            with suppress(Error):
-                await self._browser.leave(context)
+            try:
+                await self._trace.end(self._veil.hide)
+            finally:
+                with suppress(Error):
+                    await self._browser.leave(context)
 
     @asynccontextmanager
     async def _world(self, what: str) -> AsyncIterator[None]:
         """The boundary at which a browser's failures become EnvironmentError_."""
         from playwright.async_api import Error
 
-        patience = _PATIENCE + 2 * self._config.settle_seconds
+        patience = self._patience
         try:
             async with asyncio.timeout(patience) as self._limit:
                 yield
@@ -527,6 +566,28 @@ class BrowserEnvironment:
             raise EnvironmentError_(f"{what}: {why}") from error
         finally:
             self._limit = None
+
+    @property
+    def _patience(self) -> float:
+        """Seconds in which a page has to answer."""
+        return _PATIENCE + 2 * self._config.settle_seconds
+
+    def _begin_limit(self) -> None:
+        """Another page is asked: what went before does not count against it."""
+        if self._limit is not None and not self._limit.expired() and not self._broken:
+            self._limit.reschedule(asyncio.get_running_loop().time() + self._patience)
+
+    @contextmanager
+    def _untimed(self) -> Iterator[None]:
+        """While something runs that has limits of its own, as hooks do, that of the page does not count; it begins anew afterwards."""
+        limit = self._limit
+        if limit is not None and not limit.expired():
+            limit.reschedule(None)
+        try:
+            yield
+        finally:
+            if limit is not None and limit.when() is None:  # the page did not break meanwhile
+                limit.reschedule(asyncio.get_running_loop().time() + self._patience)
 
 
 def _why(error: Exception) -> str:

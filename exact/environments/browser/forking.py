@@ -124,10 +124,12 @@ class ForkingWorlds:
         return await self.branch(self._origin)
 
     async def branch(self, id: str) -> ForkedBrowser:
-        """A browser in a new branch of an image. Raises EnvironmentError_."""
+        """A browser in a new branch of an image, also if it is dropped meanwhile. Raises EnvironmentError_."""
+        if (cut := self._cuts.get(id)) is None:
+            raise EnvironmentError_(f"snapshot {id} was dropped: return by another route")
         async with self._sandboxes.branch(id) as sandbox:
             try:
-                return await self._connect(sandbox, self._cuts[id])
+                return await self._connect(sandbox, cut)
             except BaseException:
                 await self._sandboxes.end(sandbox)
                 raise
@@ -161,8 +163,10 @@ class ForkingWorlds:
 
     async def end(self, browser: ForkedBrowser) -> None:
         """Let a browser go with its world. Never raises."""
-        await browser.close()
-        await self._sandboxes.end(browser.relay.sandbox)
+        try:
+            await browser.close()
+        finally:
+            await self._sandboxes.end(browser.relay.sandbox)
 
     @asynccontextmanager
     async def _logged_in(self, name: str = "") -> AsyncIterator[Leased | None]:

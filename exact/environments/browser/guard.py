@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
+
+import msgspec
 
 from exact.environments.base import Effect
 from exact.environments.browser.pdf import as_page
@@ -39,16 +41,28 @@ _HTML = ({"name": "Content-Type", "value": "text/html; charset=utf-8"},)
 _READS = ("GET", "HEAD", "OPTIONS")
 _PATIENCE = 1.0
 """Seconds a request of a frame that is not known yet is held back before it is refused."""
+_PAUSE = 0.02
+"""Seconds between two looks for its frame."""
+
+
+class Frames(Protocol):
+    """Those of one browser context."""
+
+    def has(self, frame: str) -> bool:
+        """Whether a frame, by its id, is known to be one of them: as far as events told, and answers."""
+        ...
+
+    async def ask(self) -> None:
+        """Know all that there are now. A page that stands still answers late. Raises Playwright's Error where one has gone."""
+        ...
 
 
 class Ward:
     """What one browser context may do, and what it did since it was last asked."""
 
-    def __init__(
-        self, allowed: Iterable[str], *, writes: bool, frames: Callable[[], Awaitable[set[str]]], only: Iterable[str] | None = None
-    ) -> None:
+    def __init__(self, allowed: Iterable[str], *, writes: bool, frames: Frames, only: Iterable[str] | None = None) -> None:
         """`allowed`: origins. `writes`: whether methods that change the outside are sent, `only` to these origins where there are some
-        that others are not undone with. `frames` gives the ids of all frames now."""
+        that others are not undone with. `frames`: the context's."""
         self.allowed, self.frames = tuple(allowed), frames
         self.writable = () if not writes else self.allowed if only is None else tuple(each for each in self.allowed if each in set(only))
         """Origins to which writes are sent."""
@@ -64,6 +78,8 @@ class Ward:
         self.most = 1 << 30
         """Bytes of a document that is read here."""
         self._effects: list[Effect] = []
+        self._sent: dict[str, Effect] = {}
+        """Writes that were not answered yet, by the ids of their requests."""
         self.veil: Callable[[str], str] = nothing
         """Hides what must not be written down."""
         self._popups: set[str] = set()
@@ -91,9 +107,18 @@ class Ward:
         """Note something the context did."""
         self._effects.append(effect)
 
+    def send(self, request: str, effect: Effect) -> None:
+        """Note a write that is on its way from now on, whether or not it will be answered."""
+        self._sent[request] = effect
+
+    def answer(self, request: str, status: int) -> None:
+        """A write was answered. Nothing where it was told of before that, or was sent under other rules."""
+        if sent := self._sent.pop(request, None):
+            self.record(msgspec.structs.replace(sent, status=status))
+
     def take(self) -> tuple[Effect, ...]:
-        """What happened since the last call."""
-        effects, self._effects = tuple(self._effects), []
+        """What happened since the last call. Each write is told once, without a status where it is not answered yet."""
+        effects, self._effects, self._sent = (*self._effects, *self._sent.values()), [], {}
         return effects
 
     def refusal(self, method: str, url: str) -> str:
@@ -117,6 +142,8 @@ class Guard:
         self._wards: dict[str, Ward] = {}
         self._contexts: dict[str, str] = {}
         self._tasks: dict[asyncio.Task[None], Event] = {}
+        self._questions: dict[str, asyncio.Task[None]] = {}
+        """For the frames of contexts: one for each at a time."""
         self._asked: tuple[Event, ...] | None = None
         self._going = asyncio.Event()
         self._going.set()
@@ -124,11 +151,12 @@ class Guard:
     async def start(self) -> None:
         """Judge from now on."""
         self._cdp.on("Target.targetCreated", self._target)
-        if self._asked is not None:  # of a conversation that goes on: tell about all again
-            await self._cdp.send("Target.setDiscoverTargets", {"discover": False})
         self._cdp.on("Target.targetDestroyed", self._gone)
         self._cdp.on("Fetch.requestPaused", self._paused)
-        await asyncio.gather(self._cdp.send("Target.setDiscoverTargets", {"discover": True}), self._cdp.send("Fetch.enable", {}))
+        again = [False, True] if self._asked is not None else [True]  # of a conversation that goes on: tell about all again
+        await asyncio.gather(
+            *(self._cdp.send("Target.setDiscoverTargets", {"discover": each}) for each in again), self._cdp.send("Fetch.enable", {})
+        )
 
     @property
     def busy(self) -> bool:
@@ -215,6 +243,8 @@ class Guard:
             named = {name.lower() for name in ward.headers}
             kept = [(name, value) for name, value in request["headers"].items() if name.lower() not in named]
             answer["headers"] = [{"name": name, "value": value} for name, value in (*kept, *ward.headers.items())]
+        if ward and request["method"] not in _READS:
+            ward.send(event["requestId"], Effect(kind="request", method=request["method"], url=request["url"]))
         await self._cdp.send("Fetch.continueRequest", answer)
 
     def _records(self, event: Event) -> bool:
@@ -261,8 +291,8 @@ class Guard:
     async def _response(self, event: Event) -> None:
         request, status = event["request"], event.get("responseStatusCode", 0)
         ward = await self._ward(event["frameId"])
-        if ward and request["method"] not in _READS:
-            ward.record(Effect(kind="request", method=request["method"], url=request["url"], status=status))
+        if ward:
+            ward.answer(event["requestId"], status)
         if ward and status and self._records(event):
             await self._record(event, ward)
         if ward and status == 401 and event["resourceType"] == "Document":
@@ -295,19 +325,39 @@ class Guard:
         await self._cdp.send("Fetch.fulfillRequest", {**answer, "responseHeaders": [*_HTML, still]})
 
     async def _ward(self, frame: str) -> Ward | None:
-        """Who answers for a frame or worker: known by its target, else found in the frame trees."""
-        context = self._contexts.get(frame)
-        if context is not None:
-            return self._wards.get(context)
+        """Who answers for a frame or worker: known by its target, by its world, or told by the browser in time."""
         until = asyncio.get_running_loop().time() + _PATIENCE
-        while asyncio.get_running_loop().time() < until:
-            for context, ward in list(self._wards.items()):
-                for found in await ward.frames():
-                    self._contexts[found] = context
-            if frame in self._contexts:
-                return self._wards.get(self._contexts[frame])
-            await asyncio.sleep(0.02)
-        return None
+        while (context := self._owner(frame)) is None:
+            if asyncio.get_running_loop().time() >= until:
+                return None
+            if not await self._learn(frame):
+                await asyncio.sleep(_PAUSE)
+        return self._wards.get(context)
+
+    def _owner(self, frame: str) -> str | None:
+        """The context of a frame or worker, if it is known."""
+        if frame not in self._contexts and (found := next((c for c, ward in self._wards.items() if ward.frames.has(frame)), None)):
+            self._contexts[frame] = found
+        return self._contexts.get(frame)
+
+    async def _learn(self, frame: str) -> bool:
+        """Ask all worlds for their frames; whether this one is known then. Whoever does not answer at once is not waited for."""
+        for context, ward in self._wards.items():
+            if context not in self._questions:
+                self._questions[context] = asyncio.ensure_future(self._ask(context, ward))
+        if self._questions:
+            await asyncio.wait(self._questions.values(), timeout=_PAUSE)
+        return self._owner(frame) is not None
+
+    async def _ask(self, context: str, ward: Ward) -> None:
+        from playwright.async_api import Error
+
+        try:
+            await ward.frames.ask()
+        except (Error, EnvironmentError_):
+            pass  # a page of that world has gone: the others' requests are none of its business
+        finally:
+            del self._questions[context]
 
 
 def _is_pdf(headers: Iterable[dict[str, str]], most: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
 from exact.environments.browser.blank import SHOWN, Blank
@@ -26,17 +26,25 @@ _LONGEST = 200
 _STATES = ("checked", "disabled", "expanded", "collapsed", "focused", "pressed", "readonly", "required", "selected")
 
 
-def html(documents: Sequence[Document], known: Mapping[tuple[str, int], Element], blank: Blank | None = None) -> str:
-    """The document, one block a line. `known`: the elements by frame and backend id; `exact="12"` is the id of one."""
+def html(
+    documents: Sequence[Document],
+    known: Mapping[tuple[str, int], Element],
+    blank: Blank | None = None,
+    hide: Callable[[str], str] = str,
+) -> str:
+    """The document, one block a line. `known`: the elements by frame and backend id; `exact="12"` is the id of one. `hide`: what an agent
+    may read of a text, asked before anything of it is cut off or escaped."""
     if not documents:
         return ""
-    text = "".join(_Writer(documents, known, blank).document(0))
+    text = "".join(_Writer(documents, known, blank, hide).document(0))
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 class _Writer:
-    def __init__(self, documents: Sequence[Document], known: Mapping[tuple[str, int], Element], blank: Blank | None) -> None:
-        self.documents, self.known, self.blank = documents, known, blank
+    def __init__(
+        self, documents: Sequence[Document], known: Mapping[tuple[str, int], Element], blank: Blank | None, hide: Callable[[str], str]
+    ) -> None:
+        self.documents, self.known, self.blank, self.hide = documents, known, blank, hide
         self.children: list[list[list[int]]] = []
         self.drawn: list[list[bool]] = []
         for document in documents:
@@ -64,7 +72,7 @@ class _Writer:
 
     def node(self, index: int, node: Node) -> Iterator[str]:
         if node.kind == 3:
-            yield escape(self._veiled(node, " ".join(node.text.split()))) + (" " if node.text[-1:].isspace() else "")
+            yield escape(self._veiled(node, node.text)) + (" " if node.text[-1:].isspace() else "")
         elif node.kind in (9, 11):
             yield from self.inside(index, node)
         elif node.kind == 1 and not node.internal and node.name not in _LEFT_OUT and self.drawn[index][node.index]:
@@ -91,8 +99,9 @@ class _Writer:
         if known and known.value is not None:
             found["value"] = known.value
         found |= {state: "" for state in _STATES if known and state in known.states}
-        shown = ((key, self._veiled(node, " ".join(value.split()))[:_LONGEST] if key != "exact" else value) for key, value in found.items())
+        shown = ((key, self._veiled(node, value)[:_LONGEST] if key != "exact" else value) for key, value in found.items())
         return "".join(f' {key}="{escape(value)}"' if value else f" {key}" for key, value in shown)
 
     def _veiled(self, node: Node, text: str) -> str:
+        text = " ".join(self.hide(text).split())
         return self.blank.name(node, text) if self.blank else text

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import http.client
 import json
 import os
 import queue
@@ -322,7 +323,7 @@ def answers(url: str) -> bool:
             return True
     except urllib.error.HTTPError as error:
         return error.code < 500
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return False
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -62,15 +63,26 @@ class Browser:
         """`cdp`: the browser's own session."""
         self.playwright, self.guard, self.store, self._cdp = playwright, guard, store, cdp
         self._clipboard = SharedClipboard(playwright)
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def enter(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
-        """A context of its own that runs `scripts` first in every document, and its first page. `origins`: those of the task."""
-        context = await self.playwright.new_context(**options(config, origins))
-        if config.permissions:
-            await grant(context, config.permissions, origins)
-        for script in scripts:
-            await context.add_init_script(script)
-        return context, await context.new_page()
+        """A context of its own that runs `scripts` first in every document, and its first page. `origins`: those of the task.
+
+        Where it fails, or is cancelled, the context is closed again. Raises UsageError.
+        """
+        making = asyncio.ensure_future(self.playwright.new_context(**options(config, origins)))
+        try:
+            context = await asyncio.shield(making)
+            if config.permissions:
+                await grant(context, config.permissions, origins)
+            for script in scripts:
+                await context.add_init_script(script)
+            return context, await context.new_page()
+        except BaseException:
+            closing = asyncio.ensure_future(_close(making))  # not waited for: nobody has time, or the browser does not answer
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            raise
 
     async def keep_downloads(self, context: str) -> None:
         """Let a context, by its CDP id, download into the store."""
@@ -92,6 +104,13 @@ class Browser:
     def version(self) -> str:
         """As the browser tells it: `156.0.7000.0`."""
         return self.playwright.version
+
+
+async def _close(making: Awaitable[BrowserContext]) -> None:
+    from playwright.async_api import Error
+
+    with suppress(Error):  # it was not made, or is gone with the browser
+        await (await making).close()
 
 
 @asynccontextmanager

@@ -50,7 +50,8 @@ class PageEnvironment(BrowserEnvironment):
 
     async def _anew(self, task: Task, now: int = START) -> None:
         if self._site:
-            await self._site.reset.call("reset", base=self._site.base)
+            with self._untimed():
+                await self._site.reset.call("reset", base=self._site.base)
         await super()._anew(task, now)
 
     @property

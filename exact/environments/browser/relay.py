@@ -90,7 +90,11 @@ class Relay:
         return self.line
 
     async def hold(self, seconds: float = 10.0) -> None:
-        """Come to a point where no frame is under way in either direction, and stay there. Raises EnvironmentError_."""
+        """Come to a point where no frame is under way in either direction, and stay there.
+
+        Raises EnvironmentError_. The world is lost then, and where this is cancelled: it may come to rest at any time, unheard.
+        """
+        self._check()
         self._open.clear()
         try:
             async with asyncio.timeout(seconds):
@@ -98,12 +102,21 @@ class Relay:
                     await self._order("hold")
                 await self._held.wait()
         except TimeoutError as error:
+            self._fail("it did not come to rest")
             raise EnvironmentError_(f"the world did not come to rest within {seconds:g} s") from error
+        except BaseException:
+            self._fail("it did not come to rest")
+            raise
+        self._check()
 
     async def release(self) -> None:
-        """Go on."""
+        """Go on. Raises EnvironmentError_; the world is lost then, and where this is cancelled."""
         self._held.clear()
-        await self._order("go")
+        try:
+            await self._order("go")
+        except BaseException:
+            self._fail("it was not let go on")
+            raise
         self._open.set()
 
     async def close(self) -> None:
@@ -218,8 +231,14 @@ class Relay:
         elif "died" in message:
             self._fail(f"{message['died']} ended with status {message['status']}")
 
+    def _check(self) -> None:
+        if self.lost:
+            raise EnvironmentError_(f"the world is gone: {self.lost}")
+
     def _fail(self, why: str) -> None:
         self.lost = self.lost or why
+        self._open.set()  # whoever waits for it finds it gone
+        self._held.set()
         if not self._found.done():
             self._found.set_exception(EnvironmentError_(f"the world did not start: {self.lost}"))
             self._found.exception()

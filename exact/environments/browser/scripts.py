@@ -1,7 +1,28 @@
 """Functions that run in our own world of a page, with an element as `this`. Each answers `{refused: why}` where the action does not fit."""
 
-AIM = """
-function (covered) {
+_AROUND = """
+  const around = () => {
+    const found = [];
+    for (let at = this.nodeType === 1 ? this : this.parentElement; at; ) {
+      found.push(at);
+      at = at.assignedSlot ?? at.parentElement ?? at.getRootNode().host ?? at.ownerDocument.defaultView?.frameElement;
+    }
+    return found;
+  };"""
+"""All that may scroll when an element is brought into view; frames around it of its own origin too."""
+
+_BEFORE = (
+    _AROUND
+    + """
+  let before;
+  const mark = () => { before = around().map(each => [each.scrollLeft, each.scrollTop]); };"""
+)
+"""`mark` notes where all that may scroll stands."""
+
+AIM = (
+    "function (covered) {"
+    + _BEFORE
+    + """
   const element = this.nodeType === 1 ? this : this.parentElement;
   if (!element || !element.isConnected) return {refused: 'has vanished: name an id from the present observation'};
   if (element.closest(':disabled, [aria-disabled="true"]')) return {refused: 'is disabled'};
@@ -20,6 +41,7 @@ function (covered) {
     found = [label.getClientRects()[0]];
   }
   if (!within(middle(found[0])) || element.closest('*')?.ownerDocument !== document) {
+    mark();
     element.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
     found = rects().length ? rects() : found;
   }
@@ -48,39 +70,55 @@ function (covered) {
   for (const each of found) {
     const [x, y] = middle(each), dx = each.width / 4, dy = each.height / 4;
     for (const [px, py] of [[x, y], [x - dx, y - dy], [x + dx, y + dy], [x - dx, y + dy], [x + dx, y - dy]]) {
-      if (covered) return {x: px, y: py};
+      if (covered) return {x: px, y: py, before};
       if (!within([px, py])) continue;
       const hit = hitAt(px, py);
-      if (belongs(hit)) return {x: px, y: py};
+      if (belongs(hit)) return {x: px, y: py, before};
       over = over ?? hit;
     }
   }
-  if (!over) return {refused: 'cannot be brought into view'};
+  if (!over) return {refused: 'cannot be brought into view', before};
   const words = (over.innerText ?? '').trim().replace(/\\s+/g, ' ').slice(0, 40);
-  return {refused: `is covered by <${over.localName}>${words ? ' ' + JSON.stringify(words) : ''}`};
+  return {refused: `is covered by <${over.localName}>${words ? ' ' + JSON.stringify(words) : ''}`, before};
 }"""
+)
+"""Where to click. `before`: where all stood that was scrolled to bring it into view, for SCROLL_BACK; nothing if it was there."""
 
-THROUGH = """
-function (x, y, covered) {
+THROUGH = (
+    "function (x, y, covered) {"
+    + _BEFORE
+    + """
   const at = () => {
     const box = this.getBoundingClientRect(), style = getComputedStyle(this);
     return [box.left + this.clientLeft + parseFloat(style.paddingLeft) + x, box.top + this.clientTop + parseFloat(style.paddingTop) + y];
   };
   const within = ([px, py]) => px >= 0 && py >= 0 && px < innerWidth && py < innerHeight;
   if (!within(at())) {
+    mark();
     this.scrollIntoView({block: 'nearest', inline: 'nearest', behavior: 'instant'});
     const [px, py] = at();
     if (!within([px, py])) scrollBy({left: px - innerWidth / 2, top: py - innerHeight / 2, behavior: 'instant'});
   }
   const [px, py] = at();
-  if (covered) return {x: px, y: py};
-  if (!within([px, py])) return {refused: 'cannot be brought into view: its frame shows no more of it'};
+  if (covered) return {x: px, y: py, before};
+  if (!within([px, py])) return {refused: 'cannot be brought into view: its frame shows no more of it', before};
   const hit = this.getRootNode().elementFromPoint(px, py);
-  if (hit === this) return {x: px, y: py};
+  if (hit === this) return {x: px, y: py, before};
   const words = (hit?.innerText ?? '').trim().replace(/\\s+/g, ' ').slice(0, 40);
-  return {refused: `is in a frame that is covered by <${hit?.localName}>${words ? ' ' + JSON.stringify(words) : ''}`};
+  return {refused: `is in a frame that is covered by <${hit?.localName}>${words ? ' ' + JSON.stringify(words) : ''}`, before};
 }"""
-"""Of a frame's element in the document around it: where a point of the frame is there."""
+)
+"""Of a frame's element in the document around it: where a point of the frame is there. `before` as in AIM."""
+
+SCROLL_BACK = (
+    "function (before) {"
+    + _AROUND
+    + """
+  for (const [i, each] of around().entries()) each.scrollTo({left: before[i]?.[0], top: before[i]?.[1], behavior: 'instant'});
+  return {};
+}"""
+)
+"""Undoes what AIM or THROUGH scrolled."""
 
 FOCUS = """
 function (text) {

@@ -7,6 +7,7 @@ to them, so states are reached by reset and replay, and writes are held back whi
 from __future__ import annotations
 
 import asyncio
+import http.client
 import os
 import shutil
 import signal
@@ -147,10 +148,11 @@ async def _ready(service: Service, name: str, process: asyncio.subprocess.Proces
 
 
 def _answers(url: str) -> bool:
+    """Whether HTTP is answered there, by whom it is asked itself: a proxy knows nothing of this machine's services."""
     try:
-        with urllib.request.urlopen(url, timeout=5):
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=5):
             return True
     except urllib.error.HTTPError as error:
         return error.code < 500
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return False

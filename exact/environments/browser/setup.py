@@ -42,7 +42,8 @@ class PageSetup(msgspec.Struct, frozen=True, kw_only=True):
     """JavaScript expression for the goal's text, where only the page knows it."""
     prepare: Prepare | None = None
     """Called in every `reset` before the start page is opened: log-in, storage, the reset of a site. What it does is no step of anybody,
-    so it may write to the task's origins in a world that searches, too. Raises EnvironmentError_."""
+    so it may write to the task's origins in a world that searches, too. The page's limit does not hold for it: it has its own. Raises
+    EnvironmentError_."""
     terminated: str = ""
     """JavaScript expression that is true once the episode is over, asked after every step."""
     one_page: bool = False

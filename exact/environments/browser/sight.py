@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from exact.config import BrowserConfig
-from exact.environments.browser import describe
-from exact.environments.browser.capture import capture
+from exact.environments.browser import capture, describe
 from exact.environments.browser.dialogs import Dialogs
 from exact.environments.browser.dom import Document, places
 from exact.environments.browser.downloads import Downloads
@@ -47,13 +46,15 @@ class Sight:
         async def is_over() -> bool:
             return bool(terminated) and bool(await tab.evaluate(f"Boolean({terminated})", page_world=True))
 
-        page, over = await asyncio.gather(capture(tab, self.ids, config), is_over())
-        screenshot = None
-        if config.screenshots and not over:
-            screenshot = await tab.screenshot()
+        asked, screenshot = capture.questions(tab), None
+        if config.screenshots:  # the browser may answer what comes after one before it is taken
+            *answers, screenshot = await asyncio.gather(*asked, tab.screenshot())
             over = await is_over()
+        else:
+            *answers, over = await asyncio.gather(*asked, is_over())
+        page = capture.page(tab, self.ids, config, self._veil.hide, answers)
         elements, tabs = self._veil.elements(page.elements), self._other_urls()
-        where, url, kept = self._where(page.documents, elements, config), self._veil.hide(page.url), downloads.kept
+        where, url, kept = self._where(page.documents, elements, config), self._veil.hide(page.url), self._files(downloads)
         digests = describe.fingerprint(url, elements, (*tabs, *kept), self.masks, where)
         observation = Observation(
             text=describe.text(elements),
@@ -66,7 +67,7 @@ class Sight:
             tabs=tabs,
             downloads=kept,
             html=self._veil.hide(page.html),
-            screenshot=screenshot,
+            screenshot=None if over else screenshot,
         )
         return observation, over
 
@@ -80,11 +81,14 @@ class Sight:
             instruction=self.instruction,
             elements=shown.elements,
             tabs=tabs,
-            downloads=downloads.kept,
+            downloads=self._files(downloads),
         )
 
     def _other_urls(self) -> tuple[str, ...]:
         return tuple(self._veil.hide(other.page.url) for other in self._window.others)
+
+    def _files(self, downloads: Downloads) -> tuple[str, ...]:
+        return tuple(self._veil.hide(each) for each in downloads.kept)
 
     def _where(self, documents: list[Document], elements: Sequence[Element], config: BrowserConfig) -> list[str]:
         """Where each element is in its document; nothing where no mask asks for it."""

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.traffic import Traffic
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 _WORLD = "exact"
 _LEFT = ("context was destroyed", "Cannot find context", "No frame", "navigated or closed", "Frame with the given", "frame for given id")
 """In the words of CDP."""
+
+
+class Target(NamedTuple):
+    """CDP ids of a page and of its browser context."""
+
+    id: str
+    context: str
 
 
 class Tab:
@@ -61,8 +68,8 @@ class Tab:
         self._origins = set()
         return True
 
-    async def open(self, setup: PageSetup, masked: str = "") -> str:
-        """Begin to watch. `masked`: rules for what is to be blank. Gives the CDP id of the browser context."""
+    async def open(self, setup: PageSetup, masked: str = "") -> Target:
+        """Begin to watch. `masked`: rules for what is to be blank."""
         self.cdp.on("Page.frameAttached", self._attached)
         self.cdp.on("Page.frameDetached", self._detached)
         self.cdp.on("Page.frameNavigated", self._navigated)
@@ -79,18 +86,17 @@ class Tab:
             self.cdp.send("Page.setInterceptFileChooserDialog", {"enabled": True}),
             self.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": _WORLD, "runImmediately": True}),
         )
-        info, tree = answers[:2]
+        found, tree = answers[0]["targetInfo"], answers[1]
         self._grow(tree["frameTree"])
-        return str(info["targetInfo"].get("browserContextId", ""))
+        return Target(found["targetId"], found.get("browserContextId", ""))
 
     @property
     def main_frame(self) -> str:
         return next((frame for frame, parent in self.frames.items() if not parent), "")
 
-    async def frame_ids(self) -> set[str]:
-        """Ids of all frames now, asked of the browser."""
+    async def learn_frames(self) -> None:
+        """Ask the browser for all frames that there are now."""
         self._grow((await self.cdp.send("Page.getFrameTree"))["frameTree"])
-        return set(self.frames)
 
     async def owner(self, frame: str) -> tuple[str, int]:
         """The frame around a frame, and the backend id of the element that holds it there."""
@@ -167,6 +173,10 @@ class Tab:
         """Whether an error only says that a navigation took the document that was asked: ask again."""
         self._worlds.clear()
         return not self.page.is_closed() and any(words in str(error) for words in _LEFT)
+
+    def closes(self, error: Exception) -> bool:
+        """Whether an error says that the page is closed, or about to be."""
+        return self.page.is_closed() or "has been closed" in str(error)
 
     async def _calm(self, frame: str) -> None:
         expression = f"globalThis.exact?.quiet({CALM})"  # a frame that was never loaded has none, and does not change

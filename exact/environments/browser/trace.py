@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import logging
 import os
 import re
 import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from exact.errors import UsageError
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
-_TEXTS = (".trace", ".network", ".stacks", ".html", ".json", ".txt", ".css", ".js")
+_logger = logging.getLogger("exact.browser")
+_COMPRESSED = (".png", ".jpeg", ".jpg", ".gif", ".webp", ".avif", ".woff", ".woff2", ".gz", ".zip", ".br")
+"""Entries in which no text can be read. In all others some may: bodies of requests are kept under names that tell little."""
 
 
 class Trace:
@@ -25,31 +32,50 @@ class Trace:
         self._folder = self._name = ""
 
     async def begin(self, context: BrowserContext, folder: str, name: str) -> None:
-        """Trace from now on; not if the folder is empty. `name`: what the file is to be called."""
+        """Trace from now on; not if the folder is empty. `name`: what the file is to be called. Raises UsageError for a folder that is
+        none, or that takes no files."""
         if folder:
+            _made(Path(folder))
             self._context, self._folder, self._name = context, folder, name
             await context.tracing.start(screenshots=True, snapshots=True)
 
     async def end(self, veil: Callable[[str], str]) -> None:
-        """Write it, readable by this user only: `playwright show-trace FILE` opens it. Never raises for a context that is gone."""
+        """Write it, readable by this user only: `playwright show-trace FILE` opens it. Never raises: the log tells why there is none."""
         from playwright.async_api import Error
 
         context, self._context = self._context, None
         if context is None:
             return
+        try:
+            with suppress(Error):  # the context is gone
+                await self._write(context, veil)
+        except (OSError, zipfile.BadZipFile) as error:
+            _logger.warning("%s is not traced: %s", self._name, error)
+
+    async def _write(self, context: BrowserContext, veil: Callable[[str], str]) -> None:
         path = _free(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "world")
-        with tempfile.TemporaryDirectory(prefix="exact-trace-") as folder:
-            raw = Path(folder) / "raw.zip"
-            try:
+        try:
+            with tempfile.TemporaryDirectory(prefix="exact-trace-") as folder:
+                raw = Path(folder) / "raw.zip"
                 await context.tracing.stop(path=raw)
                 await asyncio.to_thread(_veiled, raw, path, veil)
-            except Error:
+        except BaseException:
+            with suppress(OSError):
                 path.unlink(missing_ok=True)
+            raise
+
+
+def _made(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise UsageError(f"no trace can be written to {folder} ({error.strerror}): name another folder at browser.traces") from error
 
 
 def _free(folder: Path, name: str) -> Path:
     """A new empty file."""
-    folder.mkdir(parents=True, exist_ok=True)
     number = 1
     while True:
         path = folder / f"{name}-{number}.zip"
@@ -65,6 +91,6 @@ def _veiled(raw: Path, path: Path, veil: Callable[[str], str]) -> None:
     with zipfile.ZipFile(raw) as whole, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for name in whole.namelist():
             data = whole.read(name)
-            if name.endswith(_TEXTS):
+            if not name.endswith(_COMPRESSED):
                 data = veil(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             made.writestr(name, data)

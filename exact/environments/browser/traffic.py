@@ -49,6 +49,11 @@ class Traffic:
         self._stale = self._requests.keys() | self._downloads
         self._weigh()
 
+    def end(self) -> None:
+        """The page has closed: nobody will tell what becomes of what is in flight."""
+        self._requests, self._streams, self._frames, self._downloads = {}, {}, set(), set()
+        self._weigh()
+
     async def idle(self) -> None:
         """Return when nothing that began after the mark is in flight."""
         await self._idle.wait()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from exact.environments.browser import scripts
+from exact.environments.browser.halfway import Halfway
 from exact.environments.browser.tab import Tab
 from exact.errors import ActionError, UsageError
 from exact.task import Task
@@ -39,7 +40,7 @@ async def give(
 ) -> None:
     """Give files to a field, or to the one that a click on a button opens. `names`: one, or several with `, ` between.
 
-    `ask` calls a script on the element. Raises ActionError.
+    `ask` calls a script on the element. Raises ActionError; Halfway once it was clicked.
     """
     chosen = [await asyncio.to_thread(_read, files[name], name) for name in _named(names, files)]
     if (await ask(scripts.UPLOAD, chosen)).get("field"):
@@ -51,12 +52,12 @@ async def give(
         async with asyncio.timeout(_CHOOSER_SECONDS):
             event = await opened
     except TimeoutError as error:
-        raise ActionError(f"[{id}] is no file field, and a click on it asks for no file") from error
+        raise Halfway(f"[{id}] is no file field, and a click on it asks for no file") from error
     finally:
         tab.choosing = None
     answer = await tab.call(event["backendNodeId"], event["frameId"], scripts.UPLOAD, chosen)
     if "refused" in answer:
-        raise ActionError(f"[{id}] {answer['refused']}")
+        raise Halfway(f"[{id}] {answer['refused']}")
 
 
 def _named(names: str, files: Mapping[str, Path]) -> list[str]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 from exact.environments.browser.tab import Tab
 from exact.errors import EnvironmentError_
+
+_CLOSING = 2000
+"""Milliseconds at most between a page that can be asked nothing and the word that it is closed."""
 
 
 class Window:
@@ -37,9 +41,26 @@ class Window:
         return bool(self._opening)
 
     def add(self, tab: Tab) -> None:
-        """A tab that was opened, or came back: the present one from now on."""
-        self.tabs.append(tab)
-        tab.page.on("close", lambda _: self.tabs.remove(tab) if tab in self.tabs else None)
+        """A tab that was opened, or came back: the present one from now on, unless it has closed again."""
+        if not tab.page.is_closed():
+            self.tabs.append(tab)
+            tab.page.on("close", lambda _: self._closed(tab))
+
+    def _closed(self, tab: Tab) -> None:
+        tab.traffic.end()
+        if tab in self.tabs:
+            self.tabs.remove(tab)
+
+    async def goes_on(self, tab: Tab, error: Exception) -> bool:
+        """Whether an error only says that a tab closes and another is left, which is the present one then."""
+        from playwright.async_api import Error
+
+        if not tab.closes(error) or self.tabs in ([], [tab]):
+            return False
+        if tab in self.tabs:
+            with suppress(Error):  # it is not said in time: the tab is not closed but lost
+                await tab.page.wait_for_event("close", timeout=_CLOSING)
+        return tab not in self.tabs
 
     async def focus(self, tab: Tab) -> None:
         """Make a tab the present one."""
@@ -57,12 +78,13 @@ class Window:
         """Return when all pages are seen to that had opened by now."""
         await asyncio.gather(*self._opening)
 
-    async def frames(self) -> set[str]:
-        """Ids of the frames of all tabs, asked of the browser."""
-        found: set[str] = set()
-        for tab in list(self.tabs):
-            found |= await tab.frame_ids()
-        return found
+    def has(self, frame: str) -> bool:
+        """Whether a tab is known to have a frame, by its id."""
+        return any(frame in tab.frames for tab in self.tabs)
+
+    async def ask(self) -> None:
+        """Ask the browser for the frames of all tabs: those of a tab are known as soon as it answers."""
+        await asyncio.gather(*(tab.learn_frames() for tab in self.tabs))
 
     def unanswered(self) -> str:
         """An address that did not answer in time, told once; empty if there is none."""

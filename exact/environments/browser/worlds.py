@@ -51,9 +51,11 @@ class BrowserWorlds:
         try:
             yield environment
         finally:
-            await environment.close()
-            if login:
-                login.close()
+            try:
+                await environment.close()
+            finally:
+                if login:
+                    login.close()
 
     @asynccontextmanager
     async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[PageEnvironment]:

@@ -36,7 +36,7 @@ class Idle:
         if self._timer is not None:
             self._timer.cancel()
         if self._dozing is not None:
-            await self._dozing
+            await asyncio.wait({self._dozing})  # whoever is cancelled here leaves the pause to its end
 
     def _doze(self) -> None:
         self._dozing = asyncio.ensure_future(self._pause())

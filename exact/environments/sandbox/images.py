@@ -39,11 +39,15 @@ class Images:
         self.limit = limit
         """Bytes of all images together, as far as they are not held."""
         self._kept: OrderedDict[str, Image] = OrderedDict()
+        self._staying: set[str] = set()
+        """Those that stay until they are dropped."""
         self._pins: Counter[str] = Counter()
+        self._leaving: dict[str, Image] = {}
+        """Those that were dropped while somebody held them."""
 
     @property
     def bytes(self) -> int:
-        """Of all images together."""
+        """Of all images together, without those that go as soon as nobody holds them."""
         return sum(image.bytes for image in self._kept.values())
 
     def __contains__(self, id: str) -> bool:
@@ -53,11 +57,14 @@ class Images:
         """Take an image in; the least recently used ones that nobody holds make room. A pinned one stays until it is dropped."""
         self._kept[image.id] = image
         if pinned:
-            self._pins[image.id] = 1
+            self._staying.add(image.id)
         self._trim(image.id)
 
     def change(self, image: Image) -> None:
         """It has another size now. Others make room, as for a new one."""
+        if image.id in self._leaving:
+            self._leaving[image.id] = image
+            return
         self._kept[image.id] = image
         self._trim(image.id)
 
@@ -66,42 +73,54 @@ class Images:
         if self.bytes <= PACKED_FROM * self.limit:
             return None
         older = list(self._kept.values())[:-1]
-        return next((each for each in older if not each.packed and not self._pins[each.id] and each.id not in but), None)
+        return next((each for each in older if not each.packed and not self._is_held(each.id) and each.id not in but), None)
 
     def _trim(self, newest: str) -> None:
         for id in list(self._kept):
             if self.bytes <= self.limit:
                 return
-            if id != newest and not self._pins[id]:
+            if id != newest and not self._is_held(id):
                 self.drop(id)
 
+    def _is_held(self, id: str) -> bool:
+        return id in self._staying or bool(self._pins[id])
+
     def find(self, id: str) -> Image:
-        """Raises EnvironmentError_ if it is gone."""
-        if id not in self._kept:
+        """Raises EnvironmentError_ if it is gone. One that was dropped is there while somebody holds it."""
+        found = self._kept.get(id) or self._leaving.get(id)
+        if found is None:
             raise EnvironmentError_(f"snapshot {id} is gone, dropped or for want of room: return by another route")
-        return self._kept[id]
+        return found
 
     @contextmanager
     def hold(self, image: Image) -> Iterator[None]:
-        """It was used now, and stays while the block runs."""
-        self._kept.move_to_end(image.id)
+        """It was used now, and stays while the block runs, though it be dropped."""
+        if image.id in self._kept:
+            self._kept.move_to_end(image.id)
         with self.pin(image):
             yield
 
     @contextmanager
     def pin(self, image: Image) -> Iterator[None]:
-        """It stays while the block runs."""
+        """It stays while the block runs, though it be dropped."""
         self._pins[image.id] += 1
         try:
             yield
         finally:
             self._pins[image.id] -= 1
+            if not self._pins[image.id]:
+                del self._pins[image.id]
+                if leaving := self._leaving.pop(image.id, None):
+                    shutil.rmtree(leaving.folder, ignore_errors=True)
 
     def drop(self, id: str) -> None:
-        """Delete an image; nothing happens if it is gone already."""
-        self._pins.pop(id, None)
+        """Delete an image, as soon as nobody holds it; nothing happens if it is gone already."""
+        self._staying.discard(id)
         if image := self._kept.pop(id, None):
-            shutil.rmtree(image.folder, ignore_errors=True)
+            if self._pins[id]:
+                self._leaving[id] = image
+            else:
+                shutil.rmtree(image.folder, ignore_errors=True)
 
 
 def size(folder: Path) -> int:

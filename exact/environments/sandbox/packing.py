@@ -60,8 +60,10 @@ class Packing:
             return image
 
     async def _all(self) -> None:
-        while image := self._next():
-            async with self._turn:
+        while True:
+            async with self._turn:  # first: what is held when its turn comes is not packed
+                if (image := self._next()) is None:
+                    return
                 self._at = image.id
                 try:
                     with self._images.pin(image):
@@ -81,9 +83,8 @@ class Packing:
         if process.returncode:
             self._refused.add(image.id)
             _logger.warning("snapshot %s stays as large as it is: %s", image.id, said.decode(errors="replace").strip().splitlines()[-1:])
-        if image.id in self._images:
-            packed = any(image.folder.glob("*.packed"))
-            self._images.change(msgspec.structs.replace(image, bytes=size(image.folder), packed=packed))
+        packed = any(image.folder.glob("*.packed"))
+        self._images.change(msgspec.structs.replace(image, bytes=size(image.folder), packed=packed))
 
     def _next(self) -> Image | None:
         return self._images.scarce(self._refused)

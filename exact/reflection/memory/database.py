@@ -22,6 +22,9 @@ MORE_TABLES = (
     "CREATE TABLE changes (id TEXT NOT NULL, status TEXT NOT NULL, note TEXT NOT NULL, revision BIGINT NOT NULL)",
     "CREATE INDEX changes_revision ON changes (revision)",
 )
+VOCABULARY = "CREATE TABLE vocabulary (seq INTEGER PRIMARY KEY, words TEXT NOT NULL)"
+"""The distinct words of a reflection, split by spaces: retrieval reads these of many, and the whole record of few. Where an earlier version
+wrote the reflection, its row is missing."""
 FACTS = "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 
 
@@ -54,7 +57,7 @@ class Database(Protocol):
         ...
 
     def find_words(self, words: list[str], limit: int) -> list[int]:
-        """Numbers of the reflections with any of the words, those with the most and rarest first."""
+        """Numbers of the reflections kept with any of the words, those with the most and rarest first."""
         ...
 
     def close(self) -> None:

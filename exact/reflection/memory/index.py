@@ -16,8 +16,9 @@ Places = npt.NDArray[np.int64]
 
 _CODES = {status: code for code, status in enumerate(STATUSES)}
 _KEPT = _CODES["kept"]
-_SHORT = 10_000
-"""Rows that one core multiplies in about 1 ms."""
+_BLOCK = 32
+"""Rows that are multiplied at once: so few that the library underneath does not divide them among threads, which wait longer than they work
+where others use the machine."""
 _GROWN = {
     "seqs": np.int64, "status": np.int8, "helped": np.int64, "hurt": np.int64, "confidence": np.float32, "tasks": np.int64,
     "templates": np.int64, "about": np.int64,
@@ -67,6 +68,8 @@ class Index:
         self._owed: dict[str, set[str]] = {}
         """Tasks and templates of all that was merged into each."""
         self._kept = self._helped = self._hurt = 0
+        self._fades: dict[str, npt.NDArray[np.float64]] = {}
+        """What likeness counts for each row of a kind, as far as it is known."""
         self.revision = 0
         self.removed = 0
         """How many rows had been taken out of the table, bypassing the memory, when it was read."""
@@ -77,28 +80,38 @@ class Index:
 
     def take(self, rows: Iterable[Row]) -> None:
         """Read new and changed rows, oldest first. Raises Damaged."""
+        self._fades.clear()
         for row in rows:
             found = self._place.get(row.id)
             if found is None:
                 kind = self._kinds.setdefault(row.kind, _Kind(self._dimensions))
                 found = self._place[row.id] = kind, kind.append(row)
+                if row.id in self._owed:
+                    self._owe(row.id, self._owed[row.id])
             kind, place = found
             self._kept += (row.status == "kept") - int(kind.status[place] == _KEPT)
             self._helped += row.helped - int(kind.helped[place])
             self._hurt += row.hurt - int(kind.hurt[place])
             kind.status[place] = _CODES.get(row.status, -1)  # type: ignore[call-overload]
             kind.helped[place], kind.hurt[place] = row.helped, row.hurt
-            if row.status == "merged" and row.note in self._place:
+            if row.status == "merged":
                 self._join(row)
 
     def _join(self, row: Row) -> None:
-        """What a reflection was merged into counts as learned on its tasks too, and on those of what was merged into it before."""
+        """What a reflection was merged into counts as learned on its tasks too, and on those of what was merged into it before.
+
+        It may come later, where it was changed after the revision that is read.
+        """
         self._into[row.id] = into = row.note
         while into in self._into:
             into = self._into[into]
         names = {row.task, row.template} - {""} | self._owed.pop(row.id, set())
         self._owed.setdefault(into, set()).update(names)
-        kind, place = self._place[into]
+        if into in self._place:
+            self._owe(into, names)
+
+    def _owe(self, id: str, names: Iterable[str]) -> None:
+        kind, place = self._place[id]
         for name in names:
             kind.owing.setdefault(name, set()).add(place)
 
@@ -114,15 +127,22 @@ class Index:
         if found is None or most <= 0:
             return []
         # Rounded, because a product may differ in its last bits from one size of matrix to another.
-        cosines = np.round(_product(found.vectors[: found.count], query), 5)
-        places = np.flatnonzero((cosines >= round(threshold, 5)) & (found.status[: found.count] == _KEPT))
+        cosines = np.round(_product(found.vectors, query, found.count), 5)
+        fades = self._faded(kind)
+        passing = (cosines >= round(threshold, 5)) & (fades > 0) & found.not_from(without)
         if confidence > 0:
-            places = places[found.confidence[places] >= np.float32(confidence)]
-        places = found.not_from(places, without)
-        faded = fade(found.helped[places], found.hurt[places], self._rate)
-        ranked = _largest(cosines[places] * faded, places, most)
-        shares = faded[np.searchsorted(places, ranked)]
-        return [Hit(int(found.seqs[i]), float(cosines[i]), float(share)) for i, share in zip(ranked, shares, strict=True) if share > 0]
+            passing &= found.confidence[: found.count] >= np.float32(confidence)
+        places = np.flatnonzero(passing)
+        ranked = _largest(cosines[places] * fades[places], places, most)
+        return [Hit(int(found.seqs[i]), float(cosines[i]), float(fades[i])) for i in ranked]
+
+    def _faded(self, kind: str) -> npt.NDArray[np.float64]:
+        """What likeness counts for each row of a kind: by its record if it is kept, else nothing. Computed once for all that was read."""
+        if kind not in self._fades:
+            rows, count = self._kinds[kind], self._kinds[kind].count
+            faded = fade(rows.helped[:count], rows.hurt[:count], self._rate)
+            self._fades[kind] = np.where(rows.status[:count] == _KEPT, faded, 0.0)
+        return self._fades[kind]
 
     def alike(self, query: Vector, kind: str, about: str, threshold: float, status: Status, *, most: int = 256) -> list[int]:
         """Numbers of those of a status, about the same, that reach the threshold, faded or not, the nearest first."""
@@ -154,9 +174,10 @@ class Index:
         return common_rate(self._helped, self._hurt)
 
 
-def _product(vectors: Vector, query: Vector) -> Vector:
-    """Each row's product with the query. Short ones on one core: threads wait longer than they work where others use the machine."""
-    product: Vector = np.einsum("ij,j->i", vectors, query) if len(vectors) <= _SHORT else vectors @ query
+def _product(vectors: Vector, query: Vector, count: int) -> Vector:
+    """The product of each of the first rows with the query. There are rows for a whole number of blocks."""
+    blocks = vectors[: -(-count // _BLOCK) * _BLOCK].reshape(-1, _BLOCK, vectors.shape[1])
+    product: Vector = (blocks @ query).reshape(-1)[:count]
     return product
 
 
@@ -189,21 +210,21 @@ class _Kind:
         self._names: dict[str, int] = {"": 0}
         self.owing: dict[str, set[int]] = {}
         """Places of those that something from a task or template was merged into, by its name."""
-        self._allocate(64)
+        self._allocate(2 * _BLOCK)
 
     def about_the_same(self, about: str, status: int) -> Places:
         """The places of those of a status that are about something."""
         code = self._names.get(about, -1)
         return np.flatnonzero((self.about[: self.count] == code) & (self.status[: self.count] == status))
 
-    def not_from(self, places: Places, without: frozenset[str]) -> Places:
-        """Those places that owe nothing to any of some tasks and templates."""
-        barred = set[int]()
+    def not_from(self, without: frozenset[str]) -> npt.NDArray[np.bool_]:
+        """Which rows owe nothing to any of some tasks and templates."""
+        free = np.ones(self.count, dtype=np.bool_)
         for name in without - {""}:
-            barred |= self.owing.get(name, set())
+            free[list(self.owing.get(name, ()))] = False
             if (code := self._names.get(name)) is not None:
-                places = places[(self.tasks[places] != code) & (self.templates[places] != code)]
-        return places[~np.isin(places, list(barred))] if barred else places
+                free &= (self.tasks[: self.count] != code) & (self.templates[: self.count] != code)
+        return free
 
     def append(self, row: Row) -> int:
         """The place of a new row; it is of no status yet."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import urllib.parse
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.embed import Embedding
-from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, another_embedding
+from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, VOCABULARY, another_embedding
 
 if TYPE_CHECKING:
     import psycopg
 
 _ONE_AT_A_TIME = 0x65786D31
 """Lock that is held while the tables are made."""
+_PORTS = re.compile(r"[\d,]*")
+_USER = re.compile(r"[^:/]*")
 _SEARCH = (
     "CREATE TABLE found (seq BIGINT PRIMARY KEY, words tsvector NOT NULL)",
     "CREATE INDEX found_words ON found USING gin (words)",
@@ -33,12 +35,12 @@ class PostgresDatabase:
 
     def __init__(self, address: str, embedding: Embedding, *, other: bool = False) -> None:
         """Connects, and makes the tables where there are none. `other`: vectors of another embedding will do. Raises UsageError."""
-        self.where = _without_password(address)
         try:
             import psycopg
         except ImportError:
-            raise UsageError(f"memory {self.where} needs psycopg: pip install 'exact-agent[postgres]'") from None
-        self._error, self._address = psycopg.Error, address
+            raise UsageError("a memory on a PostgreSQL server needs psycopg: pip install 'exact-agent[postgres]'") from None
+        _check(address)
+        self.where, self._error, self._address = _without_password(address), psycopg.Error, address
         self._in_transaction = self._closed = False
         try:
             self._connection = self._connected()
@@ -99,7 +101,8 @@ class PostgresDatabase:
             return []
         query = " | ".join("'" + word.replace("'", "''") + "'" for word in words)
         found = self.execute(
-            "SELECT seq FROM found, to_tsquery('simple', ?) AS asked WHERE words @@ asked ORDER BY ts_rank(words, asked) DESC, seq LIMIT ?",
+            "SELECT seq FROM found JOIN reflections USING (seq), to_tsquery('simple', ?) AS asked "
+            "WHERE words @@ asked AND status = 'kept' ORDER BY ts_rank(words, asked) DESC, seq LIMIT ?",
             query, limit,
         )  # fmt: skip
         return [int(seq) for (seq,) in found]
@@ -114,10 +117,11 @@ class PostgresDatabase:
             self.execute("SELECT pg_advisory_xact_lock(?)", _ONE_AT_A_TIME)
             if self.execute("SELECT to_regclass('facts')")[0][0] is None:
                 self._tables(embedding)
-                return embedding.name
             facts = dict(self.execute("SELECT name, value FROM facts"))
-        if facts.get("schema") != str(SCHEMA):
-            raise UsageError(f"{self.where} holds schema {facts.get('schema')}; this version reads {SCHEMA}: name another database")
+            if facts.get("schema") != str(SCHEMA):
+                raise UsageError(f"{self.where} holds schema {facts.get('schema')}; this version reads {SCHEMA}: name another database")
+            if self.execute("SELECT to_regclass('vocabulary')")[0][0] is None:
+                self.execute(VOCABULARY)
         written = str(facts.get("embedding"))
         if written != embedding.name and not other:
             raise UsageError(another_embedding(self.where, written, embedding.name))
@@ -137,7 +141,26 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
+def _check(address: str) -> None:
+    """Raises UsageError where libpq would not read the address as it is meant; what stands where cannot be told then, so none is shown."""
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        read = {name: str(value) for name, value in conninfo_to_dict(address).items()}
+    except ProgrammingError:
+        read = {"host": "@"}
+    if any("@" in read.get(part, "") for part in ("host", "port", "dbname")) or not _PORTS.fullmatch(read.get("port", "")):
+        raise UsageError(
+            "the memory is no address of a PostgreSQL database: write postgresql://user@host/database, with @ / : % in a name "
+            "percent-encoded, and give the password by PGPASSWORD or ~/.pgpass"
+        )
+
+
 def _without_password(address: str) -> str:
-    parts = urllib.parse.urlsplit(address)
-    user, at, host = parts.netloc.rpartition("@")
-    return urllib.parse.urlunsplit((parts.scheme, f"{user.partition(':')[0]}{at}{host}", parts.path, "", ""))
+    """Of an address that can be read: with the user's name, and without what follows the database's."""
+    scheme, _, rest = address.partition("://")
+    before, at, after = rest.rpartition("@")
+    if "?" in before:  # of the password, or before it
+        return f"{scheme}://..."
+    return f"{scheme}://{_USER.match(before)[0]}{at}{after.partition('?')[0]}"  # type: ignore[index]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping
 from math import fsum
 
 import numpy as np
@@ -37,15 +37,15 @@ def vector(embedding: Embedding, texts: Texts) -> Vector:
     return unit(np.sum([weight**0.5 * part for weight, part in zip(_WEIGHTS, parts, strict=True)], axis=0))
 
 
-def told(reflection: Reflection) -> tuple[str, ...]:
+def told(reflection: Reflection) -> str:
     """All that a reflection says and where: what it is found by as words."""
-    return (*of_reflection(reflection), reflection.text, reflection.action_label)
+    return " ".join((*of_reflection(reflection), reflection.text, reflection.action_label))
 
 
-def keywords(asked: Mapping[str, float], held: Set[str]) -> float:
-    """Share of the words asked for, weighted by how rare they are in pages, that are among those held; in [0, 1]."""
-    total = fsum(asked.values())
-    return fsum(asked[word] for word in asked.keys() & held) / total if total else 0.0  # a set has no order: exact sums need none
+def keywords(asked: Mapping[str, float], held: Iterable[str]) -> list[float]:
+    """For each line of distinct words, which share of those asked for are in it, weighted by how rare they are in pages; in [0, 1]."""
+    total = fsum(asked.values()) or 1.0
+    return [fsum(map(asked.__getitem__, asked.keys() & each.split())) / total for each in held]  # a set has no order: exact sums need none
 
 
 def about(reflection: Reflection) -> str:

@@ -19,7 +19,7 @@ from exact.errors import InfrastructureError, UsageError
 from exact.reflection.embed import Embedding
 from exact.reflection.lesson import confidence
 from exact.reflection.memory import situation
-from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, another_embedding
+from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, VOCABULARY, another_embedding
 
 _APPLICATION = 0x65786D31
 """Marks the file as a memory of this package ("exm1")."""
@@ -77,7 +77,11 @@ class SQLiteDatabase:
         if not words:
             return []
         query = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
-        return [int(seq) for (seq,) in self.execute("SELECT rowid FROM found WHERE found MATCH ? ORDER BY rank LIMIT ?", query, limit)]
+        found = self.execute(
+            "SELECT seq FROM found JOIN reflections ON seq = found.rowid WHERE found MATCH ? AND status = 'kept' "
+            "ORDER BY rank, seq LIMIT ?", query, limit,
+        )  # fmt: skip
+        return [int(seq) for (seq,) in found]
 
     def close(self) -> None:
         self._connection.close()
@@ -133,13 +137,15 @@ def _identify(cursor: sqlite3.Cursor, path: Path, embedding: Embedding) -> None:
         raise UsageError(f"{path} was written by a newer version (schema {schema}; this one reads {SCHEMA}): upgrade, or name another file")
     if schema == 1:
         _from_schema_1(cursor, embedding)
+    elif not cursor.execute("SELECT name FROM sqlite_master WHERE name = 'vocabulary'").fetchone():
+        cursor.execute(VOCABULARY)
     if cursor.execute("SELECT value FROM facts WHERE name = 'embedding'").fetchone() is None:
         raise UsageError(f"{path} does not say what made its vectors: restore it from a copy, or name another file")
 
 
 def _tables(cursor: sqlite3.Cursor, embedding: Embedding) -> None:
     cursor.execute(f"CREATE TABLE reflections (seq INTEGER PRIMARY KEY AUTOINCREMENT, {COLUMNS.format(bytes='BLOB')})")
-    for statement in (*MORE_TABLES, *_SEARCH):
+    for statement in (*MORE_TABLES, VOCABULARY, *_SEARCH):
         cursor.execute(statement)
     facts = {"embedding": embedding.name, "revision": "0", "removed": "0"}
     cursor.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
@@ -158,7 +164,7 @@ def _from_schema_1(cursor: sqlite3.Cursor, embedding: Embedding) -> None:
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (seq, id, kind, task, situation.about(reflection), confidence(reflection), record, vector, seq, seq),
         )
-        cursor.execute("INSERT INTO found (rowid, words) VALUES (?, ?)", (seq, " ".join(situation.told(reflection))))
+        cursor.execute("INSERT INTO found (rowid, words) VALUES (?, ?)", (seq, situation.told(reflection)))
         cursor.execute("UPDATE facts SET value = ? WHERE name = 'revision'", (str(seq),))
     cursor.execute("DROP TABLE reflections_1")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Self
+from typing import Self
 
 from exact.context import Context, Reflection
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.base import Kind
-from exact.reflection.embed import Embedding, Vector, vocabulary, words
+from exact.reflection.embed import Embedding, Vector, words
 from exact.reflection.hygiene import instructions
 from exact.reflection.lesson import task_without_seed
 from exact.reflection.memory import situation
@@ -24,7 +24,7 @@ SAME = 0.95
 CANDIDATES = 8
 """For each reflection that is asked for, so many of the nearest are put in order by words in common too."""
 _READ = 20_000
-"""Reflections that are kept as read."""
+"""Reflections whose words are kept as read."""
 
 
 class StoredMemory:
@@ -40,7 +40,7 @@ class StoredMemory:
         self._lock = threading.Lock()
         self._index = Index(embedding.dimensions)
         self._frozen: Index | None = None
-        self._read: dict[int, _Read] = {}
+        self._words: dict[int, str] = {}
 
     def add(self, reflection: Reflection) -> None:
         """Stored durably on return; a no-op where the id is there. Raises InfrastructureError (disk full, file damaged).
@@ -88,12 +88,13 @@ class StoredMemory:
             if self._frozen is None:
                 self._refresh()
             hits = self._current.nearest(vector, kind, threshold, without=without, confidence=confidence, most=max(0, CANDIDATES * k))
-            known = self._known(hits)
-        scored = [
-            ((hit.cosine + situation.KEYWORDS * situation.keywords(asked, known[hit.seq].words)) * hit.fade, hit.seq)
-            for hit in hits if hit.seq in known
-        ]  # fmt: skip
-        return tuple(known[seq].reflection for _, seq in sorted(scored, reverse=True)[: max(k, 0)])
+            held = self._held(hits)
+            hits = [hit for hit in hits if hit.seq in held]
+            shares = situation.keywords(asked, [held[hit.seq] for hit in hits])
+            scored = [((hit.cosine + situation.KEYWORDS * share) * hit.fade, hit.seq) for hit, share in zip(hits, shares, strict=True)]
+            best = [seq for _, seq in sorted(scored, reverse=True)[: max(k, 0)]]
+            known = dict(self._table.reflections(best))
+        return tuple(known[seq] for seq in best if seq in known)
 
     def used(self, attempt: str, ids: Iterable[str], success: bool | None) -> None:
         """An attempt that was shown some reflections has ended well, badly, or nobody knows how. Counted once for each attempt."""
@@ -120,10 +121,6 @@ class StoredMemory:
             frozen.revision = wanted
             self._frozen = frozen
             return _version(frozen)
-
-    def thaw(self) -> None:
-        """Retrieve from the memory as it is."""
-        self._frozen = None
 
     @property
     def version(self) -> str:
@@ -152,8 +149,7 @@ class StoredMemory:
     def search(self, text: str, *, k: int = 10) -> list[Entry]:
         """Those kept with words of a text in them, best first."""
         with self._access():
-            found = self._table.numbered(self._database.find_words(list(words(text)), 4 * k))
-        return [entry for entry in found if entry.status == "kept"][:k]
+            return self._table.numbered(self._database.find_words(list(words(text)), k))
 
     def forget(self, ids: Iterable[str], note: str = "") -> int:
         """No longer retrieve some; how many were kept until now. `restore` undoes it."""
@@ -229,20 +225,19 @@ class StoredMemory:
         if facts.removed != self._index.removed or facts.revision < self._index.revision:
             self._index = Index(self._embedding.dimensions)
             self._index.removed = facts.removed
-            self._read.clear()
+            self._words.clear()
         if facts.revision != self._index.revision:
             self._index.take(self._table.changed_since(self._index.revision, facts.revision))
             self._index.revision = facts.revision
 
-    def _known(self, hits: Sequence[Hit]) -> dict[int, _Read]:
-        """The reflections of some hits with their words, by number; each is read once. What has been taken out since is not there."""
-        missing = [hit.seq for hit in hits if hit.seq not in self._read]
-        if len(self._read) + len(missing) > _READ:
-            self._read.clear()
+    def _held(self, hits: Sequence[Hit]) -> dict[int, str]:
+        """The words of some hits, by number; those of each are read once."""
+        missing = [hit.seq for hit in hits if hit.seq not in self._words]
+        if len(self._words) + len(missing) > _READ:
+            self._words.clear()
             missing = [hit.seq for hit in hits]
-        for seq, reflection in self._table.reflections(missing):
-            self._read[seq] = _Read(reflection, vocabulary(" ".join(situation.told(reflection))))
-        return {hit.seq: self._read[hit.seq] for hit in hits if hit.seq in self._read}
+        self._words.update(self._table.words(missing))
+        return {hit.seq: self._words[hit.seq] for hit in hits if hit.seq in self._words}
 
     @contextmanager
     def _writing(self) -> Iterator[int]:
@@ -267,13 +262,6 @@ class StoredMemory:
                 yield
             except Damaged as error:
                 raise InfrastructureError(f"memory {self._database.where}: {error}; restore the file or name another one") from error
-
-
-class _Read(NamedTuple):
-    """A reflection, and the words in it and its situation."""
-
-    reflection: Reflection
-    words: frozenset[str]
 
 
 class _Nothing(Exception):

@@ -10,6 +10,7 @@ import msgspec
 from exact.context import Reflection
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.base import Kind
+from exact.reflection.embed import vocabulary
 from exact.reflection.lesson import confidence, task_without_seed
 from exact.reflection.memory import situation
 from exact.reflection.memory.database import Database
@@ -63,7 +64,9 @@ class Table:
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq",
             r.id, r.kind, task, r.template, about, sure, msgspec.json.encode(r).decode(), vector, status, note, revision, revision,
         )  # fmt: skip
-        self._database.index_words(seq, " ".join(situation.told(r)))
+        told = situation.told(r)
+        self._database.index_words(seq, told)
+        self._database.execute("INSERT INTO vocabulary (seq, words) VALUES (?, ?)", seq, _distinct(told))
         if status != "kept":
             self._changed(r.id, status, note, revision)
         return Row(seq, r.id, r.kind, task, r.template, about, sure, status, note, 0, 0, revision, vector)
@@ -121,11 +124,22 @@ class Table:
 
     def reflections(self, seqs: Sequence[int]) -> Iterator[tuple[int, Reflection]]:
         """Those of some numbers, in no order. Raises Damaged."""
+        for seq, record in self._of("SELECT seq, record FROM reflections WHERE seq IN ({})", seqs):
+            yield int(seq), _decoded(seq, record)
+
+    def words(self, seqs: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """The distinct words of the reflections of some numbers, split by spaces. Raises Damaged."""
+        missing = set(seqs)
+        for seq, words in self._of("SELECT seq, words FROM vocabulary WHERE seq IN ({})", seqs):
+            missing.discard(int(seq))
+            yield int(seq), words
+        for seq, reflection in self.reflections(sorted(missing)):
+            yield seq, _distinct(situation.told(reflection))
+
+    def _of(self, statement: str, seqs: Sequence[int]) -> Iterator[tuple[Any, ...]]:
         for start in range(0, len(seqs), 500):
             part = seqs[start : start + 500]
-            marks = ", ".join("?" * len(part))
-            for seq, record in self._database.execute(f"SELECT seq, record FROM reflections WHERE seq IN ({marks})", *part):
-                yield int(seq), _decoded(seq, record)
+            yield from self._database.execute(statement.format(", ".join("?" * len(part))), *part)
 
     def entry(self, id: str) -> Entry:
         """One, by its id or the beginning of it. Raises UsageError if there is none or there are several."""
@@ -149,6 +163,11 @@ class Table:
     def numbered(self, seqs: Sequence[int]) -> list[Entry]:
         """Those of some numbers, in their order."""
         return [_entry(row) for seq in seqs for row in self._database.execute(f"SELECT {_ENTRY} FROM reflections WHERE seq = ?", seq)]
+
+
+def _distinct(told: str) -> str:
+    """The distinct words of a text, split by spaces."""
+    return " ".join(sorted(vocabulary(told)))
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

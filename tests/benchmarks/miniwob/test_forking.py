@@ -16,7 +16,7 @@ from exact.task import Outcome
 
 from .test_suite import NOTHING_DONE, act, named
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sandbox")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -70,6 +70,11 @@ async def test_a_task_is_set_up_carried_out_and_judged_over_there(suite: OSWorld
         assert (score.value, score.success) == (0.4, False), "a part of a solution is none"
 
 
+def test_each_seed_of_a_task_is_an_attempt_of_its_own(suite: OSWorld) -> None:
+    found = [suite.task(f"osworld/chrome/0a?seed={seed}") for seed in (0, 3)]
+    assert [(task.id, task.seed) for task in found] == [("osworld/chrome/0a?seed=0", 0), ("osworld/chrome/0a?seed=3", 3)]
+
+
 async def test_what_is_missing_is_said(suite: OSWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="did you mean 'osworld/chrome/0a'"):
         suite.task("osworld/chrome/0b")

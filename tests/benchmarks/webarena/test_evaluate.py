@@ -152,12 +152,31 @@ async def test_what_a_page_lacks_is_a_score_of_0_that_says_what(world: BrowserEn
     assert not (await judged(world, html({"must_include": ["x"]}, "document.querySelector('.absent').textContent"), httpserver)).success
 
 
+@pytest.mark.parametrize("shown", ["1234567", "12345.67", "9007199254740991", "3", "0.25"])
+async def test_a_number_of_a_page_is_compared_with_all_its_digits(world: BrowserEnvironment, httpserver: HTTPServer, shown: str) -> None:
+    locator = f"lambda:(() => {{ return {shown}; }})()"
+    assert (await judged(world, html({"exact_match": shown, "required_values": [f"== {shown}"]}, locator), httpserver)).success
+    score = await judged(world, html({"required_values": ["< 0"]}, locator), httpserver)
+    assert score.reason.endswith(f"it {shown} is not < 0")
+
+
 async def test_a_page_that_does_not_answer_is_no_score_and_names_address_and_variable(
     world: BrowserEnvironment, httpserver: HTTPServer
 ) -> None:
     gone = html({"exact_match": "x"}, url="__REDDIT__/f/x")
     with pytest.raises(EnvironmentError_, match=r"http://127\.0\.0\.1:9003/f/x cannot be looked at .* is REDDIT right"):
         await judged(world, gone, httpserver)
+
+
+async def test_a_page_that_the_server_fails_to_give_is_no_score_and_one_that_is_not_there_is(
+    world: BrowserEnvironment, httpserver: HTTPServer
+) -> None:
+    without = html({"must_exclude": ["sugar"]}, "document.querySelector('.list').textContent", "__SHOPPING__/list")
+    httpserver.expect_oneshot_request("/list").respond_with_data("Bad gateway", status=502, content_type="text/html")
+    with pytest.raises(EnvironmentError_, match=r"/list cannot be looked at for the verdict \(status 502\): is SHOPPING right"):
+        await judged(world, without, httpserver)
+    httpserver.expect_request("/list").respond_with_data("Not found", status=404, content_type="text/html")
+    assert (await judged(world, without, httpserver)).success and len(world.page.context.pages) == 1
 
 
 async def test_a_judge_reads_a_part_of_a_page(world: BrowserEnvironment, httpserver: HTTPServer) -> None:

@@ -26,7 +26,7 @@ from exact.task import Outcome, Task
 from tests.benchmarks.webarena.cases import PAGES, Case, all_cases
 from tests.benchmarks.webarena.conftest import FILES, VENV, checks, file_of
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("parity")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PEER = Path(__file__).with_name("peer.py")
 

@@ -16,6 +16,10 @@ from exact.benchmarks.webarena import address, text
         ("(a/b), 10:30; it's 1,000.", ["(", "a/b", ")", ",", "10:30", ";", "it", "'s", "1,000", "."]),
         ("", []),
         ("...", ["..."]),
+        ("Ticket 17. It is bob's.", ["Ticket", "17", ".", "It", "is", "bob", "'s", "."]),
+        ('It is "room 2.11."\nSee (Ann.) there', ["It", "is", '"', "room", "2.11", ".", '"', "See", "(", "Ann", ".", ")", "there"]),
+        ("e.g. j. smith at 9 a.m.", ["e.g.", "j.", "smith", "at", "9", "a.m", "."]),
+        ("well... a.b x. ", ["well", "...", "a.b", "x", "."]),
     ],
 )
 def test_tokens_are_words_and_signs(said: str, parts: list[str]) -> None:
@@ -30,6 +34,11 @@ def test_no_sign_is_lost_in_tokens(said: str) -> None:
 def test_a_single_token_is_looked_for_as_one() -> None:
     assert not text.includes("0", "10 of them", "visualwebarena") and text.includes("10", "10 of them", "visualwebarena")
     assert text.includes("10 of", "It is 10 of them", "visualwebarena")
+
+
+def test_a_word_that_ends_an_inner_sentence_is_a_token() -> None:
+    assert text.includes("17", "Ticket 17. It is owned by bob.", "visualwebarena")
+    assert text.includes("dave", "Weekdays: Dave. Weekends: Alice.", "visualwebarena")
 
 
 def test_webarena_does_so_for_one_character_that_is_the_only_reference() -> None:

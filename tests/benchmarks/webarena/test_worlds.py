@@ -138,6 +138,14 @@ async def test_a_judge_that_is_not_named_is_missed_before_anything_is_tried(
         await world.reset(named.task("webarena/0"))
 
 
+async def test_a_site_that_one_agent_changed_is_reset_for_another_with_a_judge_of_its_own(classifieds: Classifieds, tmp_path: Path) -> None:
+    made = suite(tmp_path)
+    one, other = made.judged_by(ModelsConfig()), made.judged_by(ModelsConfig())
+    await one.resets.before(("classifieds",), changes=True)
+    await other.resets.before(("classifieds",), changes=False)
+    assert classifieds.resets == 2
+
+
 async def test_the_verdict_is_that_of_the_task(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
     url = {"eval_types": ["url_match"], "reference_url": "__CLASSIFIEDS__/index.php?page=user", "url_note": "GOLD in PRED"}
     made = suite(tmp_path, eval=url)

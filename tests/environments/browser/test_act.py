@@ -1,8 +1,16 @@
 """Each action acts, and what it did is observed."""
 
-import pytest
+from collections.abc import Callable
+from pathlib import Path
 
-from exact.errors import ActionError
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from exact.config import BrowserConfig
+from exact.environments.base import Effect
+from exact.errors import ActionError, EnvironmentError_
+from exact.task import Task
 
 from ...conftest import Visit
 from .pages import do, find, look
@@ -176,3 +184,79 @@ async def test_a_checkbox_behind_its_label_is_ticked(visit: Visit) -> None:
     page = "<label><input type=checkbox style='opacity:0;position:absolute;z-index:-1'><b>Agree</b></label>"
     async with visit(page) as (env, seen):
         assert "checked" in find(await look(env, f"click [{find(seen, 'Agree', 'checkbox').id}]"), "Agree", "checkbox").states
+
+
+BANNER = "<div style='position:fixed;inset:0;background:#eee'>Cookie banner</div>"
+FAR = "<div style='height:3000px'>above</div><button>Go</button>"
+INNER = f"<div style='height:150px;overflow:auto'>{FAR}</div>"
+
+
+@pytest.mark.parametrize(
+    "page", [FAR, f"<div style='height:900px'></div>{INNER}", f'<div style="height:900px"></div><iframe srcdoc="{FAR}"></iframe>']
+)
+async def test_the_view_stays_where_what_is_out_of_it_turns_out_to_be_covered(visit: Visit, page: str) -> None:
+    async with visit(page + BANNER) as (env, seen):
+        with pytest.raises(ActionError, match='is covered by <div> "Cookie banner"'):
+            await do(env, f"click [{find(seen, 'Go').id}]")
+        assert await env.page.evaluate("[...document.querySelectorAll('*')].every(each => !each.scrollTop)")
+        assert await look(env, "wait") == seen
+
+
+async def test_the_view_stays_where_two_ends_of_a_drag_are_too_far_apart(visit: Visit) -> None:
+    async with visit("<div style='height:900px'></div><button>From</button><div style='height:900px'></div><button>To</button>") as (
+        env,
+        seen,
+    ):
+        with pytest.raises(ActionError, match="are not in view together"):
+            await do(env, f"drag [{find(seen, 'From').id}] to [{find(seen, 'To').id}]")
+        assert await look(env, "wait") == seen
+
+
+async def test_a_key_that_no_keyboard_has_is_refused_and_none_stays_down(visit: Visit) -> None:
+    async with visit("<script>let n = 0; onkeydown = e => document.title = ++n + e.key + e.ctrlKey</script>") as (env, _):
+        with pytest.raises(ActionError, match=r"Control\+ä is on no keyboard"):
+            await do(env, 'press "Ctrl+ä"')
+        assert (await look(env, 'press "x"')).title == "1xfalse"
+
+
+async def test_a_page_that_cannot_be_shown_is_what_the_step_led_to(visit: Visit, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/round").respond_with_response(Response(status=302, headers={"Location": "/round"}))
+    async with visit("<p>Here") as (env, seen):
+        step = await do(env, 'goto "/round"')
+        assert step.observation is not None and step.observation.fingerprint != seen.fingerprint
+        assert "TOO_MANY_REDIRECTS" in step.info["refused"]
+        assert (await look(env, "go_back")).fingerprint == seen.fingerprint
+
+
+async def test_a_server_that_is_gone_is_a_broken_world(visit: Visit) -> None:
+    async with visit("<p>Here", config=BrowserConfig(screenshots=False, allow_origins=("http://localhost:1234",))) as (env, _):
+        with pytest.raises(EnvironmentError_, match="CONNECTION_REFUSED"):
+            await do(env, 'goto "http://localhost:1234/"')
+
+
+async def test_a_choice_that_takes_its_own_frame_away_is_carried_out(visit: Visit) -> None:
+    inner = "<select aria-label=Fruit onchange='parent.document.title = value; frameElement.remove()'><option>Apple<option>Pear</select>"
+    async with visit(f'<iframe srcdoc="{inner}"></iframe>') as (env, seen):
+        step = await do(env, f'select [{find(seen, "Fruit").id}] "Pear"')
+        assert step.observation is not None and step.observation.title == "Pear" and "Fruit" not in step.observation.text
+
+
+@pytest.mark.parametrize(
+    ("page", "clock", "writes"),
+    [
+        ("<form method=post action=/order><button>Send</button></form>", 0, True),
+        ("<button onclick=\"fetch('/order', {method: 'POST'})\">Send</button>", 0, True),
+        ("<button onclick=\"this.textContent = 'Sent'\">Send</button>", 0, False),
+        ("<button onclick=\"setTimeout(() => this.textContent = 'Sent', 500)\">Send</button>", 100, False),
+    ],
+)
+async def test_an_upload_to_what_asks_for_no_file_is_a_step_where_the_click_did_something(
+    visit: Visit, httpserver: HTTPServer, task_at: Callable[..., Task], tmp_path: Path, page: str, clock: int, writes: bool
+) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    httpserver.expect_request("/order").respond_with_data("<p>Thanks", content_type="text/html")
+    async with visit(page, config=BrowserConfig(screenshots=False, clock=clock)) as (env, _):
+        seen = await env.reset(task_at(files=(str(tmp_path / "a.txt"),)))
+        step = await do(env, f'upload [{find(seen, "Send").id}] "a.txt"')
+        assert "asks for no file" in step.info["refused"] and step.observation is not None
+        assert step.effects == ((Effect(kind="request", method="POST", url=f"{seen.url}order", status=200),) if writes else ())

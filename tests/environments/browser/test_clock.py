@@ -66,7 +66,6 @@ async def test_the_clock_of_the_next_page_goes_on(visit: Visit) -> None:
         assert await world.page.evaluate("Date.now()") == before + 100
 
 
-@pytest.mark.xdist_group("sandbox")
 async def test_branches_of_a_world_whose_clock_is_held_move_alike(executable: str) -> None:
     try:
         find_runsc()

@@ -30,7 +30,7 @@ from exact.task import Task
 from .outside import Site, serving
 from .pages import find
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sandbox")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CONFIG = BrowserConfig(screenshots=False, width=600, height=400, settle_seconds=2.0)
 TASK = Task(id="shop/buy", instruction="Buy.", start="http://shop.test/")

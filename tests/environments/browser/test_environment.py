@@ -6,17 +6,21 @@ from collections.abc import Callable
 
 import pytest
 from PIL import Image
-from playwright.async_api import Page
+from playwright.async_api import Error, Page
 from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
+from exact.environments.browser.setup import Beginning
+from exact.environments.sites import Hook, Outside, Site
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.task import Outcome, Score, Task
 
 from ...conftest import CONFIG, Visit
+from ..leaps import Leaps
 from .pages import do, find, look
+from .test_settle import gated
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 NOTHING = Outcome(actions=())
@@ -201,8 +205,9 @@ async def test_a_browser_that_was_killed_is_a_broken_world_and_closes_quietly(
     async with launch(CONFIG) as browser, BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False).open(speculative=False) as env:
         await env.reset(task_at())
         session = await browser.playwright.new_browser_cdp_session()
-        with pytest.raises(EnvironmentError_, match="the browser is gone: launch it again"):
-            await asyncio.gather(do(env, "wait"), session.send("Browser.crash"))
+        step, crash = await asyncio.gather(do(env, "wait"), session.send("Browser.crash"), return_exceptions=True)
+        assert isinstance(crash, Error)
+        assert isinstance(step, EnvironmentError_) and "the browser is gone: launch it again" in str(step)
         with pytest.raises(EnvironmentError_, match="the browser is gone"):
             await env.reset(task_at())
 
@@ -215,3 +220,90 @@ async def test_names_of_local_servers_are_what_pages_see(executable: str, httpse
         BrowserWorlds(browser, PageSetup(hosts=hosts), CONFIG, sealed=True).open(speculative=True) as env,
     ):
         assert (await env.reset(Task(id="x", instruction="", start="http://shop.test/"))).url == "http://shop.test/"
+
+
+@pytest.mark.parametrize(
+    ("way", "action", "clock"),
+    [
+        ("onclick='opener.choose(); window.close()'", "click", 0),
+        ("onmousedown='opener.choose(); window.close()'", "click", 0),
+        ("onclick='opener.choose(); setTimeout(() => window.close(), 30)'", "click", 0),
+        ("onclick='opener.choose(); setTimeout(() => window.close(), 30)'", "click", 100),
+        ("onclick='opener.choose(); fetch(`/late`); setTimeout(() => window.close(), 30)'", "click", 0),
+        ("autofocus onkeydown='opener.choose(); window.close()'", "press", 0),
+    ],
+)
+async def test_a_popup_that_closes_itself_leaves_the_page_that_opened_it(
+    visit: Visit, httpserver: HTTPServer, way: str, action: str, clock: int
+) -> None:
+    gate = gated(httpserver, "/late", "")
+    httpserver.expect_request("/popup").respond_with_data(f"<button {way}>Choose</button>", content_type="text/html")
+    page = """<button onclick="window.open('/popup')">Open</button><p id=out></p>
+    <script>function choose() { out.textContent = 'chosen' }</script>"""
+    async with visit(page, config=BrowserConfig(screenshots=False, settle_seconds=10.0, clock=clock)) as (env, seen):
+        try:
+            popup = await look(env, f"click [{find(seen, 'Open').id}]")
+            step = await do(env, f"click [{find(popup, 'Choose').id}]" if action == "click" else 'press "x"')
+        finally:
+            gate.set()
+        assert step.observation is not None and step.observation.url == seen.url and find(step.observation, "chosen")
+        assert step.info == {} and step.observation.tabs == ()
+
+
+async def test_a_world_whose_only_page_closes_is_broken(visit: Visit) -> None:
+    async with visit("<p>Here") as (env, _):
+        with pytest.raises(EnvironmentError_):
+            await asyncio.gather(do(env, "wait"), env.page.close())
+
+
+async def test_what_prepares_a_world_has_limits_of_its_own_and_the_page_has_its_whole_one_afterwards(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaps = Leaps(monkeypatch)
+
+    async def prepare(beginning: Beginning) -> None:
+        await leaps.by(3600)
+
+    async with visit("<p>Here", setup=PageSetup(prepare=prepare)) as (env, seen):
+        assert "Here" in seen.text
+        with pytest.raises(EnvironmentError_, match="the page did not answer for"):
+            await asyncio.gather(do(env, "wait"), leaps.by(3600))
+
+
+@pytest.mark.parametrize("seconds", [300, 700])
+async def test_a_verdict_that_a_model_gives_late_is_waited_for_and_one_that_never_comes_is_not(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    leaps = Leaps(monkeypatch)
+
+    async def judge(page: Page, outcome: Outcome) -> Score:
+        await leaps.by(seconds)
+        return Score(value=1.0, success=True)
+
+    async with visit("<p>Here", evaluator=judge) as (env, _):
+        if seconds < 600:
+            assert (await env.evaluate(NOTHING)).value == 1
+        else:
+            with pytest.raises(EnvironmentError_, match="no verdict within 600 s"):
+                await env.evaluate(NOTHING)
+
+
+async def test_the_hook_of_a_site_has_a_limit_of_its_own(
+    browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    httpserver.expect_request("/").respond_with_data("<p>Here", content_type="text/html")
+    leaps, hook = Leaps(monkeypatch), Hook(command=("true",))
+    monkeypatch.setattr(Hook, "call", lambda *_, **__: leaps.by(3600))
+    outside = Outside(site=Site(base=httpserver.url_for("/"), reset=hook, snapshot=hook, restore=hook))
+    async with BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False, outside=outside).open(speculative=False) as env:
+        assert "Here" in (await env.reset(task_at())).text
+
+
+async def test_a_page_that_crashes_while_its_world_is_prepared_is_not_waited_for(visit: Visit) -> None:
+    async def prepare(beginning: Beginning) -> None:
+        cdp = await beginning.context.new_cdp_session(beginning.page)
+        await asyncio.gather(asyncio.Event().wait(), cdp.send("Page.crash"), return_exceptions=True)
+
+    with pytest.raises(EnvironmentError_, match="the page crashed"):
+        async with visit("<p>Here", setup=PageSetup(prepare=prepare)):
+            pass

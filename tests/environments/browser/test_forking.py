@@ -15,12 +15,13 @@ from exact.environments.base import Snapshot
 from exact.environments.browser import BrowserWorlds, PageSetup, environment, launch
 from exact.environments.browser.branch import ForkingEnvironment
 from exact.environments.browser.forking import ForkingWorlds, forking
+from exact.environments.browser.trace import Trace
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sandbox")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ROWS = Path(__file__).parents[1] / "sandbox" / "rows.py"
 CONFIG = BrowserConfig(screenshots=False, width=600, height=400, settle_seconds=2.0)
@@ -282,3 +283,31 @@ async def test_a_page_that_loops_for_ever_breaks_its_world_only(
         with pytest.raises(EnvironmentError_, match="did not answer"):
             await world.step(world.actions.parse("wait"))
     assert "Rows: none" in (await world.restore(snapshot)).text
+
+
+async def test_a_snapshot_that_is_dropped_while_it_is_forked_arrives_all_the_same(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
+    snapshot = await half_typed(world)
+
+    async def arrived() -> Observation:
+        async with worlds.fork(snapshot, speculative=True) as branch:
+            return branch.observation
+
+    forking = asyncio.ensure_future(arrived())
+    await asyncio.sleep(0)
+    worlds.drop(snapshot)
+    assert (await forking).fingerprint == snapshot.fingerprint and not worlds.has(snapshot)
+    with pytest.raises(EnvironmentError_, match="was dropped"):
+        await worlds.branch(snapshot.id)
+
+
+async def test_a_world_whose_closing_is_cancelled_leaves_no_sandbox(worlds: ForkingWorlds, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cancelled(trace: Trace, veil: object) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patched, pytest.raises(asyncio.CancelledError):
+        async with worlds.open(speculative=True) as world:
+            await world.reset(TASK)
+            pid = world.pid
+            patched.setattr(Trace, "end", cancelled)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,15 +1,19 @@
 """Where a world may go, and what it may send. The task's origin is `http://localhost:port`; `127.0.0.1` is elsewhere."""
 
 import asyncio
-from collections.abc import Callable
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
 
 import pytest
+from playwright.async_api import CDPSession, Error
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from exact.config import BrowserConfig
 from exact.environments.base import Effect
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.browser import Browser, BrowserWorlds, PageSetup, guard
+from exact.environments.browser.guard import Guard, Ward
 from exact.errors import ActionError, EnvironmentError_
 from exact.task import Task
 
@@ -143,6 +147,38 @@ async def test_a_write_is_sent_and_recorded_where_it_counts_or_can_be_undone(
         assert "POST /order" in requested(httpserver)
 
 
+@pytest.mark.parametrize("page", [FORM, FETCH, BEACON])
+async def test_a_write_that_is_not_answered_in_time_is_told_by_the_step_that_sent_it_and_by_no_other(
+    visit: Visit, httpserver: HTTPServer, page: str
+) -> None:
+    gate, asked = threading.Event(), threading.Event()
+
+    def answer(_: object) -> Response:
+        asked.set()
+        gate.wait(20)
+        return Response("<p>Thanks", content_type="text/html")
+
+    httpserver.expect_request("/order").respond_with_handler(answer)
+    config = BrowserConfig(screenshots=False, settle_seconds=0.3, answer_seconds=3.0)
+    async with visit(page, config=config) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Order').id}]")
+        assert step.effects == (Effect(kind="request", method="POST", url=f"{seen.url}order"),)
+        await asyncio.to_thread(asked.wait, 20)
+        gate.set()
+        async with asyncio.timeout(20):
+            while env._ward._sent or not env._tab.traffic.is_idle:  # noqa: ASYNC110 (nobody tells)
+                await asyncio.sleep(0.01)
+        assert (await do(env, "wait")).effects == (await do(env, "wait")).effects == ()
+
+
+async def test_each_hop_of_a_write_is_told_with_its_own_status(visit: Visit, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/order").respond_with_response(Response(status=307, headers={"Location": "/there"}))
+    httpserver.expect_request("/there").respond_with_data("<p>Thanks", status=201, content_type="text/html")
+    async with visit(FORM) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Order').id}]")
+        assert [(effect.url, effect.status) for effect in step.effects] == [(f"{seen.url}order", 307), (f"{seen.url}there", 201)]
+
+
 async def test_a_write_in_a_frame_or_worker_is_aborted_too(visit: Visit, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/w.js").respond_with_data("fetch('/order', {method: 'PUT'})", content_type="text/javascript")
     page = """<iframe srcdoc="<script>setTimeout(() => fetch('/order', {method: 'DELETE'}), 50)</script>"></iframe>
@@ -205,3 +241,89 @@ async def test_a_slow_write_is_waited_for_with_its_status(visit: Visit, httpserv
     httpserver.expect_request("/order").respond_with_handler(lambda _: Response(status=500))
     async with visit(FETCH) as (env, seen):
         assert [effect.status for effect in (await do(env, f"click [{find(seen, 'Order').id}]")).effects] == [500]
+
+
+class Session:
+    """A browser's own session that is never answered by a browser."""
+
+    def __init__(self) -> None:
+        self.answers = asyncio.Queue[tuple[str, str]]()
+        """Commands about requests, each with the request's id."""
+        self.handlers: dict[str, Callable[[dict[str, Any]], object]] = {}
+
+    def on(self, event: str, handler: Callable[[dict[str, Any]], object]) -> None:
+        self.handlers[event] = handler
+
+    async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        if params and "requestId" in params:
+            self.answers.put_nowait((method, params["requestId"]))
+        return {}
+
+    def asks(self, id: str, frame: str, **more: Any) -> None:
+        """A request of a frame is held back."""
+        request = {"method": "GET", "url": "http://shop.test/x", "headers": {}} | more
+        self.handlers["Fetch.requestPaused"]({"requestId": id, "frameId": frame, "resourceType": "Fetch", "request": request})
+
+
+class Pages:
+    """Frames of a context, of which some are known only when it is asked."""
+
+    def __init__(self, *frames: str, asked: Callable[[], Awaitable[set[str]]] | None = None) -> None:
+        self.known, self.asked = set(frames), asked
+
+    def has(self, frame: str) -> bool:
+        return frame in self.known
+
+    async def ask(self) -> None:
+        if self.asked:
+            self.known |= await self.asked()
+
+
+async def guarded(**pages: Pages) -> Session:
+    """A guard's session, with a ward for each context."""
+    session = Session()
+    judge = Guard(cast("CDPSession", session))
+    await judge.start()
+    for context, frames in pages.items():
+        judge.admit(context, Ward(("http://shop.test",), writes=True, frames=frames))
+    return session
+
+
+async def stands_still() -> set[str]:
+    await asyncio.sleep(60)
+    return set()
+
+
+async def has_gone() -> set[str]:
+    raise Error("Target page, context or browser has been closed")
+
+
+async def told() -> set[str]:
+    await asyncio.sleep(0)
+    return {"new"}
+
+
+@pytest.mark.parametrize("other", [stands_still, has_gone])
+async def test_a_request_is_judged_though_the_page_of_another_world_stands_still_or_goes(other: Callable[[], Awaitable[set[str]]]) -> None:
+    session = await guarded(b=Pages(asked=other), a=Pages(asked=told))
+    session.asks("1", "new")
+    assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.continueRequest", "1")
+
+
+async def test_nobody_is_asked_for_a_frame_that_is_known() -> None:
+    async def never() -> set[str]:
+        raise AssertionError("asked")
+
+    session = await guarded(b=Pages(asked=never), a=Pages("told of", asked=never))
+    session.asks("1", "told of")
+    assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.continueRequest", "1")
+
+
+@pytest.mark.parametrize("other", [stands_still, has_gone])
+async def test_a_request_of_a_frame_that_nobody_has_is_refused_and_not_dropped(
+    monkeypatch: pytest.MonkeyPatch, other: Callable[[], Awaitable[set[str]]]
+) -> None:
+    monkeypatch.setattr(guard, "_PATIENCE", 0.1)
+    session = await guarded(b=Pages(asked=other))
+    session.asks("1", "nobody's")
+    assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.failRequest", "1")

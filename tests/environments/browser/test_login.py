@@ -6,19 +6,22 @@ import json
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from html import escape
 from pathlib import Path
 
 import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from exact.action import Action
 from exact.config import BrowserConfig, CertificateConfig, LoginConfig, ProxyConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup, launch
 from exact.environments.browser.trust import pins
 from exact.environments.sites import Account, Outside
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.task import Task
 
+from ..leaps import Leaps
 from .outside import serving
 from .pages import do, find, look
 
@@ -90,6 +93,18 @@ async def test_a_script_logs_in_with_secrets_that_nobody_sees(browser: Browser, 
         assert await environment.page.evaluate("document.querySelector('input').value") == WORD
         with pytest.raises(Exception, match="no page to go back to"):
             await do(environment, "go_back")
+
+
+async def test_each_step_of_a_script_has_the_whole_of_a_pages_limit(browser: Browser, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    leaps, act = Leaps(monkeypatch), BrowserEnvironment._do
+
+    async def slow(environment: BrowserEnvironment, action: Action) -> None:
+        await leaps.by(25)
+        await act(environment, action)
+
+    monkeypatch.setattr(BrowserEnvironment, "_do", slow)
+    async with home(browser, LoginConfig(script=SCRIPT, secrets=SECRETS, expired="/form$")) as environment:
+        assert (await environment.reset(task(shop))).title == "Home"
 
 
 async def test_a_session_is_used_again_and_renewed_when_it_has_expired(browser: Browser, shop: Shop) -> None:
@@ -231,3 +246,22 @@ async def test_all_goes_through_a_proxy(executable: str, httpserver: HTTPServer)
         environment = await stack.enter_async_context(world(browser, config))
         assert "By proxy" in (await environment.reset(Task(id="s", instruction="", start="http://shop.test/there"))).text
     assert heard == ["shop.test"]
+
+
+async def test_a_secret_is_told_neither_by_html_nor_by_what_is_said_of_a_step(
+    browser: Browser, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXACT_TEST_WORD", word := "top&<secret>")
+    page = f"<a href='/{'x' * 192}topsecret'>{escape(word)}</a><a href=/file>File</a><a href=/topsecret.bin download>Load</a>"
+    httpserver.expect_request("/").respond_with_data(page, content_type="text/html")
+    header = {"Content-Disposition": "attachment; filename=topsecret.bin"}
+    httpserver.expect_request("/file").respond_with_data(b"x" * 2000, headers=header)
+    httpserver.expect_request("/topsecret.bin").respond_with_data(b"x")
+    login = LoginConfig(secrets={"word": "$EXACT_TEST_WORD", "name": "topsecret"})
+    async with world(browser, BrowserConfig(screenshots=False, html=True, download_bytes=1000, login=login)) as environment:
+        seen = await environment.reset(Task(id="shop", instruction="", start=f"http://localhost:{httpserver.port}/"))
+        assert f">{escape('<word>')}</a>" in seen.html and "<word>" in seen.text and "top" not in repr(seen)
+        with pytest.raises(ActionError, match=r"^<name>\.bin was not downloaded"):
+            await do(environment, f"click [{find(seen, 'File').id}]")
+        loaded = await do(environment, f"click [{find(seen, 'Load').id}]")
+        assert loaded.observation and loaded.observation.downloads[0].startswith("<name>.bin (1 bytes") and "top" not in repr(loaded)

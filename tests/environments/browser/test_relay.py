@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -99,6 +100,40 @@ async def test_nothing_is_said_while_held_and_nothing_is_lost() -> None:
         await relay.release()
         assert await reader.readexactly(4) == b"held"
         writer.close()
+
+
+@pytest.mark.parametrize("way", ["late", "cancelled"])
+async def test_a_world_that_does_not_come_to_rest_is_lost_at_once(way: str) -> None:
+    async with relay_to() as (relay, plain):
+        reader, writer, head = await connected(await relay.connect(seconds=20))
+        await reader.readexactly(len(head))
+        plain.process.send_signal(signal.SIGSTOP)
+        holding = asyncio.ensure_future(relay.hold(seconds=0.1 if way == "late" else 20))
+        await asyncio.sleep(0)
+        if way == "cancelled":
+            holding.cancel()
+        with pytest.raises(EnvironmentError_ if way == "late" else asyncio.CancelledError):
+            await holding
+        plain.process.send_signal(signal.SIGCONT)
+        assert relay.lost == "it did not come to rest"
+        for ask in (relay.line.send("Browser.getVersion"), relay.hold()):
+            with pytest.raises(EnvironmentError_, match="the world is gone: it did not come to rest"):
+                await ask
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_a_world_that_ends_while_it_is_held_is_not_waited_for() -> None:
+    async with relay_to() as (relay, plain):
+        await relay.connect(seconds=20)
+        plain.process.send_signal(signal.SIGSTOP)
+        holding = asyncio.ensure_future(relay.hold(seconds=60))
+        await asyncio.sleep(0)
+        plain.process.kill()
+        with pytest.raises(EnvironmentError_, match="the world is gone: status -9"):
+            async with asyncio.timeout(20):
+                await holding
 
 
 async def test_after_a_restore_the_connections_of_before_are_dropped() -> None:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
-from exact.environments.browser import BrowserWorlds, PageSetup
+from exact.environments.browser import BrowserWorlds, PageSetup, inside
 from exact.environments.browser.forking import ForkingWorlds
-from exact.environments.browser.served import served
+from exact.environments.browser.served import _answers, served
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentError_
 from exact.task import Task
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sandbox")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ROWS = Path(__file__).parents[2] / "e2e" / "sites" / "http_rows.py"
 CONFIG = BrowserConfig(screenshots=False, width=600, height=400)
@@ -112,3 +115,25 @@ async def test_miniwob_forks_only_where_that_is_required(executable: str, monkey
     with pytest.raises(EnvironmentError_, match="runsc"):
         async with MiniWob().worlds(msgspec.structs.replace(CONFIG, sandbox="required")):
             pass
+
+
+async def test_whether_a_service_is_ready_is_asked_of_no_proxy(
+    service: Service, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    httpserver.expect_request(re.compile(".*")).respond_with_data("no", status=403)
+    for name in ("no_proxy", "NO_PROXY", "REQUEST_METHOD"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", httpserver.url_for("/"))
+    assert not await asyncio.to_thread(_answers, service.ready_url)
+    monkeypatch.setenv("http_proxy", service.ready_url)
+    assert await asyncio.to_thread(_answers, httpserver.url_for("/"))
+
+
+@pytest.mark.parametrize("answers", [_answers, inside.answers])
+async def test_a_port_that_speaks_something_else_is_not_ready(answers: Callable[[str], bool]) -> None:
+    async def junk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"\x15\x03\x01 no HTTP\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(junk, "127.0.0.1", 0) as server:
+        assert not await asyncio.to_thread(answers, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")

@@ -1,15 +1,18 @@
+import asyncio
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from exact.environments.sandbox.images import Image, Images, size
+from exact.environments.sandbox.packing import Packing
 from exact.errors import EnvironmentError_
 
 
 def image(folder: Path, id: str, bytes: int = 10) -> Image:
     (folder / id).mkdir()
-    (folder / id / "pages").write_bytes(b"x" * bytes)
+    (folder / id / "pages.img").write_bytes(b"x" * bytes)
     return Image(id=id, folder=folder / id, bundle=folder, bytes=bytes, versions={})
 
 
@@ -77,3 +80,32 @@ def test_what_grows_again_makes_others_go(tmp_path: Path) -> None:
     with images.hold(small):
         images.change(msgspec.structs.replace(small, bytes=25))
     assert "small" in images and "other" not in images
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_an_image_that_is_dropped_while_it_is_held_goes_when_nobody_holds_it(tmp_path: Path, pinned: bool) -> None:
+    images = Images(limit=20)
+    images.keep(one := image(tmp_path, "one"), pinned=pinned)
+    with images.hold(one):
+        with images.pin(one):
+            images.drop("one")
+            images.change(msgspec.structs.replace(one, bytes=5))
+        assert "one" not in images and kept(tmp_path) == {"one"} and images.bytes == 0
+        assert images.find("one").bytes == 5
+    assert kept(tmp_path) == set()
+    with pytest.raises(EnvironmentError_, match="snapshot one is gone"):
+        images.find("one")
+
+
+async def test_an_image_that_is_wanted_before_its_packing_began_is_not_packed(tmp_path: Path) -> None:
+    images = Images(limit=30)
+    images.keep(wanted := image(tmp_path, "wanted"))
+    images.keep(image(tmp_path, "newest"))
+    packing = Packing(images)
+    with ExitStack() as stack:
+        async with packing._turn:  # another one is being unpacked
+            packing.begin()
+            await asyncio.sleep(0)
+            stack.enter_context(images.hold(wanted))
+        await packing.settled()
+        assert not images.find("wanted").packed

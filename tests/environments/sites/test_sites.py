@@ -54,6 +54,46 @@ async def test_a_call_sends_its_values_and_gives_what_was_answered(httpserver: H
         await hook.call("snapshot", name="other", base="http://b")
 
 
+@pytest.mark.parametrize("answer", [b"\x15\x03\x01", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"])
+async def test_a_call_that_is_answered_with_something_else_is_named(answer: bytes) -> None:
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(served, "127.0.0.1", 0) as server:
+        with pytest.raises(EnvironmentError_, match=r"hook reset was not answered: ."):
+            await Hook(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/").call("reset")
+
+
+async def test_a_call_that_was_given_up_ends_before_the_next_begins(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/").respond_with_data("elsewhere")
+    begun, let, order = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        order.append("begun")
+        begun.set()
+        await let.wait()
+        order.append("ended")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(served, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        first = asyncio.ensure_future(Hook(url=url).call("reset"))
+        await begun.wait()
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        second = asyncio.ensure_future(Hook(url=url).call("reset"))
+        for _ in range(5):  # time enough to begin
+            assert await Hook(url=httpserver.url_for("/")).call("reset") == "elsewhere"
+        let.set()
+        await second
+    assert order == ["begun", "ended"] * 2
+
+
 def test_a_task_declares_the_outside_as_json() -> None:
     outside = Outside(hosts={"shop.test": "10.0.0.5"}, site=Site(base="http://shop.test", reset=SAY, snapshot=SAY, fork=SAY))
     assert declared(task(msgspec.json.encode(outside).decode())) == outside

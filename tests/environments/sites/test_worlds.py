@@ -9,15 +9,17 @@ import pytest
 from exact.config import BrowserConfig
 from exact.environments.browser import PageSetup
 from exact.environments.browser.branch import ForkingEnvironment
+from exact.environments.browser.forked import ForkedBrowser
 from exact.environments.browser.forking import forking
 from exact.environments.sandbox import find_runsc
-from exact.environments.sites import Outside
+from exact.environments.sites import Hook, Outside
 from exact.errors import EnvironmentError_
 from exact.task import Task
 
+from ..leaps import Leaps
 from .conftest import databases
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.xdist_group("sandbox")]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CONFIG = BrowserConfig(screenshots=False, width=600, height=400, settle_seconds=15.0)
 TASK = Task(id="shop/add", instruction="Add a row.", start="http://shop.test/")
@@ -75,3 +77,28 @@ async def test_branches_that_act_at_once_do_not_see_each_other(outside: Outside)
 
         ready = asyncio.Barrier(2)
         assert await asyncio.gather(branch("a", ready), branch("b", ready)) == ["Rows: a, A", "Rows: b, B"]
+
+
+async def test_hooks_and_fresh_browsers_have_limits_of_their_own(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> None:
+    leaps, call = Leaps(monkeypatch), Hook.call
+
+    async def slow(hook: Hook, role: str, **values: str) -> str:
+        said = await call(hook, role, **values)
+        await leaps.by(3600)
+        return said
+
+    async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=True) as world:
+        monkeypatch.setattr(Hook, "call", slow)
+        await world.reset(TASK)
+        assert await add(world, "one") == "Rows: one"
+        snapshot = await world.snapshot()
+        assert (await world.restore(snapshot)).fingerprint == snapshot.fingerprint
+        fresh = worlds.fresh
+
+        async def slowly() -> ForkedBrowser:
+            browser = await fresh()
+            await leaps.by(3600)
+            return browser
+
+        monkeypatch.setattr(worlds, "fresh", slowly)
+        assert "Rows: none" in (await world.reset(TASK)).text

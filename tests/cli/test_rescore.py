@@ -1,0 +1,79 @@
+"""`exact rescore` on toy worlds."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from exact.cli import bench as cli_bench
+from exact.cli import worlds as cli_worlds
+from exact.cli.main import main
+from exact.environments.base import Worlds
+from exact.environments.toy import ToyWorlds
+from exact.errors import UsageError
+from exact.evaluation import replay as replaying
+from exact.evaluation.folder import BenchFolder, Replay
+from exact.runs.fold import State
+from exact.runs.store import append_line
+from exact.task import Task
+from tests.evaluation.toys import WORLD, run, settings, toy_bench
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFolder:
+    """Three attempts that ended, and toy worlds to take them again in."""
+
+    @asynccontextmanager
+    async def opened(task: Task, *rest: object) -> AsyncIterator[Worlds]:
+        yield ToyWorlds(WORLD)
+
+    monkeypatch.setattr(cli_worlds, "open_worlds", opened)
+    monkeypatch.setattr(cli_bench, "rewards_of", lambda folder: {})
+    monkeypatch.setattr(cli_worlds, "kind_of", lambda benchmark, task: "toy")
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=3)
+    asyncio.run(run(folder))
+    return folder
+
+
+def test_an_attempt_that_is_not_taken_again_ends_no_other(
+    bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def refused(worlds: Worlds, task: Task, state: State) -> Replay:
+        if task.seed == 0:
+            raise UsageError("its actions are not sent twice")
+        return Replay(task=task.id, score=1.0, verdict="same")
+
+    monkeypatch.setattr(replaying, "replay", refused)
+    assert main(["rescore", str(bench.path)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "! mcts toy/maze?seed=0: its actions are not sent twice" and len(said) == 3
+
+
+def test_what_came_is_told_though_something_breaks_it_off(
+    bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def interrupted(worlds: Worlds, task: Task, state: State) -> Replay:
+        if task.seed == 1:
+            raise KeyboardInterrupt
+        return Replay(task=task.id, score=1.0, verdict="same")
+
+    monkeypatch.setattr(replaying, "replay", interrupted)
+    assert main(["rescore", str(bench.path), "--json"]) == 130
+    assert json.loads(capsys.readouterr().out)["task"] == "toy/maze?seed=0"
+
+
+def test_a_score_that_the_judge_did_not_give_then_counts_when_it_is_adopted(bench: BenchFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, before = bench.agent("mcts")[0], bench.results()[1]
+    (line,) = (each for each in folder.results() if each.task == before.task)
+    append_line(
+        folder.path / "results.jsonl", type(line)(task=line.task, seed=1, agent="mcts", status="failed", reason="the judge is down")
+    )
+    assert main(["rescore", str(bench.path), "--adopt"]) == 0
+    assert f"* mcts {before.task}: none -> {before.score:g}" in capsys.readouterr().out
+    after = bench.results()[1]
+    assert (after.status, after.score, after.live_score, after.replay) == ("scored", before.score, None, "same")
+    asyncio.run(run(bench))
+    assert bench.results()[1] == after, "and it is not attempted again"

@@ -1,0 +1,61 @@
+"""What a browser is left with when the opening of a world fails or is given up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser as PlaywrightBrowser
+from playwright.async_api import BrowserContext, Page
+
+from exact.config import BrowserConfig
+from exact.environments.browser import Browser
+from exact.errors import UsageError
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+ORIGIN = "http://localhost"
+
+
+async def contexts(browser: Browser, count: int) -> None:
+    """Return when so many are open."""
+    cdp = await browser.playwright.new_browser_cdp_session()
+    async with asyncio.timeout(10):
+        while len((await cdp.send("Target.getBrowserContexts"))["browserContextIds"]) != count:  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.01)
+    await cdp.detach()
+
+
+async def opened(browser: Browser) -> int:
+    cdp = await browser.playwright.new_browser_cdp_session()
+    return len((await cdp.send("Target.getBrowserContexts"))["browserContextIds"])
+
+
+async def test_a_permission_that_there_is_not_leaves_no_context(browser: Browser) -> None:
+    before = await opened(browser)
+    with pytest.raises(UsageError, match="nonsense"):
+        await browser.enter(BrowserConfig(permissions=("nonsense",)), (), (ORIGIN,))
+    await contexts(browser, before)
+
+
+@pytest.mark.parametrize("kind", [PlaywrightBrowser, BrowserContext])
+async def test_a_world_that_is_given_up_while_it_is_opened_leaves_no_context(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, kind: type[PlaywrightBrowser] | type[BrowserContext]
+) -> None:
+    name = "new_context" if kind is PlaywrightBrowser else "new_page"
+    real, made, let, before = getattr(kind, name), asyncio.Event(), asyncio.Event(), await opened(browser)
+
+    async def slow(self: PlaywrightBrowser | BrowserContext, **options: Any) -> BrowserContext | Page:
+        done: BrowserContext | Page = await real(self, **options)
+        made.set()
+        await let.wait()
+        return done
+
+    monkeypatch.setattr(kind, name, slow)
+    entering = asyncio.ensure_future(browser.enter(BrowserConfig(), ()))
+    await made.wait()
+    entering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await entering
+    let.set()
+    await contexts(browser, before)

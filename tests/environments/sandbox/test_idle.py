@@ -1,0 +1,40 @@
+"""Pauses of a sandbox that nobody uses, with a stand-in that says when it is paused."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from exact.environments.sandbox.idle import Idle
+
+
+class Slow:
+    """A sandbox whose pause takes until it is let."""
+
+    def __init__(self) -> None:
+        self.paused, self.begun, self.let = False, asyncio.Event(), asyncio.Event()
+
+    async def pause(self) -> None:
+        self.begun.set()
+        await self.let.wait()
+        self.paused = True
+
+    async def resume(self) -> None:
+        self.paused = False
+
+
+async def test_who_is_cancelled_while_waiting_for_a_pause_leaves_the_world_well() -> None:
+    idle = Idle(slow := Slow())  # type: ignore[arg-type]
+    idle.rest(0.0)
+    await slow.begun.wait()
+    rousing = asyncio.ensure_future(idle.rouse())
+    await asyncio.sleep(0)
+    rousing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await rousing
+    slow.let.set()
+    await idle.stop()
+    assert slow.paused
+    await idle.rouse()
+    assert not slow.paused

@@ -1,0 +1,59 @@
+"""What a lane of Ray says of an error, and what is raised of it here. Needs no Ray."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from exact.errors import (
+    AnswerError,
+    EnvironmentError_,
+    ExactError,
+    InfrastructureError,
+    JournalError,
+    ModelError,
+    UncertainCommit,
+    UsageError,
+)
+from exact.evaluation.engine import Hung
+from exact.evaluation.folder import Replay
+from exact.evaluation.local import LocalEngine
+from exact.evaluation.ray_engine import Lane, raised
+from exact.models.cache import Uncached
+from exact.task import Task
+from tests.evaluation.toys import toy_bench
+
+KINDS = (UsageError, UncertainCommit, InfrastructureError, EnvironmentError_, ModelError, AnswerError, JournalError)
+
+
+async def said(path: Path, error: ExactError, monkeypatch: pytest.MonkeyPatch) -> ExactError:
+    """What becomes of an error that is raised in a lane."""
+
+    async def broken(self: LocalEngine, agent: str, task: Task) -> Replay:
+        raise error
+
+    monkeypatch.setattr(LocalEngine, "replay", broken)
+    folder = toy_bench(path, seeds=1)
+    lane = Lane(str(folder.path), "tests.evaluation.toys:lane")
+    kind, text = await lane.replay("mcts", msgspec.json.encode(folder.plan.tasks[0]))
+    await lane.close()
+    return raised(kind, text.decode())
+
+
+@pytest.mark.parametrize("error", [*(kind("the fact") for kind in KINDS), Hung(9.0)], ids=lambda error: type(error).__name__)
+async def test_what_breaks_in_a_lane_is_raised_here_as_what_it_was(
+    error: ExactError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = await said(tmp_path / "bench", error, monkeypatch)
+    assert (type(here), str(here)) == (type(error), str(error))
+
+
+async def test_a_lane_says_whether_its_worlds_keep_what_is_done(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", seeds=1)
+    lane = Lane(str(folder.path), "tests.evaluation.toys:lane")
+    assert await lane.keeps("mcts", msgspec.json.encode(folder.plan.tasks[0])) == ("done", b"false")
+    await lane.close()
+
+
+async def test_a_further_kind_of_error_is_raised_as_the_nearest_that_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert type(await said(tmp_path / "bench", Uncached("not in the cache"), monkeypatch)) is ModelError

@@ -184,7 +184,7 @@ class ForkingEnvironment(BrowserEnvironment):
                 async with super()._world(what):
                     yield
         except EnvironmentError_ as error:
-            if lost := self._browser.relay.lost:
+            if lost := await self._browser.relay.loss():
                 raise EnvironmentError_(f"{what}: {lost}") from error
             raise
         finally:

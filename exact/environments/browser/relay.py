@@ -41,6 +41,7 @@ class Relay:
         self.line = Line(self._tell_line, line or LineState(), EVENTS)
         self.lost = ""
         """Why the world is gone or unfit; empty while it is well."""
+        self._ended = asyncio.Event()
         self.address = ""
         """Of the browser's WebSocket, once it is ready."""
         self.path = ""
@@ -149,6 +150,13 @@ class Relay:
             raise EnvironmentError_("a file that was downloaded is not there")
         return size, found
 
+    async def loss(self, seconds: float = 1.0) -> str:
+        """`lost`, for somebody whom the world has just failed: that a service ended may be heard of a moment after a page missed it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ended.wait()
+        return self.lost
+
     async def _order(self, do: str, **more: int | str) -> None:
         await self._send(0, json.dumps({"do": do, **more}).encode())
 
@@ -237,6 +245,7 @@ class Relay:
 
     def _fail(self, why: str) -> None:
         self.lost = self.lost or why
+        self._ended.set()
         self._open.set()  # whoever waits for it finds it gone
         self._held.set()
         if not self._found.done():

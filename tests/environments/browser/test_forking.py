@@ -239,9 +239,10 @@ async def test_when_the_sandbox_is_killed_the_world_breaks_its_sibling_does_not_
         assert "Rows: none" in (await world.reset(TASK)).text
 
 
-async def test_a_service_that_ends_breaks_the_world_and_is_named(world: ForkingEnvironment) -> None:
+@pytest.mark.parametrize("way", ["die", "fade"])
+async def test_a_service_that_ends_breaks_the_world_and_is_named(world: ForkingEnvironment, way: str) -> None:
     with pytest.raises(EnvironmentError_, match=r"rows.py 8000 ended with status"):
-        await act(world, 'goto "http://rows.test/die"')
+        await act(world, f'goto "http://rows.test/{way}"')
         await act(world, "wait")
     assert "Rows: none" in (await world.reset(TASK)).text
 

@@ -1,10 +1,11 @@
 """A web application with state, for tests: rows in SQLite, added by a form. Run as a script: `rows.py PORT`.
 
-`/die` ends it, `/never` never answers.
+`/die` ends it, `/fade` does so a while after it has hung up, `/never` never answers.
 """
 
 import html
 import os
+import socket
 import sqlite3
 import sys
 import threading
@@ -25,6 +26,11 @@ class Application(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/die":
             os._exit(3)
+        if self.path == "/fade":
+            self.server.socket.shutdown(socket.SHUT_RDWR)
+            threading.Timer(0.3, os._exit, (3,)).start()
+            self.close_connection = True
+            return
         if self.path == "/never":
             threading.Event().wait()
         with lock:

@@ -103,7 +103,7 @@ class ForkingEnvironment(BrowserEnvironment):
             severed = self.severed
             fidelity: Fidelity = "page" if severed else self.capabilities.fidelity
             memo = await self._memo()
-            with self._untimed():
+            with self._patience.unlimited():
                 snapshot = await self._worlds.keep(self._browser, memo, fidelity, self._standing)
             return msgspec.structs.replace(snapshot, severed=severed)
 
@@ -136,7 +136,7 @@ class ForkingEnvironment(BrowserEnvironment):
     async def _arrive(self, name: str = "") -> None:
         """Bring the site outside to where this branch goes: to what was kept under a name, else to the start."""
         if self._states:
-            with self._untimed():
+            with self._patience.unlimited():
                 await (self._states.arrive(self._standing, name) if name else self._states.begin(self._standing))
             if self._states.forks:
                 self._browser.relay.egress.move(self._states.site.base, self._standing.base)
@@ -153,7 +153,7 @@ class ForkingEnvironment(BrowserEnvironment):
         """Go on in a browser that was just restored: all that lived in the old connection is put back before the first command."""
         async with self._world("restore"):
             self._entered = self._branched = True
-            self._broken, self._task = "", memo.task
+            self._patience.broken, self._task = "", memo.task
             self._sight.ids, self._sight.instruction = memo.ids.copy(), memo.instruction
             self._sight.mask_for(memo.task)
             self._context_id, self._ward = self._browser.context_id, super()._ward_of(memo.task)
@@ -193,7 +193,7 @@ class ForkingEnvironment(BrowserEnvironment):
     async def _enter(self, now: int = START) -> None:
         """In a world that has seen nothing."""
         if self._entered:
-            with self._untimed():
+            with self._patience.unlimited():
                 await self._exchange(self._worlds.fresh)
         self._entered, self._branched = True, False
         await super()._enter(now)

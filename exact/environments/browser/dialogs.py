@@ -46,6 +46,8 @@ class Dialogs:
         """Of other pages, which came while it was open."""
         self._text: str | None = None
         """What stands in the field of a prompt."""
+        self._said = ""
+        """By the one that is shown, as an agent may read it."""
         self._ids: dict[str, str] = {}
         """Of its parts."""
         self._way = ""
@@ -121,7 +123,7 @@ class Dialogs:
         if not self._way:
             self._way = way
         dialog, kind = self._open, self._open.type
-        message = veil(" ".join((dialog.message or (_LEAVE if kind == "beforeunload" else "")).split()))
+        self._said = message = veil(" ".join((dialog.message or (_LEAVE if kind == "beforeunload" else "")).split()))
         found = {part: ids.of(Place(tab, 0, _PLACE - i, "")) for i, part in enumerate(_PARTS)}
         self._ids = {id: part for part, id in found.items()}
         elements = [Element(id=found["alertdialog"], role="alertdialog", name=message, states=("modal",))]
@@ -147,7 +149,7 @@ class Dialogs:
             case "fill", "textbox":
                 self._text = fill(str(action.args[1]))
             case _:
-                said = f" and says {self._open.message[:200]!r}" if self._open and self._open.message else ""
+                said = f" and says {self._said[:200]!r}" if self._said else ""
                 raise ActionError(
                     f"{action.key} does not fit: a dialog is open{said}: accept it, dismiss it, or answer it if it asks for a text"
                 )

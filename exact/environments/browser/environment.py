@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from exact.environments.browser.halfway import Halfway
 from exact.environments.browser.launch import Browser
 from exact.environments.browser.login import LogIn, Session
 from exact.environments.browser.masks import Masks
+from exact.environments.browser.patience import PATIENCE, Patience
 from exact.environments.browser.setup import Beginning, PageSetup, place_of, tabs_of
 from exact.environments.browser.sight import Sight
 from exact.environments.browser.tab import Tab, Target
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Dialog, Page
 
 Evaluator = Callable[["Page", Outcome], Awaitable[Score]]
-_PATIENCE = 30.0
-"""Seconds beyond the settling after which a page that does not answer is broken."""
 _VERDICT = 600.0
 """Seconds in which an evaluator has to give its verdict: it may open pages, and ask models that are tried again."""
 
@@ -90,9 +89,7 @@ class BrowserEnvironment:
         self._seen: Observation | None = None
         """The last observation."""
         self._terminated = True
-        self._broken = ""
-        self._limit: asyncio.Timeout | None = None
-        """Of what is being asked of the world now."""
+        self._patience = Patience(lambda: self._config.settle_seconds)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -180,7 +177,7 @@ class BrowserEnvironment:
         assert self._context is not None and self._task is not None
 
         async def look() -> Observation:
-            self._begin_limit()
+            self._patience.renew()
             return (await self._look())[1]
 
         return Session(
@@ -228,7 +225,7 @@ class BrowserEnvironment:
         assert self._context is not None
         self._browser.guard.admit(self._context_id, Ward(self._ward.allowed, writes=True, frames=self._window))
         try:
-            with self._untimed():
+            with self._patience.unlimited():
                 await self._setup.prepare(Beginning(task, self._context, self._tab.page, self._speculative))
             await self._tab.page.goto("about:blank")
             await self._tab.cdp.send("Page.resetNavigationHistory")
@@ -318,7 +315,7 @@ class BrowserEnvironment:
         if self._evaluator is None:
             raise UsageError("this world has no evaluator: its outcomes are judged, not scored")
         async with self._world("evaluate"):
-            with self._untimed():
+            with self._patience.unlimited():
                 try:
                     async with asyncio.timeout(_VERDICT) as limit:
                         return await self._evaluator(self.page, msgspec.structs.replace(outcome, task=self._task))
@@ -376,7 +373,7 @@ class BrowserEnvironment:
         if self._dialogs.is_open:  # its page can be asked nothing
             return False
         window = self._window
-        if not self._sealed or self._clock or self._broken or window.opened != 1 or len(window.tabs) != 1 or window.is_opening:
+        if not self._sealed or self._clock or self._patience.broken or window.opened != 1 or len(window.tabs) != 1 or window.is_opening:
             return False
         try:
             with self._dialogs.unasked():
@@ -386,7 +383,7 @@ class BrowserEnvironment:
 
     async def _enter(self, now: int = START) -> None:
         """Open a context and its first tab."""
-        self._broken, self._window.opened = "", 0
+        self._patience.broken, self._window.opened = "", 0
         page = await self._connect(now)
         self._context_id = await self._adopt(page)
         await self._browser.keep_downloads(self._context_id)
@@ -408,7 +405,7 @@ class BrowserEnvironment:
         if self._task is not None and (place := place_of(self._task)):
             await self._context.set_geolocation({"latitude": place[0], "longitude": place[1]})
             await self._context.grant_permissions(["geolocation"])
-        self._context.set_default_timeout(_PATIENCE * 1000)
+        self._context.set_default_timeout(PATIENCE * 1000)
         self._context.on("page", self._popup)
         return page
 
@@ -422,7 +419,7 @@ class BrowserEnvironment:
     async def _watch(self, page: Page, index: int = 0) -> tuple[Tab, Target]:
         """Look at a page from now on. `index`: which of the episode's pages it is."""
         page.on("dialog", self._dialog)
-        page.on("crash", lambda _: self._break("the page crashed"))
+        page.on("crash", lambda _: self._patience.lose("the page crashed"))
         tab = Tab(page, await page.context.new_cdp_session(page), index, self._config.answer_seconds)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self._downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self._downloads.progress(event))
@@ -445,18 +442,12 @@ class BrowserEnvironment:
         self._ward.record(Effect(kind="dialog", method=dialog.type, url=url, detail=dialog.message))
         await self._dialogs.opened(dialog)
 
-    def _break(self, why: str) -> None:
-        """Whoever waits for the page need not wait any longer."""
-        self._broken = why
-        if self._limit is not None and not self._limit.expired():
-            self._limit.reschedule(asyncio.get_running_loop().time())
-
     async def _start(self, url: str) -> None:
         from playwright.async_api import Error
 
         try:
             self._sight.way = url
-            self._begin_limit()
+            self._patience.renew()
             await self._dialogs.race(self._tab.page.goto(url or "about:blank", wait_until="load"), goes_on=True)
         except Error as error:
             if self._window.unanswered():
@@ -550,44 +541,18 @@ class BrowserEnvironment:
         """The boundary at which a browser's failures become EnvironmentError_."""
         from playwright.async_api import Error
 
-        patience = self._patience
         try:
-            async with asyncio.timeout(patience) as self._limit:
+            async with self._patience.limited():
                 yield
         except TimeoutError as error:
             self._terminated = True
-            why = self._broken or f"the page did not answer for {patience:g} s: reset, or raise browser.settle_seconds"
-            raise EnvironmentError_(f"{what}: {why}") from error
+            raise EnvironmentError_(f"{what}: {error}") from error
         except Error as error:
             self._terminated = True
-            why = self._broken or _why(error)
+            why = self._patience.broken or _why(error)
             if not self._browser.playwright.is_connected():
                 why = "the browser is gone: launch it again"
             raise EnvironmentError_(f"{what}: {why}") from error
-        finally:
-            self._limit = None
-
-    @property
-    def _patience(self) -> float:
-        """Seconds in which a page has to answer."""
-        return _PATIENCE + 2 * self._config.settle_seconds
-
-    def _begin_limit(self) -> None:
-        """Another page is asked: what went before does not count against it."""
-        if self._limit is not None and not self._limit.expired() and not self._broken:
-            self._limit.reschedule(asyncio.get_running_loop().time() + self._patience)
-
-    @contextmanager
-    def _untimed(self) -> Iterator[None]:
-        """While something runs that has limits of its own, as hooks do, that of the page does not count; it begins anew afterwards."""
-        limit = self._limit
-        if limit is not None and not limit.expired():
-            limit.reschedule(None)
-        try:
-            yield
-        finally:
-            if limit is not None and limit.when() is None:  # the page did not break meanwhile
-                limit.reschedule(asyncio.get_running_loop().time() + self._patience)
 
 
 def _why(error: Exception) -> str:

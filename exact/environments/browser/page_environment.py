@@ -50,7 +50,7 @@ class PageEnvironment(BrowserEnvironment):
 
     async def _anew(self, task: Task, now: int = START) -> None:
         if self._site:
-            with self._untimed():
+            with self._patience.unlimited():
                 await self._site.reset.call("reset", base=self._site.base)
         await super()._anew(task, now)
 

@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
-from exact.environments.browser import BrowserWorlds, PageSetup, environment, launch
+from exact.environments.browser import BrowserWorlds, PageSetup, launch, patience
 from exact.environments.browser.branch import ForkingEnvironment
 from exact.environments.browser.forking import ForkingWorlds, forking
 from exact.environments.browser.trace import Trace
@@ -280,7 +280,7 @@ async def test_a_page_that_loops_for_ever_breaks_its_world_only(
     snapshot = await world.snapshot()
     await world.page.evaluate("setTimeout(() => { while (true); }, 20), 0")
     with monkeypatch.context() as impatient:
-        impatient.setattr(environment, "_PATIENCE", 0.5)
+        impatient.setattr(patience, "PATIENCE", 0.5)
         with pytest.raises(EnvironmentError_, match="did not answer"):
             await world.step(world.actions.parse("wait"))
     assert "Rows: none" in (await world.restore(snapshot)).text

@@ -253,6 +253,7 @@ async def test_a_secret_is_told_neither_by_html_nor_by_what_is_said_of_a_step(
 ) -> None:
     monkeypatch.setenv("EXACT_TEST_WORD", word := "top&<secret>")
     page = f"<a href='/{'x' * 192}topsecret'>{escape(word)}</a><a href=/file>File</a><a href=/topsecret.bin download>Load</a>"
+    page += f"<button onclick=\"alert('{'x' * 194}topsecret')\">Ask</button>"
     httpserver.expect_request("/").respond_with_data(page, content_type="text/html")
     header = {"Content-Disposition": "attachment; filename=topsecret.bin"}
     httpserver.expect_request("/file").respond_with_data(b"x" * 2000, headers=header)
@@ -265,3 +266,7 @@ async def test_a_secret_is_told_neither_by_html_nor_by_what_is_said_of_a_step(
             await do(environment, f"click [{find(seen, 'File').id}]")
         loaded = await do(environment, f"click [{find(seen, 'Load').id}]")
         assert loaded.observation and loaded.observation.downloads[0].startswith("<name>.bin (1 bytes") and "top" not in repr(loaded)
+        await do(environment, f"click [{find(seen, 'Ask').id}]")
+        with pytest.raises(ActionError, match=r"says 'x+<name>'") as cut:
+            await do(environment, "scroll down")
+        assert "top" not in str(cut.value)

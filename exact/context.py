@@ -106,6 +106,8 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     rationale: str = ""
     error: str = ""
     """What the environment refused it with; empty where it was carried out."""
+    note: str = ""
+    """What else came of it: see exact.environments.base.NOTES."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol, runtime_checkable
 
@@ -42,6 +43,16 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.kind == "blocked" and bool(self.method) and self.method not in _SAFE
 
 
+NOTES = ("refused", "download", "unsettled")
+"""What an agent is told of a step besides where it led: why it was not carried out to its end, why a file was not kept, that the page was
+still changing. Nothing else in `info` reaches one."""
+
+
+def note(info: Mapping[str, str]) -> str:
+    """What an agent is told of it, in one line; empty if nothing."""
+    return "; ".join(info[name] for name in NOTES if info.get(name))
+
+
 class Transition(msgspec.Struct, frozen=True, kw_only=True):
     """What a step led to. The reward is not on this path."""
 
@@ -50,7 +61,7 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     terminated: bool = False
     effects: tuple[Effect, ...] = ()
     info: dict[str, str] = {}
-    """What else is known of it, such as `refused`: why the action was not carried out to its end."""
+    """What else is known of it; journalled. An agent is told those of NOTES."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

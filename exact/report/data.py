@@ -262,6 +262,8 @@ class State(Part, frozen=True, kw_only=True):
     choices: tuple[Choice, ...] = ()
     routes: tuple[Route, ...] = ()
     traces: tuple[Trace, ...] = ()
+    note: str = ""
+    """What else came of the step that led here."""
     shown: tuple[Shown, ...] = ()
     calls: tuple[Call, ...] = ()
     failures: tuple[str, ...] = ()

@@ -57,6 +57,7 @@ def state(reading: Reading, node: Node, texts: Texts) -> data.State:
         choices=tuple(_choice(edge, seen, texts, reading.growth.edges.get((node.id, index), ())) for index, edge in enumerate(node.edges)),
         routes=_routes(reading, node, ids),
         traces=_traces(reading, node, ids[0]),
+        note=one_line("; ".join(f"{name}: {text}" for name, text in came.info.items())) if came else "",
         shown=tuple(_shown(now.recalled[id, kind]) for id in ids for kind in ("policy", "value") if (id, kind) in now.recalled),
         calls=tuple(call for id in ids for call in calls(reading, id, texts)),
         failures=tuple(one_line(f"{failed.what}: {failed.reason}") for id in ids for failed in reading.failures.get(id, ())),

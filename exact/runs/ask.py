@@ -101,7 +101,7 @@ def question(kind: str, context: Context, *more: object) -> str:
     about = (
         kind,
         context.instruction,
-        [(taken.observation.fingerprint, taken.action.key, taken.error) for taken in context.history],
+        [(taken.observation.fingerprint, taken.action.key, taken.error or taken.note) for taken in context.history],
         context.observation.fingerprint,
         context.terminated,
         [taken.action.key for taken in context.tried],

@@ -122,6 +122,8 @@ class Acted(Event, frozen=True, kw_only=True, tag="acted"):
     observation: str = ""
     screenshot: str = ""
     effects: tuple[Effect, ...] = ()
+    info: dict[str, str] = {}
+    """As in Transition."""
     refused: str = ""
     """The ActionError's text; empty where the step was carried out."""
     wrote: str = ""
@@ -147,6 +149,7 @@ class RolledStep(Event, frozen=True, kw_only=True, tag="rolled_step"):
     observation: str = ""
     screenshot: str = ""
     effects: tuple[Effect, ...] = ()
+    info: dict[str, str] = {}
     refused: str = ""
     seconds: float = 0.0
     selection: int = -1
@@ -276,6 +279,7 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     observation: str = ""
     screenshot: str = ""
     effects: tuple[Effect, ...] = ()
+    info: dict[str, str] = {}
     refused: str = ""
     agrees: bool | None = None
     """Whether the state is the one the search had seen; None where it had seen none."""

@@ -102,7 +102,8 @@ class Live:
         """Make the world of a place that stands at the committed child the live one; the place gets the live one for it."""
         assert self._world is not None
         root, index = self._state.tree.root, decided.decision.edges[0]
-        old, acted = Standing(self._stack, self._world, tuple(waypoints(root))), self._state.acted.get((root.id, index))
+        old = Standing(self._stack, self._world, tuple(waypoints(root)))
+        acted = self._state.acted.get((root.id, index)) if child is root.edges[index].child else None
         self._record(
             ev.Committed(
                 step=decided.step,
@@ -112,7 +113,8 @@ class Live:
                 terminated=child.terminated,
                 observation=child.observation,
                 screenshot=child.screenshot,
-                effects=acted.effects if acted is not None and child is root.edges[index].child else (),
+                effects=acted.effects if acted else (),
+                info=acted.info if acted else {},
                 agrees=True,
                 promoted=True,
             )

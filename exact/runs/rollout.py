@@ -12,6 +12,7 @@ import msgspec
 
 from exact.budget import Reservation
 from exact.context import Context, Proposal, Taken
+from exact.environments.base import note
 from exact.environments.restore import Place, Waypoint
 from exact.errors import ActionError
 from exact.reflection.base import Kind
@@ -115,7 +116,9 @@ class Rollout:
         return seen
 
     def _after(self, before: Context, step: ev.RolledStep) -> Context:
-        taken = Taken(observation=before.observation, action=self._parsed(step), rationale=step.rationale, error=step.refused)
+        taken = Taken(
+            observation=before.observation, action=self._parsed(step), rationale=step.rationale, error=step.refused, note=note(step.info)
+        )
         if step.refused:
             return msgspec.structs.replace(before, tried=(*before.tried, taken))
         unseen = _unseen(step)

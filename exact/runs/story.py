@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from exact.context import Context, Taken
-from exact.environments.base import Effect, Transition
+from exact.environments.base import Effect, Transition, note
 from exact.environments.restore import Waypoint
 from exact.reflection.lesson import action_label
 from exact.runs.fold import Moment, State
@@ -17,7 +17,7 @@ from exact.task import Task
 
 def seen_in(transition: Transition, blobs: Blobs) -> dict[str, Any]:
     """The fields of an event that say what a step led to, its observation stored."""
-    seen: dict[str, Any] = {"terminated": transition.terminated, "effects": transition.effects}
+    seen: dict[str, Any] = {"terminated": transition.terminated, "effects": transition.effects, "info": transition.info}
     if transition.observation is not None:
         blob, screenshot = blobs.put_observation(transition.observation)
         seen |= {"fingerprint": transition.observation.fingerprint, "observation": blob, "screenshot": screenshot}
@@ -66,9 +66,9 @@ def context(state: State, blobs: Blobs, task: Task, node: Node, moment: Moment) 
 def _history(state: State, blobs: Blobs, node: Node) -> tuple[Taken, ...]:
     taken = []
     while node.parent is not None:
-        edge, node = node.parent.edges[node.via], node.parent
+        edge, came, node = node.parent.edges[node.via], state.effects.get(node.id), node.parent
         seen = blobs.get_observation(node.observation, node.screenshot)
-        taken.append(Taken(observation=seen, action=edge.action, rationale=edge.rationale))
+        taken.append(Taken(observation=seen, action=edge.action, rationale=edge.rationale, note=note(came.info) if came else ""))
         taken.extend(_refusals(state, blobs, node))
     return tuple(taken[::-1])
 

@@ -153,7 +153,7 @@ class Walk:
         child = chain[divergence.waypoint]
         assert child.parent is not None
         seen = seen_in(divergence.transition, self._setting.blobs)
-        effects = seen.pop("effects")
+        effects, _ = seen.pop("effects"), seen.pop("info")
         stepped = Stepped(held=any(effect.is_held for effect in effects), beyond=beyond(child.parent.beyond, effects), **seen)
         return Diverged(node=child.parent.id, edge=child.via, stepped=stepped)
 

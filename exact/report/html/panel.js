@@ -85,6 +85,7 @@ function heading(node, choice, parent) {
       parent ? make("span", {}, ", after ", toNode(parent.id)) : "", marks.length ? " " : "", marks),
     make("h2", { dir: "auto" }, choice ? make("code", {}, choice.words) : "The start"),
     node.reason ? make("p", { class: "why", dir: "auto" }, `${node.reason}.`) : "",
+    node.note ? make("p", { class: "why", dir: "auto" }, node.note) : "",
     node.title || node.url ? make("p", { class: "quiet place", dir: "auto" }, [node.title, node.url].filter(Boolean).join(" · ")) : "");
 }
 

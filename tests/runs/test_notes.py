@@ -1,0 +1,81 @@
+"""What an environment says of a step besides where it led: journalled whole, told to agents as far as it is for them, and reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from exact.action import Action, ActionSpace
+from exact.context import Context, Evaluation, Proposal
+from exact.environments.base import Transition, note
+from exact.environments.toy import ToyWorlds
+from exact.environments.toy_agents import ToyPolicy, ToyValue
+from exact.environments.toy_environment import ToyEnvironment
+from exact.environments.toy_worlds import chain
+from exact.prompts.example import example_context, inputs
+from exact.prompts.library import prompt, render
+from exact.report.model import report
+from exact.runs import events as ev
+from exact.runs.ask import question
+from exact.runs.runner import reopen
+from tests.runs.test_resume import journal
+from tests.runs.toys import config, toy_runner
+
+INFO = {"unsettled": "still changing after 5 s", "refused": "only half of it was done", "reward": "0.75"}
+TOLD = "only half of it was done; still changing after 5 s"
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[Context]:
+    """What agents are shown in worlds where every step has something to tell."""
+    step, propose, evaluate, seen = ToyEnvironment.step, ToyPolicy.propose, ToyValue.evaluate, list[Context]()
+
+    async def telling(world: ToyEnvironment, action: Action) -> Transition:
+        return msgspec.structs.replace(await step(world, action), info=INFO)
+
+    async def asked(policy: ToyPolicy, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        seen.append(context)
+        return await propose(policy, context, actions, k)
+
+    async def judged(value: ToyValue, context: Context) -> Evaluation:
+        seen.append(context)
+        return await evaluate(value, context)
+
+    monkeypatch.setattr(ToyEnvironment, "step", telling)
+    monkeypatch.setattr(ToyPolicy, "propose", asked)
+    monkeypatch.setattr(ToyValue, "evaluate", judged)
+    return seen
+
+
+def test_an_agent_is_told_what_is_for_it_and_nothing_else() -> None:
+    assert note(INFO) == TOLD and note({"reward": "0.75"}) == note({}) == ""
+
+
+@pytest.mark.parametrize("algorithm", ["mcts", "react"])
+async def test_every_step_tells_its_note_wherever_it_is_looked_back_on(tmp_path: Path, shown: list[Context], algorithm: str) -> None:
+    settings = config(search={"algorithm": algorithm} | ({"iterations": 8, "k": 2} if algorithm == "mcts" else {}))
+    await toy_runner(tmp_path, ToyWorlds(chain(3)), settings).run()
+    taken = [each for context in shown for each in context.history]
+    assert taken and {each.note for each in taken} == {TOLD} and "0.75" not in repr([each.note for each in taken])
+    events = [each for each in journal(tmp_path) if isinstance(each, ev.Acted | ev.Committed)]
+    assert events and all(each.info == INFO for each in events)
+    run, _ = reopen(tmp_path)
+    states = report(run, run.manifest.tasks[0], screenshots=False).nodes
+    assert all("refused: only half of it was done" in each.note for each in states if each.parent is not None)
+
+
+def test_states_that_were_come_to_otherwise_are_different_questions() -> None:
+    plain = example_context()
+    (first, *rest) = plain.history
+    told = msgspec.structs.replace(plain, history=(msgspec.structs.replace(first, note=TOLD), *rest))
+    assert question("value", plain) != question("value", told)
+
+
+def test_a_prompt_says_it_behind_the_step() -> None:
+    plain = example_context()
+    (first, *rest) = plain.history
+    told = msgspec.structs.replace(plain, history=(msgspec.structs.replace(first, note=TOLD), *rest))
+    before, after = (render("value", **inputs(prompt("value")) | {"context": each}).user for each in (plain, told))
+    assert TOLD not in before and f" -- {TOLD}\n   thought:" in after

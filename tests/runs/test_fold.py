@@ -14,6 +14,7 @@ from exact.errors import JournalError
 from exact.runs import events as ev
 from exact.runs.fold import State, fold
 from exact.runs.journal import read
+from exact.runs.walk import returns
 from exact.search.base import Selection
 from exact.search.export import to_json
 from exact.task import Task
@@ -156,3 +157,15 @@ def test_a_selection_stays_open_until_its_last_need_is_told(journal: list[ev.Any
     assert open_[0] == 0 and open_[1] == 1
     told = [i for i, e in enumerate(journal[at:], at) if isinstance(e, ev.Told)][:2]
     assert [len(fold(searched("mcts"), journal[: i + 1]).selections) for i in told] == [1, 0]
+
+
+async def test_a_state_is_expected_to_be_come_back_to_as_often_as_those_before_it(tmp_path: Path) -> None:
+    _, state = await attempt(tmp_path, ToyWorlds(form(3)), config())
+    assert state.acted_at == {node for node, _ in state.acted} and len(state.acted_at) > 1
+    root = state.tree.nodes[0]
+    open_ = [index for index, edge in enumerate(root.edges) if not edge.closed and (0, index) not in state.acted]
+    expected = (len(state.acted) + 2) / (len(state.acted_at) + 1) - 1
+    for edge in range(len(root.edges)):
+        assert returns(state, root, edge) == min(len(set(open_) - {edge}), expected)
+    state.acted, state.acted_at = {}, set()
+    assert returns(state, root, 0) <= 1  # once, to begin with

@@ -5,7 +5,8 @@ half for judges. `retrieve` is what a run waits for: the context made a vector, 
 confidence, threshold) and the order by words. `search` is the search alone, beside FAISS and LanceDB over the same vectors with the
 same filters, each in a virtual environment of its own; all three search exactly, and `agree` is the share of queries to which the peer
 names one as near as the nearest. All warm: 20 queries to each in turn; for all alike only those queries count beside which a probe
-found the machine quiet (`retrieve_ms_all`: all of them). `add` is one reflection, on the disk when it returns.
+found the machine quiet (`retrieve_ms_all`: all of them). `add` is one reflection, on the disk when it returns. The memory is filled by
+another process: a run that retrieves has not written 10,000 lessons before, and the peers have not either.
 
     python bench/memory.py --json bench/results/memory.json
     python bench/memory.py --quick                                  the larger two filled with copies of 4,000, and few queries
@@ -22,8 +23,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +77,9 @@ def words(rng: random.Random, count: int) -> str:
     return " ".join("".join(rng.choices("abcdefghijklmnoprstuvw", k=rng.randint(4, 9))) for _ in range(count))
 
 
-def lessons(seen: Sequence[Context], rng: random.Random) -> Iterator[Reflection]:
-    """Reflections without end, none like another."""
-    for number in itertools.count():
+def lessons(seen: Sequence[Context], rng: random.Random, first: int = 0) -> Iterator[Reflection]:
+    """Reflections without end, none like another, numbered from `first` on."""
+    for number in itertools.count(first):
         context = rng.choice(seen)
         yield Reflection(
             id=f"{number:032x}",
@@ -106,9 +109,9 @@ def resident() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def fill(path: Path, found: Iterator[Reflection], count: int) -> float:
+def fill(path: Path, count: int) -> float:
     """Write so many into a new memory, 500 at a time; how many a second."""
-    began = time.perf_counter()
+    found, began = lessons(contexts(), random.Random(count)), time.perf_counter()
     with SQLiteMemory(path, embedding=Remembering()) as memory:
         for _ in range(0, count, 500):
             memory.add_all(list(itertools.islice(found, min(500, count))))
@@ -151,12 +154,12 @@ def given(folder: Path, memory: SQLiteMemory, asked: Sequence[Context]) -> Any:
 
 def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: dict[str, Path]) -> dict[str, Any]:
     queries, adds = (20, 20) if quick else (400, 200)
-    rng, seen = random.Random(size), contexts()
-    found = lessons(seen, rng)
+    rng, seen = random.Random(size + 1), contexts()
     folder = home / str(size)
     folder.mkdir()
     copies = size // 4000 if quick and size > 4000 else 1
-    rate = fill(folder / "memory.sqlite", found, size // copies)
+    with ProcessPoolExecutor(1, get_context("spawn")) as other:
+        rate = other.submit(fill, folder / "memory.sqlite", size // copies).result()
     multiplied(folder / "memory.sqlite", copies)
     asked = [question(seen, rng) for _ in range(queries)]
     before, began = resident(), time.perf_counter()
@@ -172,7 +175,7 @@ def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: d
         times, agree = in_turn(memory, asked, peers, vectors, noise)
         ms = {name: percentiles(noise.quiet(pairs, 100)) for name, pairs in times.items()}
         adding = list[float]()
-        for reflection in itertools.islice(found, adds):
+        for reflection in itertools.islice(lessons(seen, rng, size), adds):
             start = time.perf_counter()
             memory.add(reflection)
             adding.append(time.perf_counter() - start)

@@ -14,9 +14,9 @@ The factory is called with the arguments the host sends, and with `speculative` 
   `origins`, `metadata`; an action `name`, `args`, `key`, `elements`; a snapshot `id`, `fidelity`, `fingerprint`; an outcome `actions`,
   `answer`. What goes out are dicts, or dataclasses with those fields: an observation needs `text`, and gets a `fingerprint` of URL and
   text where it has none; its `screenshot` is bytes; a `box` is `[x, y, width, height]`; a transition is `{"observation": ... or None,
-  "terminated": False, "effects": [...], "info": {...}}`, where `info` holds texts; a score needs `value` and `success`. `observe` is asked where the whole process
-  came back from a snapshot of its memory; without it, the last observation given stands. `command(name, arguments) -> dict` does whatever
-else it can do that leaves its state as it is.
+  "terminated": False, "effects": [...], "info": {...}}`, its `info` of texts; a score needs `value` and `success`. `observe` is asked
+  where the whole process came back from a snapshot of its memory; without it, the last observation given stands. `command(name,
+  arguments) -> dict` does whatever else it can do that leaves its state as it is.
 
 An exception named ActionError (any class of that name) says that the action does not fit and the world is as it was. A sync environment is
 called in the main thread, where no event loop runs.

@@ -138,21 +138,18 @@ def idf(word: str) -> float:
 
 def unit(vector: npt.NDArray[np.floating]) -> Vector:
     """The vector at length 1, or all zeros."""
-    length = float(np.linalg.norm(vector))
+    length = math.sqrt(vector @ vector)
     return (vector / length if length else vector).astype(np.float32)
 
 
 @functools.lru_cache(maxsize=50_000)
 def _word(word: str) -> tuple[_Hashes, npt.NDArray[np.float64]]:
     """Hashes and weights of a word and of its groups of letters; the word's own come first."""
-    marked = f"<{word}>"
-    groups = {marked[i : i + size]: None for size in (3, 4) for i in range(len(marked) - size + 1)}
-    features = [each.encode("utf-8", "replace") for each in (f"w{word}", *[f"c{group}" for group in groups])]
+    marked, weight = f"<{word}>", idf(word)
+    groups = dict.fromkeys(marked[i : i + size] for size in (3, 4) for i in range(len(marked) - size + 1))
+    features = "\0c".join((f"w{word}", *groups)).encode("utf-8", "replace").split(b"\0")  # encoded at once: a state may have many new words
     sums = np.array([zlib.crc32(each) << 32 | zlib.adler32(each) for each in features], dtype=np.uint64)
-    weight = idf(word)
-    weights = np.full(len(features), _GROUP * weight)
-    weights[0] = weight
-    return sums * _SPREAD, weights
+    return sums * _SPREAD, np.array([weight] + [_GROUP * weight] * len(groups))
 
 
 @functools.cache

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.reflection.memory import index
 from exact.reflection.memory.index import Index, Row
 from exact.reflection.memory.utility import common_rate, fade, utility
 
@@ -42,7 +40,6 @@ def vector(row: Row) -> np.ndarray:
     return np.frombuffer(row.vector, dtype="<f4")
 
 
-@pytest.mark.parametrize("block", [2, 32])
 @given(
     rows,
     st.lists(st.integers(-3, 3), min_size=SIZE, max_size=SIZE),
@@ -52,12 +49,10 @@ def vector(row: Row) -> np.ndarray:
     st.integers(1, 6),
 )
 def test_the_nearest_are_those_that_pass_all_filters_in_falling_order(
-    block: int, found: list[Row], query: list[int], threshold: float, without: str, confidence: float, most: int
+    found: list[Row], query: list[int], threshold: float, without: str, confidence: float, most: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "_BLOCK", block)
-        made, rate = filled(found)
-        hits = made.nearest(unit(query), "policy", threshold, without=frozenset({without, "t"}), confidence=confidence, most=most)
+    made, rate = filled(found)
+    hits = made.nearest(unit(query), "policy", threshold, without=frozenset({without, "t"}), confidence=confidence, most=most)
     passing = [
         (round(float(np.round(cosine, 5) * share) * 1e5), row.seq)
         for row in found

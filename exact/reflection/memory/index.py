@@ -126,7 +126,7 @@ class Index:
         if found is None or most <= 0:
             return []
         # Row by row, not as one product with a matrix: read in the order in which they lie, vectors that no cache holds take half the time.
-        cosines = np.round(np.vecdot(found.vectors[: found.count], query), 5)
+        cosines: Vector = np.round(np.asarray(np.vecdot(found.vectors[: found.count], query)), 5)
         fades = self._faded(kind)
         passing = (cosines >= round(threshold, 5)) & (fades > 0) & found.not_from(without)
         if confidence > 0:

@@ -46,8 +46,6 @@ class Dialogs:
         """Of other pages, which came while it was open."""
         self._text: str | None = None
         """What stands in the field of a prompt."""
-        self._said = ""
-        """By the one that is shown, as an agent may read it."""
         self._ids: dict[str, str] = {}
         """Of its parts."""
         self._way = ""
@@ -123,7 +121,7 @@ class Dialogs:
         if not self._way:
             self._way = way
         dialog, kind = self._open, self._open.type
-        self._said = message = veil(" ".join((dialog.message or (_LEAVE if kind == "beforeunload" else "")).split()))
+        message = _said(dialog, veil)
         found = {part: ids.of(Place(tab, 0, _PLACE - i, "")) for i, part in enumerate(_PARTS)}
         self._ids = {id: part for part, id in found.items()}
         elements = [Element(id=found["alertdialog"], role="alertdialog", name=message, states=("modal",))]
@@ -135,7 +133,7 @@ class Dialogs:
         digest = hashlib.sha256("\0".join((self._way, kind, message, self._text or "")).encode()).hexdigest()
         return Shown(tuple(elements), dialog.page.url if dialog.page else "", digest)
 
-    async def act(self, action: Action, fill: Any) -> None:
+    async def act(self, action: Action, fill: Any, veil: Any) -> None:
         """An action in the dialog that is open. Raises ActionError where it is none."""
         match action.name, self._ids.get(action.elements[0], "") if action.elements else "":
             case ("accept", _) | ("click", "ok"):
@@ -149,7 +147,8 @@ class Dialogs:
             case "fill", "textbox":
                 self._text = fill(str(action.args[1]))
             case _:
-                said = f" and says {self._said[:200]!r}" if self._said else ""
+                text = _said(self._open, veil)[:200] if self._open else ""
+                said = f" and says {text!r}" if text else ""
                 raise ActionError(
                     f"{action.key} does not fit: a dialog is open{said}: accept it, dismiss it, or answer it if it asks for a text"
                 )
@@ -172,3 +171,8 @@ class Dialogs:
             await self.opened(self._next.pop(0))
         if behind:
             await self.race(asyncio.gather(*behind, return_exceptions=True), goes_on=True)
+
+
+def _said(dialog: Dialog, veil: Any) -> str:
+    """What it says, as an agent may read it."""
+    return str(veil(" ".join((dialog.message or (_LEAVE if dialog.type == "beforeunload" else "")).split())))

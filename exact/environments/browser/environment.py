@@ -290,7 +290,7 @@ class BrowserEnvironment:
             tab.traffic.mark()
         self._sight.way = f"{self._seen.fingerprint if self._seen else ''} {action.key}"
         if self._dialogs.is_asked:
-            await self._dialogs.act(action, self._veil.fill)
+            await self._dialogs.act(action, self._veil.fill, self._veil.hide)
             return
         tab = self._tab
         body = Body(

@@ -9,7 +9,7 @@ from exact.runs.live import UNCERTAIN
 from exact.runs.places import Places
 from exact.runs.setting import Setting
 from exact.runs.story import waypoints
-from exact.runs.walk import arrived, wrote_outside
+from exact.runs.walk import arrived, returned, wrote_outside
 from exact.search.base import Decision
 from exact.search.outage import outage
 from exact.search.tree import Node, SearchError
@@ -60,16 +60,29 @@ class Commits:
         await self._go_on()
 
     async def _go_on(self) -> None:
-        """Drop snapshots that lead nowhere any more. After a write that no reset undoes, only the live world leads on: keep it as it is."""
+        """Drop snapshots that lead nowhere any more, and keep the live world as it is where the search goes on from there."""
         root, wrote = self._state.tree.root, wrote_outside(self._state.committed[-1])
-        self._places.go_on(waypoints(root), outdated=wrote)
-        if not wrote or self._setting.live.sealed or self._places.shelf.forks is None:
+        self._places.go_on(waypoints(root), wrote=wrote)
+        if self._places.shelf.forks is None or not self._leads_on(root, wrote=wrote):
             return
         began = self._setting.journal.now
         if (kept := await self._setting.live.keep()) is not None:
             self._places.shelf.put(kept)
-            seconds = round(self._setting.journal.now - began, 6)
-            self._setting.record(ev.Kept(node=root.id, fidelity=kept.snapshot.fidelity, seconds=seconds, severed=kept.snapshot.severed))
+            self._setting.kept(kept.snapshot, root, since=began)
+
+    def _leads_on(self, root: Node, *, wrote: bool) -> bool:
+        """Whether the way on is a snapshot of the live world.
+
+        After a write that no reset undoes there is no other. Nor may there be in a state that the search has not seen: what is written,
+        or shown, again may come out differently. Elsewhere it is one where that is quicker than to send another world there.
+        """
+        if not self._setting.live.sealed:
+            return wrote
+        if self._setting.config.search.algorithm == "react" or self._state.plan:
+            return False  # nothing is searched from there
+        done = self._state.committed[-1]
+        unseen = done.agrees is False or (wrote and done.agrees is None)
+        return unseen or self._places.pays(waypoints(root), returned(self._state))
 
     async def _promote(self, decided: ev.Decided) -> bool:
         """Make a searched world the live one, if there is one, or one can be brought to the state; whether it was done."""

@@ -88,9 +88,11 @@ class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
 
 
 class Kept(Event, frozen=True, kw_only=True, tag="kept"):
-    """A snapshot of a node was taken. It is lost with the process: nothing hangs on it."""
+    """A snapshot was taken. It is lost with the process: nothing hangs on it."""
 
     node: int
+    edge: int | None = None
+    """Of what this edge of the node led to, where that was kept as soon as it was reached; else of the node."""
     fidelity: Fidelity
     bytes: int = 0
     """Of all snapshots that are kept; 0 where nobody counts them."""

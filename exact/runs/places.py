@@ -84,6 +84,15 @@ class Places:
         near = min(_nearness(each, path) for each in self._free)
         return near >= WORTHWHILE and bool(self._free[0].routes(path, since=since))
 
+    def pays(self, path: Sequence[Waypoint], returns: float) -> bool:
+        """Whether a snapshot of the path's end, of a world that stands there but is not lent, saves more than it costs.
+
+        `returns`: how often a world is expected to be sent there.
+        """
+        if self.shelf.has(tuple(path)) or not self._free or self.standing(path):
+            return False
+        return self.costs.pays(returns, min(each.routes(path)[0].seconds for each in self._free))
+
     def prepared(self, place: Place, arrival: Arrival, path: Sequence[Waypoint]) -> None:
         """A place was brought to a state before anybody asked."""
         if arrival.arrived:
@@ -107,10 +116,11 @@ class Places:
         """Whether a free place stands at the path's end."""
         return any(each.stands_at(path) for each in self._free)
 
-    def go_on(self, root: Sequence[Waypoint], *, outdated: bool) -> None:
-        """The search goes on from a state. `outdated`: the outside was written to, which only whole worlds take along."""
+    def go_on(self, root: Sequence[Waypoint], *, wrote: bool) -> None:
+        """The search goes on from a state. `wrote`: a write led there, which only whole worlds took along."""
         self.shelf.keep_below(root)
-        if outdated:
+        if wrote:
+            self.shelf.written.add(tuple(root))
             self.shelf.outdate()
 
     async def close(self) -> None:

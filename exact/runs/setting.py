@@ -10,7 +10,7 @@ import msgspec
 from exact.agents.agent import Agent
 from exact.config import Config
 from exact.context import Context, Reflection
-from exact.environments.base import Worlds
+from exact.environments.base import Snapshot, Worlds
 from exact.reflection.base import Kind, Memory
 from exact.runs import events as ev
 from exact.runs.commands import Mailbox, mailbox
@@ -57,6 +57,11 @@ class Setting:
         self.state.apply(self.journal.write(event))
         self.moves += isinstance(event, _MOVES)
         self.stirred.fire()
+
+    def kept(self, snapshot: Snapshot, node: Node, edge: int | None = None, *, since: float) -> None:
+        """Journal a snapshot that was begun at a time of the journal. `edge`: it is of what that edge of the node led to."""
+        seconds, held = round(self.journal.now - since, 6), getattr(self.worlds, "bytes", 0)
+        self.record(ev.Kept(node=node.id, edge=edge, fidelity=snapshot.fidelity, bytes=held, seconds=seconds, severed=snapshot.severed))
 
     def obey(self) -> None:
         """Journal and take in what people have said since the last look; what cannot be done is journalled with the reason."""

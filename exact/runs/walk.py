@@ -74,6 +74,9 @@ class Walk:
                 ev.Acted(node=node.id, edge=selection.edge, action=action.key, seconds=seconds, selection=selection.id, **seen)
             )
             held.count("transitions", 1)
+            began = self._setting.journal.now
+            if (snapshot := await found.keep_written()) is not None:
+                self._setting.kept(snapshot, node, selection.edge, since=began)
         return None
 
     @asynccontextmanager
@@ -138,10 +141,8 @@ class Walk:
     async def _keep(self, place: Place, node: Node, edge: int) -> None:
         """Take a snapshot of a node before an action changes it, where that pays."""
         began = self._setting.journal.now
-        snapshot = await place.keep(returns(self._state, node, edge))
-        if snapshot is not None:
-            seconds, held = round(self._setting.journal.now - began, 6), getattr(self._setting.worlds, "bytes", 0)
-            self._setting.record(ev.Kept(node=node.id, fidelity=snapshot.fidelity, bytes=held, seconds=seconds, severed=snapshot.severed))
+        if (snapshot := await place.keep(returns(self._state, node, edge))) is not None:
+            self._setting.kept(snapshot, node, since=began)
 
     async def _diverged(self, divergence: Divergence, node: Node) -> Diverged | Failure:
         """What a world that went elsewhere means for the search: an outcome of an edge below the root, else that it did not arrive."""
@@ -176,7 +177,12 @@ def returns(state: State, node: Node, edge: int) -> float:
     As often as it has come back to the nodes it acted in so far, once to begin with; but not oftener than there are other actions left.
     """
     left = sum(not (each.closed or index == edge or (node.id, index) in state.acted) for index, each in enumerate(node.edges))
-    return min(left, (len(state.acted) + 2) / (len(state.acted_at) + 1) - 1)
+    return min(left, returned(state) - 1)
+
+
+def returned(state: State) -> float:
+    """How often the search acted in a node, on average over those it acted in so far; twice to begin with."""
+    return (len(state.acted) + 2) / (len(state.acted_at) + 1)
 
 
 def ancestry(node: Node) -> list[Node]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from exact.action import Action
 from exact.config import Config
 from exact.environments.base import Transition
 from exact.environments.toy import ToyEdge, ToyEnvironment, ToyState, ToyWorld, ToyWorlds
+from exact.environments.toy_environment import Place
 from exact.environments.toy_worlds import chain, deceptive_chain, form, maze
 from exact.runs import events as ev
 from exact.runs.commit import PLANNED
@@ -137,3 +139,46 @@ async def test_after_a_write_outside_the_search_goes_on_where_the_live_world_for
     assert (line.score, worlds.counts.writes) == (score, ['shop: go "order"']), "it is written once, whatever was searched"
     routes = {event.route for event in journal(tmp_path) if isinstance(event, ev.Arrived) and event.verdict == "exact"}
     assert ("fork" in routes) == (fidelity == "world")
+
+
+def dated(patch: pytest.MonkeyPatch) -> None:
+    """Have what comes of a write tell when it was written: the next time it is another state."""
+    moved, ticks = ToyEnvironment._moved, itertools.count(1)
+
+    def later(world: ToyEnvironment, place: Place, action: Action) -> Transition:
+        transition = moved(world, place, action)
+        if not transition.effects or transition.terminated:
+            return transition
+        world._place = world._here()._replace(drift=next(ticks))
+        return msgspec.structs.replace(transition, observation=world.observation)
+
+    patch.setattr(ToyEnvironment, "_moved", later)
+
+
+@pytest.mark.parametrize("enact", ["enact", "promote"])
+@pytest.mark.parametrize("workers", [1, 3])
+async def test_what_a_write_led_to_is_searched_on_though_it_comes_out_differently_each_time(
+    enact: str, workers: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    dated(monkeypatch)
+    worlds = ToyWorlds(errand())
+    (line,) = await toy_runner(tmp_path, worlds, searched(workers=workers, enact=enact)).run()
+    events = journal(tmp_path)
+    assert (line.score, line.drifted) == (1.0, 0)
+    assert any(event.edge is not None for event in events if isinstance(event, ev.Kept)), "the search kept it as soon as it was there"
+    assert not worlds._setting.kept and worlds.counts.live == 0
+
+
+async def test_a_snapshot_that_is_gone_is_no_way_back_to_what_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    dated(monkeypatch)
+    worlds = ToyWorlds(errand())
+    monkeypatch.setattr(worlds, "has", lambda snapshot: False)
+    (line,) = await toy_runner(tmp_path, worlds, searched()).run()
+    assert line.drifted > 0, "the write came out differently, and that is said"
+
+
+async def test_an_agent_that_does_not_search_keeps_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    dated(monkeypatch)
+    worlds = ToyWorlds(errand())
+    await toy_runner(tmp_path, worlds, config(search={"algorithm": "react"})).run()
+    assert worlds.counts.snapshots == 0

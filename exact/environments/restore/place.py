@@ -89,7 +89,7 @@ class Place:
 
     def routes(self, path: Sequence[Waypoint], *, since: int = 0) -> list[Route[Kept]]:
         """The ways to the end of `path`, the cheapest first. `since`: steps up to that waypoint are not repeated."""
-        return routes(self._starts(tuple(path)), len(path) - 1, self._costs, since=since)
+        return routes(self._starts(tuple(path)), len(path) - 1, self._costs, since=since, wrote=self._shelf.wrote(path))
 
     async def arrive(self, path: Sequence[Waypoint], *, hold: Hold = lambda steps: None, since: int = 0) -> Arrival:
         """Stand at the end of `path`, which begins with the task's start.
@@ -131,6 +131,8 @@ class Place:
             observation = transition.observation
             self._path = (*path, Waypoint(action, observation.fingerprint if observation and not transition.terminated else ""))
             self._shelf.marks.setdefault(self._path, mark(observation))
+            if any(effect.is_write for effect in transition.effects):
+                self._shelf.written.add(self._path)
         return transition
 
     async def keep(self, returns: float) -> Snapshot | None:
@@ -142,6 +144,18 @@ class Place:
         if environment is None or path is None or environment.capabilities.fidelity == "replay":
             return None
         if self._shelf.has(path) or not self._costs.pays(returns, self._way_back(path)):
+            return None
+        return None if getattr(environment, "obstacle", "") else await self._keep(environment, path)
+
+    async def keep_written(self) -> Snapshot | None:
+        """Take a snapshot where a write led to where the world stands, and a snapshot takes all of it along; None where not.
+
+        What is written again may come out differently (a date, a number), and then no replay leads back.
+        """
+        environment, path = self._environment, self._path
+        if environment is None or path is None or environment.capabilities.fidelity != "world":
+            return None
+        if path not in self._shelf.written or self._shelf.has(path):
             return None
         return None if getattr(environment, "obstacle", "") else await self._keep(environment, path)
 

@@ -46,14 +46,16 @@ class Route(NamedTuple, Generic[K]):
         return "replay"
 
 
-def routes(starts: Iterable[Start[K]], end: int, costs: Costs, *, since: int = 0) -> list[Route[K]]:
+def routes(starts: Iterable[Start[K]], end: int, costs: Costs, *, since: int = 0, wrote: int = 0) -> list[Route[K]]:
     """All faithful routes to waypoint `end`, the cheapest first; of equally cheap ones that with fewer steps, then the first named.
 
     Starts beyond `end` are no starts. `since`: steps up to that waypoint may not be repeated: they wrote to something that no reset undoes.
+    `wrote`: the last waypoint that a write led to. What is written again may come out differently (a date, a number), so routes that
+    repeat it come after all that do not.
     """
     found = [
         Route(start, end - start.at, (0.0 if start.means == "there" else costs.of(start.means)) + (end - start.at) * costs.of("step"))
         for start in starts
         if start.at == end or since <= start.at < end
     ]
-    return sorted(found, key=lambda route: (route.seconds, route.steps))
+    return sorted(found, key=lambda route: (route.start.at < wrote, route.seconds, route.steps))

@@ -32,6 +32,8 @@ class Shelf:
         """States of which a snapshot is being taken now."""
         self.marks: dict[Path, str] = {}
         """By what a state is compared: as it was when a world came there first."""
+        self.written: set[Path] = set()
+        """States that a write led to: what came of it when it was repeated may be another."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -46,6 +48,10 @@ class Shelf:
         """Whether a snapshot of the state at the end of a path is there, or on its way."""
         kept = self._kept.get(path)
         return path in self.taking or (kept is not None and (self.forks is None or self.forks.has(kept.snapshot)))
+
+    def wrote(self, path: Sequence[Waypoint]) -> int:
+        """Index of the last waypoint on a path that a write led to; 0 where there is none."""
+        return next((index for index in reversed(range(1, len(path))) if tuple(path[: index + 1]) in self.written), 0)
 
     def along(self, path: Sequence[Waypoint]) -> Iterator[tuple[int, Kept]]:
         """Those of the states on a path, with the indices of their waypoints, the last state first; only what is still there."""

@@ -75,3 +75,9 @@ def test_routes_end_at_the_state_are_in_order_and_cost_what_their_parts_do(
         assert route.start.at + route.steps == end and (route.start.at >= since or route.steps == 0)
         assert route.seconds == first + route.steps * measured.of("step")
     assert len(found) == sum(start.at == end or since <= start.at < end for start in begin)
+
+
+def test_a_way_that_writes_again_comes_after_all_that_do_not() -> None:
+    starts = [RESET, Start("there", 1), Start("fork", 2, "written")]
+    assert names(routes(starts, 3, costs(step=0.1, fork=5), wrote=2)) == ["fork+replay", "onward", "replay"]
+    assert names(routes(starts, 3, costs(step=0.1, reset=1, fork=5))) == ["onward", "replay", "fork+replay"]

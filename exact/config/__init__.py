@@ -1,0 +1,48 @@
+"""Configuration of a run: one YAML file, read strictly.
+
+Every key has a type and a default; an unknown key is an error that names the nearest valid one. `--set search.c=1` overrides one.
+"""
+
+from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
+from exact.config.models import CacheConfig, ModelConfig, ModelsConfig, PriceConfig
+from exact.config.reading import dump, load, parse
+from exact.config.search import Limits, ScopeLimits, SearchConfig
+from exact.config.strict import AtLeastOne, Strict
+from exact.config.whole import Config
+from exact.config.worlds import (
+    BrowserConfig,
+    CertificateConfig,
+    LoginConfig,
+    Mount,
+    PlaceConfig,
+    ProxyConfig,
+    SandboxConfig,
+    TapeConfig,
+)
+
+__all__ = [
+    "AtLeastOne",
+    "BrowserConfig",
+    "CacheConfig",
+    "CertificateConfig",
+    "Config",
+    "Limits",
+    "LoginConfig",
+    "ModelConfig",
+    "ModelsConfig",
+    "Mount",
+    "PlaceConfig",
+    "PolicyConfig",
+    "PriceConfig",
+    "ProxyConfig",
+    "ReflectionConfig",
+    "SandboxConfig",
+    "ScopeLimits",
+    "SearchConfig",
+    "Strict",
+    "TapeConfig",
+    "ValueConfig",
+    "dump",
+    "load",
+    "parse",
+]

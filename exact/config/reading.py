@@ -1,0 +1,100 @@
+"""Configurations from YAML and plain data, and back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, get_origin
+
+import msgspec
+
+from exact.config.whole import Config
+from exact.errors import UsageError, unknown
+
+
+def load(path: Path | None, overrides: Iterable[str] = ()) -> Config:
+    """The configuration in a YAML file with `key.path=value` overrides applied. Raises UsageError."""
+    import yaml
+
+    data: Any = {}
+    if path is not None:
+        try:
+            data = yaml.safe_load(path.read_text("utf-8")) or {}
+        except OSError as error:
+            raise UsageError(
+                f"cannot read configuration {path}: {error.strerror}: name a YAML file, such as shells/configs/rmcts_builtin.yaml"
+            ) from error
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict):
+        raise UsageError(f"{path} holds no mapping: write `section: {{key: value}}`")
+    for override in overrides:
+        key, found, value = override.partition("=")
+        if not found:
+            raise UsageError(f"--set {override}: write --set key=value")
+        try:
+            _set(data, key, yaml.safe_load(value))
+        except yaml.YAMLError as error:
+            raise UsageError(f"--set {override}: the value is not YAML: {' '.join(str(error).split())}") from error
+    return parse(data)
+
+
+def parse(data: Mapping[str, Any]) -> Config:
+    """A configuration from plain data. Raises UsageError with the key that is wrong."""
+    _check_keys(data, Config, "")
+    try:
+        return _judged(msgspec.convert(data, Config), data)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"configuration: {error}") from error
+
+
+def _judged(config: Config, data: Mapping[str, Any]) -> Config:
+    """A language model's proposals are judged by a cascade of language models, where the configuration names no other judge."""
+    value = data.get("value") or {}
+    if config.policy.kind != "llm" or config.search.algorithm == "react" or (isinstance(value, Mapping) and "kind" in value):
+        return config
+    return msgspec.structs.replace(config, value=msgspec.structs.replace(config.value, kind="cascade"))
+
+
+def dump(config: Config) -> str:
+    """The configuration as YAML, every key written out."""
+    import yaml
+
+    return str(yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False))
+
+
+def _set(data: dict[str, Any], path: str, value: object) -> None:
+    *sections, key = path.split(".")
+    for section in sections:
+        nested = data.get(section) or {}
+        if not isinstance(nested, dict):
+            raise UsageError(f"--set {path}: {section} has no keys below it")
+        data[section] = nested
+        data = nested
+    data[key] = value
+
+
+def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None:
+    if not isinstance(data, Mapping):
+        return
+    types = {field.name: field.type for field in msgspec.structs.fields(section)}
+    for key, value in data.items():
+        if key not in types:
+            raise unknown("configuration key", f"{where}{key}", [where + name for name in types])
+        if isinstance(types[key], type) and issubclass(types[key], msgspec.Struct) and not isinstance(value, Mapping):
+            raise _section(f"{where}{key}", types[key], [where + name for name in types if name != key])
+        for kind in getattr(types[key], "__args__", (types[key],)):
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+                if get_origin(types[key]) is dict and isinstance(value, Mapping):
+                    for name, part in value.items():
+                        _check_keys(part, kind, f"{where}{key}.{name}.")
+                else:
+                    _check_keys(value, kind, f"{where}{key}.")
+
+
+def _section(key: str, section: type[msgspec.Struct], beside: list[str]) -> UsageError:
+    """For a value where a section belongs. `beside`: the keys that may have been meant."""
+    near = difflib.get_close_matches(key, beside, n=1, cutoff=0.9)
+    hint = f": or did you mean {near[0]!r}?" if near else ""
+    return UsageError(f"configuration key {key!r} has keys of its own, such as {key}.{msgspec.structs.fields(section)[0].name}{hint}")

@@ -4,9 +4,10 @@ The situations are of real pages (bench/states.jsonl.gz) with words drawn into t
 half for judges. `retrieve` is what a run waits for: the context made a vector, the search over all, the filters (kind, task left out,
 confidence, threshold) and the order by words. `search` is the search alone, beside FAISS and LanceDB over the same vectors with the
 same filters, each in a virtual environment of its own; all three search exactly, and `agree` is the share of queries to which the peer
-names one as near as the nearest. All warm: 20 queries to each in turn; for all alike only those queries count beside which a probe
-found the machine quiet (`retrieve_ms_all`: all of them). `add` is one reflection, on the disk when it returns. The memory is filled by
-another process: a run that retrieves has not written 10,000 lessons before, and the peers have not either.
+names one as near as the nearest. All warm: 20 questions to each in turn, one after another, none asked before. `cold` is `retrieve` where
+10 ms of other work come between any two questions, as in a run. For all alike only those count beside which a probe found the machine
+quiet (`retrieve_ms_all`: all of them). `add` is one reflection, on the disk when it returns. The memory is filled by another process: a
+run that retrieves has not written 10,000 lessons before, and the peers have not either.
 
     python bench/memory.py --json bench/results/memory.json
     python bench/memory.py --quick                                  the larger two filled with copies of 4,000, and few queries
@@ -161,7 +162,7 @@ def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: d
     with ProcessPoolExecutor(1, get_context("spawn")) as other:
         rate = other.submit(fill, folder / "memory.sqlite", size // copies).result()
     multiplied(folder / "memory.sqlite", copies)
-    asked = [question(seen, rng) for _ in range(queries)]
+    asked, others = ([question(seen, rng) for _ in range(queries)] for _ in range(2))
     before, began = resident(), time.perf_counter()
     with ExitStack() as stack:
         memory = stack.enter_context(SQLiteMemory(folder / "memory.sqlite"))
@@ -172,7 +173,7 @@ def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: d
         held = resident() - before
         vectors = given(folder, memory, asked)
         peers = {name: stack.enter_context(peer(python, "_vectors.py", name, folder)) for name, python in pythons.items()}
-        times, agree = in_turn(memory, asked, peers, vectors, noise)
+        times, agree = in_turn(memory, asked, others, peers, vectors, noise)
         ms = {name: percentiles(noise.quiet(pairs, 100)) for name, pairs in times.items()}
         adding = list[float]()
         for reflection in itertools.islice(lessons(seen, rng, size), adds):
@@ -192,11 +193,16 @@ def measure(size: int, home: Path, quick: bool, noise: _common.Noise, pythons: d
 
 
 def in_turn(
-    memory: SQLiteMemory, asked: Sequence[Context], peers: dict[str, Peer], vectors: Any, noise: _common.Noise
+    memory: SQLiteMemory,
+    asked: Sequence[Context],
+    others: Sequence[Context],
+    peers: dict[str, Peer],
+    vectors: Any,
+    noise: _common.Noise,
 ) -> tuple[dict[str, list[tuple[float, float]]], dict[str, float]]:
     """Some questions to each in turn: by who answered, how slow the machine was just then, and seconds; and how often a peer names one as
-    near."""
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("retrieve", "search", *peers)}
+    near. `others`: asked cold."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("retrieve", "cold", "search", *peers)}
     same = dict.fromkeys(peers, 0)
     embedding, most = HashedEmbedding(), 8 * K
     for name in peers:  # warm
@@ -205,8 +211,8 @@ def in_turn(
     vectors_asked = [situation.vector(embedding, situation.of_context(context)) for context in asked]
     tasks = [context.task.id.partition("?")[0] for context in asked]
 
-    def retrieve(number: int) -> float:
-        context, start = asked[number], time.perf_counter()
+    def retrieve(number: int, contexts: Sequence[Context] = asked) -> float:
+        context, start = contexts[number], time.perf_counter()
         memory.retrieve(context, "policy", k=K, threshold=THRESHOLD, exclude_task=context.task.id, confidence=CONFIDENCE)
         return time.perf_counter() - start
 
@@ -223,10 +229,14 @@ def in_turn(
     hits = dict[int, list[Hit]]()
     ways: dict[str, Callable[[int], float]] = {"retrieve": retrieve, "search": search, **{name: partial(of_peer, name) for name in peers}}
     for start in range(0, len(asked), BLOCK):
+        block = range(start, min(start + BLOCK, len(asked)))
         for name, way in ways.items():
-            for number in range(start, min(start + BLOCK, len(asked))):
-                before, seconds = noise.probe(), way(number)
-                times[name].append((max(before, noise.probe()), seconds))
+            before, seconds = noise.probe(), [way(number) for number in block]
+            slow = max(before, noise.probe())
+            times[name] += [(slow, each) for each in seconds]
+        for number in block:
+            before, second = noise.probe(), retrieve(number, others)
+            times["cold"].append((max(before, noise.probe()), second))
     return times, {name: count / len(asked) for name, count in same.items()}
 
 
@@ -241,7 +251,7 @@ def main() -> int:
             rows[size] = measure(size, Path(home), args.quick, noise, pythons)
             print(f"{size} done", file=sys.stderr, flush=True)
     header = ["p50 / p95, ms", *(f"{size:,}" for size in SIZES)]
-    names = ["retrieve", "search", *pythons, "add"]
+    names = ["retrieve", "cold", "search", *pythons, "add"]
     _common.table(header, [[name, *("{:.2f} / {:.2f}".format(*rows[size]["ms"][name]) for size in SIZES)] for name in names])
     print()
     others = ["kept", "bulk_per_second", "open_seconds", "resident_mib", "file_mib"]

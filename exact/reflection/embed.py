@@ -18,7 +18,6 @@ import numpy.typing as npt
 from exact.errors import UsageError
 
 Vector = npt.NDArray[np.float32]
-_Hashes = npt.NDArray[np.uint64]
 
 _WORD = re.compile(r"\w+")
 _LENGTH = 32
@@ -84,9 +83,11 @@ class HashedEmbedding:
         flat = [each for words in found for each in words]
         if not flat:
             return [np.zeros(self.dimensions, dtype=np.float32) for _ in texts]
-        sizes = np.array([len(hashes) for hashes, _ in flat])
-        hashes, weights = np.concatenate([each for each, _ in flat]), np.concatenate([each for _, each in flat])
+        hashes, sizes = np.frombuffer(b"".join([each for each, _ in flat]), dtype=np.uint64), np.array([len(each) // 8 for each, _ in flat])
         own, text = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(texts)), [len(words) for words in found])
+        says = np.array([weight for _, weight in flat])
+        weights = np.repeat(_GROUP * says, sizes)
+        weights[own] = says
         first = np.flatnonzero(text[:-1] == text[1:])  # words that another one follows
         left, right = own[first], own[first + 1]
         pairs = (hashes[left] * np.uint64(31) + hashes[right]) * _SPREAD
@@ -143,13 +144,13 @@ def unit(vector: npt.NDArray[np.floating]) -> Vector:
 
 
 @functools.lru_cache(maxsize=50_000)
-def _word(word: str) -> tuple[_Hashes, npt.NDArray[np.float64]]:
-    """Hashes and weights of a word and of its groups of letters; the word's own come first."""
+def _word(word: str) -> tuple[bytes, float]:
+    """Hashes, 8 bytes each, of a word and of its groups of letters, the word's own first; and the word's weight."""
     marked, weight = f"<{word}>", idf(word)
     groups = dict.fromkeys(marked[i : i + size] for size in (3, 4) for i in range(len(marked) - size + 1))
     features = "\0c".join((f"w{word}", *groups)).encode("utf-8", "replace").split(b"\0")  # encoded at once: a state may have many new words
     sums = np.array([zlib.crc32(each) << 32 | zlib.adler32(each) for each in features], dtype=np.uint64)
-    return sums * _SPREAD, np.array([weight] + [_GROUP * weight] * len(groups))
+    return (sums * _SPREAD).tobytes(), weight
 
 
 @functools.cache

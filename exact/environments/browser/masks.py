@@ -101,6 +101,8 @@ class Masks:
             name = PLACEHOLDER
         elif element.value is None and not _CHOSEN.fullmatch(element.role):
             name = _KNOWN.sub(PLACEHOLDER, name)
+        elif value is not None and "disabled" in element.states:  # nobody typed it
+            value = _KNOWN.sub(PLACEHOLDER, value)
         masked: Part = [*part[:2], name, value, *part[4:]]
         for field in volatile:
             masked[FIELDS.index(field)] = PLACEHOLDER

@@ -36,6 +36,11 @@ def text(name: str, role: str = "StaticText", **fields: object) -> Element:
         (text("Leaves at 12:30"), text("Leaves at 12:45"), False),
         (text("12:30:45", "option"), text("12:30:46", "option"), False),
         (text("At", "textbox", value="12:30:45"), text("At", "textbox", value="12:30:46"), False),
+        (
+            text("At", "textbox", value="12:30:45", states=("disabled",)),
+            text("At", "textbox", value="12:30:46", states=("disabled",)),
+            True,
+        ),
         (text("41", "timer"), text("40", "timer"), True),
         (text("41"), text("40"), False),
     ],

@@ -17,6 +17,7 @@ from exact.runs.journal import read
 from exact.runs.walk import returns
 from exact.search.base import Selection
 from exact.search.export import to_json
+from exact.search.tree import Edge, Node
 from exact.task import Task
 from tests.runs.toys import config, toy_runner
 
@@ -169,3 +170,13 @@ async def test_a_state_is_expected_to_be_come_back_to_as_often_as_those_before_i
         assert returns(state, root, edge) == min(len(set(open_) - {edge}), expected)
     state.acted, state.acted_at = {}, set()
     assert returns(state, root, 0) <= 1  # once, to begin with
+
+
+async def test_who_acts_four_times_in_a_state_is_expected_to_come_back_thrice_and_not_oftener_than_there_is_left(tmp_path: Path) -> None:
+    _, state = await attempt(tmp_path, ToyWorlds(bandit(5)), config())
+    other = Node(id=9, edges=[Edge(action=edge.action, prior=edge.prior) for edge in state.tree.nodes[0].edges])
+    step = next(iter(state.acted.values()))
+    state.acted_at, state.acted = {0, 1}, {(node, edge): step for node in (0, 1) for edge in range(5)}
+    assert returns(state, other, 0) == 3.0  # (10 + 2) / (2 + 1) - 1
+    state.acted |= {(9, edge): step for edge in (1, 2)}  # of four
+    assert returns(state, other, 0) == 1

@@ -8,13 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from exact.action import ActionSpace
+from exact.action import Action, ActionSpace
 from exact.agents.agent import Agent
 from exact.agents.compare import ValueComparator
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.toy import TOY_ACTIONS, ToyWorlds
+from exact.environments.base import Transition
+from exact.environments.toy import TOY_ACTIONS, ToyEnvironment, ToyWorlds
 from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, form
 from exact.runs import events as ev
 from exact.runs.runner import Runner
@@ -161,6 +163,20 @@ async def test_a_rollout_goes_the_policys_way_and_is_judged_at_its_end(
     assert (rolled.steps, rolled.terminated, rolled.evaluation.value) == (steps, terminated, value)
     assert [step.action for step in journal(tmp_path) if isinstance(step, ev.RolledStep)] == ['go "on"'] * steps
     assert len(made[0].judged[0].history) == steps, "it is judged where it ended"
+
+
+async def test_what_a_step_of_a_rollout_tells_stands_behind_it_where_its_end_is_judged(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    step = ToyEnvironment.step
+
+    async def telling(world: ToyEnvironment, action: Action) -> Transition:
+        return msgspec.structs.replace(await step(world, action), info={"refused": "half of it", "reward": "0.75"})
+
+    monkeypatch.setattr(ToyEnvironment, "step", telling)
+    runner, made = scripted(tmp_path, chain(4), at_root("proposals"), rollout(2))
+    await runner.run()
+    assert [taken.note for taken in made[0].judged[0].history] == ["half of it"] * 2
 
 
 async def test_a_rollout_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from exact.environments.browser.task_config import launched_alike, of_task
 from exact.environments.browser.trace import Trace
 from exact.environments.browser.tree import Ids
 from exact.environments.browser.veil import Veil
-from exact.environments.browser.watch import SHADOWS, TIMERS
+from exact.environments.browser.watch import FETCHES, SHADOWS, TIMERS
 from exact.environments.browser.window import Window
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Observation
@@ -397,7 +397,7 @@ class BrowserEnvironment:
         """Enter the browser; popups are looked at from now on. Gives the first page. `now`: what its clock shows, if it is held."""
         timers = () if self._clock else (TIMERS,)  # held timers are not waited for
         shadows = f"{SHADOWS}({json.dumps(blank.rules(self._config.mask))})"
-        self._context, page = await self._browser.enter(self._config, (*timers, shadows, *self._setup.init_scripts), self._origins)
+        self._context, page = await self._browser.enter(self._config, (*timers, FETCHES, shadows, *self._setup.init_scripts), self._origins)
         if not self._speculative:
             await self._trace.begin(self._context, self._config.traces, self._task.id if self._task else "")
         if self._clock:

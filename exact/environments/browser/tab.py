@@ -154,20 +154,26 @@ class Tab:
         return base64.b64decode(shot["data"])
 
     async def quiet(self) -> None:
-        """Return when nothing is in flight and no frame has changed for a moment. No cap: the caller sets one."""
+        """Return when nothing is in flight and no frame has changed for a moment. No cap: the caller sets one.
+
+        An answer whose body nobody reads is not waited for.
+        """
         from playwright.async_api import Error
 
         while True:
             await self.traffic.idle()
             begun = self.traffic.started
             try:
-                await asyncio.gather(*(self._calm(frame) for frame in list(self.frames)))
+                unread = await asyncio.gather(*(self._calm(frame) for frame in list(self.frames)))
             except Error as error:
                 if not self.left(error):
                     raise
                 continue
-            if self.traffic.is_idle and self.traffic.started == begun:
+            if not self.traffic.is_idle or self.traffic.started != begun:
+                continue
+            if not (read := self.traffic.read([url for urls in unread for url in urls])):
                 return
+            await self.traffic.ends(read)
 
     def left(self, error: Exception) -> bool:
         """Whether an error only says that a navigation took the document that was asked: ask again."""
@@ -178,10 +184,11 @@ class Tab:
         """Whether an error says that the page is closed, or about to be."""
         return self.page.is_closed() or "has been closed" in str(error)
 
-    async def _calm(self, frame: str) -> None:
+    async def _calm(self, frame: str) -> list[str]:
+        """Wait for a frame; addresses of the answers that it does not read."""
         expression = f"globalThis.exact?.quiet({CALM})"  # a frame that was never loaded has none, and does not change
-        options = {"expression": expression, "awaitPromise": True, "contextId": await self.world(frame)}
-        _value(await self.cdp.send("Runtime.evaluate", options), expression)
+        options = {"expression": expression, "awaitPromise": True, "returnByValue": True, "contextId": await self.world(frame)}
+        return _addresses(_value(await self.cdp.send("Runtime.evaluate", options), expression))
 
     def _chooser(self, event: dict[str, Any]) -> None:
         if self.choosing is not None and not self.choosing.done():
@@ -228,6 +235,15 @@ class Tab:
         self.frames[tree["frame"]["id"]] = tree["frame"].get("parentId", "")
         for child in tree.get("childFrames", ()):
             self._grow(child)
+
+
+def _addresses(told: object) -> list[str]:
+    """Those in a JSON list; a page may say anything."""
+    try:
+        found = json.loads(told) if isinstance(told, str) else []
+    except ValueError:
+        return []
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
 def _value(answer: dict[str, Any], source: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ class Traffic:
         self.documents = 0
         """How often the main frame got a new document."""
         self._requests: dict[str, str] = {}
+        self._answers: dict[str, str] = {}
+        """Of requests by `fetch` whose head has come, but not the end of their body: the address."""
+        self._ended = asyncio.Event()
+        self._leaving = False
         self._streams: dict[str, str] = {}
         self._frames: set[str] = set()
         self._downloads: set[str] = set()
@@ -30,6 +35,7 @@ class Traffic:
         self._idle.set()
         for name, handler in (
             ("Network.requestWillBeSent", self._sent),
+            ("Network.responseReceived", self._answered),
             ("Network.loadingFinished", self._finished),
             ("Network.loadingFailed", self._finished),
             ("Page.frameRequestedNavigation", self._requested),
@@ -41,6 +47,8 @@ class Traffic:
             ("Page.downloadWillBegin", self._stopped),
             ("Page.downloadWillBegin", self._downloading),
             ("Page.downloadProgress", self._downloaded),
+            ("Page.javascriptDialogOpening", self._asking),
+            ("Page.javascriptDialogClosed", self._told),
         ):
             cdp.on(name, handler)
 
@@ -51,12 +59,29 @@ class Traffic:
 
     def end(self) -> None:
         """The page has closed: nobody will tell what becomes of what is in flight."""
-        self._requests, self._streams, self._frames, self._downloads = {}, {}, set(), set()
+        self._requests, self._answers, self._streams, self._frames, self._downloads = {}, {}, {}, set(), set()
         self._weigh()
 
     async def idle(self) -> None:
-        """Return when nothing that began after the mark is in flight."""
+        """Return when nothing that began after the mark is in flight, save the bodies of answers to `fetch`."""
         await self._idle.wait()
+
+    def read(self, unread: list[str]) -> set[str]:
+        """Requests that began after the mark whose body is on its way, and is read. `unread`: addresses of answers that are not."""
+        left = Counter(unread)
+        read = set[str]()
+        for id, url in self._answers.items():
+            if left[url]:
+                left[url] -= 1
+            elif id not in self._stale:
+                read.add(id)
+        return read
+
+    async def ends(self, requests: set[str]) -> None:
+        """Return when one of some requests has come to its end."""
+        while requests <= self._requests.keys():
+            self._ended.clear()
+            await self._ended.wait()
 
     @property
     def is_idle(self) -> bool:
@@ -73,7 +98,8 @@ class Traffic:
         return bool(self._frames)
 
     def _weigh(self) -> None:
-        if self._frames or (self._requests.keys() | self._downloads) - self._stale:
+        self._ended.set()
+        if self._frames or ((self._requests.keys() - self._answers.keys()) | self._downloads) - self._stale:
             self._idle.clear()
         else:
             self._idle.set()
@@ -86,8 +112,14 @@ class Traffic:
         elif event["type"] in ("EventSource", "Media"):
             self._streams[event["requestId"]] = event.get("loaderId", "")
 
+    def _answered(self, event: Event) -> None:
+        if event.get("type") == "Fetch" and event["requestId"] in self._requests:
+            self._answers[event["requestId"]] = event["response"]["url"]
+            self._weigh()
+
     def _finished(self, event: Event) -> None:
         self._requests.pop(event["requestId"], None)
+        self._answers.pop(event["requestId"], None)
         self._streams.pop(event["requestId"], None)
         self._weigh()
 
@@ -114,6 +146,16 @@ class Traffic:
             self._downloads.discard(event["guid"])
             self._weigh()
 
+    def _asking(self, event: Event) -> None:
+        self._leaving = event["type"] == "beforeunload"
+
+    def _told(self, event: Event) -> None:
+        """A page that is not left loads nothing: nobody will tell what became of that."""
+        if self._leaving and not event["result"]:
+            self._frames.clear()
+            self._weigh()
+        self._leaving = False
+
     def _navigated(self, event: Event) -> None:
         """Requests of the document that was left never finish."""
         frame = event["frame"]
@@ -122,4 +164,5 @@ class Traffic:
             self._requests, self._streams = (
                 {id: loader for id, loader in kept.items() if loader == frame["loaderId"]} for kept in (self._requests, self._streams)
             )
+            self._answers = {id: url for id, url in self._answers.items() if id in self._requests}
         self._weigh()

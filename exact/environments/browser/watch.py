@@ -15,6 +15,7 @@ WATCH = """
   }
   document.addEventListener('exact-mutation', () => watch.mutations++);
   document.addEventListener('exact-timers', event => { watch.timers = event.detail; });
+  document.addEventListener('exact-unread', event => { watch.unread = String(event.detail); });
   const unseen = node => hidden && (node.nodeType === 1 ? node : node.parentElement)?.closest(hidden);
   new MutationObserver(records => {
     if (!records.every(record => unseen(record.target))) watch.mutations++;
@@ -33,6 +34,9 @@ WATCH = """
       before = watch.mutations;
       await Promise.all([pause(calm), frame()]);
     }
+    watch.unread = '[]';
+    document.dispatchEvent(new CustomEvent('exact-unread?'));
+    return watch.unread;
   };
   watch.change = async limit => {
     const before = watch.mutations, end = performance.now() + limit;
@@ -40,7 +44,7 @@ WATCH = """
   };
 })"""
 """Runs first in every document, in a world of our own; called with the selectors that are hidden and the rules
-for what is masked. Defines `exact.quiet` and
+for what is masked. Defines `exact.quiet`, which gives the addresses of answers that nobody reads, as JSON, and
 `exact.change`."""
 
 TIMERS = """
@@ -71,6 +75,25 @@ TIMERS = """
 """Runs first in every document, among the page's own scripts: counts the timers that a reaction has set and that fire within 500 ms, as
 for menus that open with a delay and input that is looked at once it pauses. Those which a timer sets are left out, or a page that looks at
 something again and again would never be quiet."""
+
+FETCHES = """
+(() => {
+  const fetched = window.fetch, answers = new Set();
+  window.fetch = function fetch(...given) {
+    return fetched.apply(this, given).then(answer => { answers.add(new WeakRef(answer)); return answer; });
+  };
+  document.addEventListener('exact-unread?', () => {
+    const unread = [];
+    for (const each of answers) {
+      const answer = each.deref();
+      if (!answer || answer.bodyUsed || answer.body?.locked) answers.delete(each);
+      else unread.push(answer.url);
+    }
+    document.dispatchEvent(new CustomEvent('exact-unread', {detail: JSON.stringify(unread)}));
+  });
+})()"""
+"""Runs first in every document, among the page's own scripts: tells which answers to `fetch` have a body that nobody has begun to read. The
+browser never says of those that they have come to their end, if they may not be stored."""
 
 SHADOWS = """
 (masked => {

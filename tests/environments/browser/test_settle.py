@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
 
+import msgspec
 import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
@@ -53,6 +55,63 @@ async def test_requests_that_follow_from_each_other_are_waited_for(visit: Visit,
     <script>const load = async at => { out.textContent += await (await fetch('/' + at)).text(); if (at < 3) load(at + 1) }</script>"""
     async with visit(page) as (env, seen):
         assert find(await look(env, f"click [{find(seen, 'Go').id}]"), "0123")
+
+
+def told(server: HTTPServer, path: str, body: str, gate: threading.Event) -> None:
+    """Answer with a head at once and a body once the gate is set, which no cache may keep."""
+
+    def parts() -> Iterator[str]:
+        yield body[:1]
+        gate.wait(20)
+        yield body[1:]
+
+    headers = {"Cache-Control": "no-store"}
+    server.expect_request(path).respond_with_handler(lambda _: Response(parts(), content_type="text/plain", headers=headers))
+
+
+@pytest.mark.parametrize("kept", ["", ".then(answer => { window.kept = answer })"], ids=["dropped", "kept"])
+@pytest.mark.parametrize("body", ["short", "long" * 100_000], ids=["short", "long"])
+async def test_an_answer_that_nobody_reads_is_not_waited_for(visit: Visit, httpserver: HTTPServer, kept: str, body: str) -> None:
+    gate = threading.Event()
+    gate.set()
+    told(httpserver, "/told", body, gate)
+    async with visit(f"<button onclick=\"fetch('/told', {{method: 'PATCH'}}){kept}\">Go</button>", config=PATIENT) as (env, seen):
+        step = await asyncio.wait_for(do(env, f"click [{find(seen, 'Go').id}]"), 10)
+        assert step.info == {} and [effect.method for effect in step.effects] == ["PATCH"]
+
+
+async def test_an_answer_that_is_read_is_waited_for_beside_one_that_is_not(visit: Visit, httpserver: HTTPServer) -> None:
+    gate, other = threading.Event(), threading.Event()
+    other.set()
+    told(httpserver, "/read", "answer", gate)
+    told(httpserver, "/unread", "nothing", other)
+    page = """<button onclick="fetch('/unread'); fetch('/read').then(a => a.text()).then(text => out.textContent = text)">Go</button>
+    <p id=out></p>"""
+    async with visit(page, config=PATIENT) as (env, seen):
+        step = asyncio.ensure_future(do(env, f"click [{find(seen, 'Go').id}]"))
+        done, _ = await asyncio.wait([step], timeout=0.5)
+        assert not done
+        gate.set()
+        assert find((await step).observation, "answer")
+
+
+async def test_a_page_sees_its_requests_fail_as_they_do(visit: Visit) -> None:
+    page = """<p id=out></p><script>window.onunhandledrejection = event => out.textContent += event.reason.name + ' ';
+    fetch('http://[').catch(error => out.textContent += 'caught '); fetch('http://[')</script>"""
+    async with visit(page) as (env, _):
+        assert find(await look(env, "wait"), "caught").name == "caught TypeError"
+
+
+@pytest.mark.parametrize("leave", ["location.href = '/other'", "order.submit()", "location.reload()", "history.back()"])
+async def test_a_page_that_was_not_left_is_quiet(visit: Visit, leave: str) -> None:
+    page = f"""<input aria-label=Name oninput="onbeforeunload = event => event.preventDefault()"><form id=order action=/other></form>
+    <button onclick="{leave}">Go</button>"""
+    async with visit(page, config=msgspec.structs.replace(PATIENT, page_snapshots=True)) as (env, seen):
+        await do(env, f'fill [{find(seen, "Name").id}] "Ann"')
+        asked = await look(env, f"click [{find(seen, 'Go').id}]")
+        assert find(asked, "Stay")
+        step = await asyncio.wait_for(do(env, "dismiss"), 10)
+        assert step.info == {} and find(step.observation, "Go") and env.obstacle == ""
 
 
 async def test_changes_that_follow_from_each_other_are_waited_for(visit: Visit) -> None:

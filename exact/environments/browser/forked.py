@@ -156,6 +156,7 @@ class ForkedBrowser(Browser):
         """Let go of the connection; the sandbox is its owner's. Never raises."""
         from playwright.async_api import Error
 
+        self.guard.end()
         await self.idle.stop()
         await self.relay.close()  # first: a paused browser would not answer to being closed
         with suppress(Error):

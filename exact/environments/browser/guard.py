@@ -183,6 +183,11 @@ class Guard:
         for event in asked:
             self._paused(event)
 
+    def end(self) -> None:
+        """Judge nothing any more: the browser goes, with all that asks."""
+        for task in (*self._tasks, *self._questions.values()):
+            task.cancel()
+
     def admit(self, context: str, ward: Ward) -> None:
         """Answer for a browser context, by its CDP id."""
         self._wards[context] = ward

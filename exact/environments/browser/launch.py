@@ -141,8 +141,11 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
             cdp = await browser.new_browser_cdp_session()
             guard = Guard(cdp, tape_of(config.tape))
             await guard.start()
-            with tempfile.TemporaryDirectory(prefix="exact-downloads-") as folder:
-                yield Browser(browser, guard, LocalStore(folder, cdp), cdp)
+            try:
+                with tempfile.TemporaryDirectory(prefix="exact-downloads-") as folder:
+                    yield Browser(browser, guard, LocalStore(folder, cdp), cdp)
+            finally:
+                guard.end()
         finally:
             with suppress(Error):
                 await browser.close()

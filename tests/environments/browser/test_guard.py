@@ -327,3 +327,26 @@ async def test_a_request_of_a_frame_that_nobody_has_is_refused_and_not_dropped(
     session = await guarded(b=Pages(asked=other))
     session.asks("1", "nobody's")
     assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.failRequest", "1")
+
+
+async def test_a_guard_that_ends_leaves_nothing_waiting() -> None:
+    """A world is let go of while its guard is held: what was asked meanwhile is answered by nobody."""
+
+    class Silent:
+        def on(self, name: str, handler: Callable[[Any], None]) -> None:
+            self.__dict__[name] = handler
+
+        async def send(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+            return {}
+
+    line = Silent()
+    judge = Guard(cast(CDPSession, line))
+    await judge.start()
+    before = asyncio.all_tasks()
+    judge.hold()
+    line.__dict__["Fetch.requestPaused"]({"requestId": "1"})
+    left = asyncio.all_tasks() - before
+    assert judge.busy and len(left) == 1
+    judge.end()
+    await asyncio.wait(left)
+    assert not judge.busy and all(task.cancelled() for task in left)

@@ -17,8 +17,8 @@ from exact.action import Action
 from exact.environments.browser import scripts
 from exact.environments.browser.clipboard import Clipboard, uses_clipboard
 from exact.environments.browser.halfway import Halfway
+from exact.environments.browser.ids import Ids, Place
 from exact.environments.browser.tab import Tab
-from exact.environments.browser.tree import Ids, Place
 from exact.environments.browser.upload import give
 from exact.errors import ActionError, EnvironmentError_
 

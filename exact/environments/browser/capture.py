@@ -9,9 +9,10 @@ from exact.config import BrowserConfig
 from exact.environments.browser.blank import Blank
 from exact.environments.browser.dom import STYLES, Document, read
 from exact.environments.browser.html import html
+from exact.environments.browser.ids import Ids
 from exact.environments.browser.plain import plainly
 from exact.environments.browser.tab import Tab
-from exact.environments.browser.tree import Ids, build, whole
+from exact.environments.browser.tree import build, whole
 from exact.observation import Box, Element
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from exact.action import Action
-from exact.environments.browser.tree import Ids, Place
+from exact.environments.browser.ids import Ids, Place
 from exact.errors import ActionError
 from exact.observation import Element
 

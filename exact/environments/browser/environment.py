@@ -24,6 +24,7 @@ from exact.environments.browser.downloads import Downloads
 from exact.environments.browser.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.guard import Ward
 from exact.environments.browser.halfway import Halfway
+from exact.environments.browser.ids import Ids
 from exact.environments.browser.launch import Browser
 from exact.environments.browser.login import LogIn, Session
 from exact.environments.browser.masks import Masks
@@ -33,7 +34,6 @@ from exact.environments.browser.sight import Sight
 from exact.environments.browser.tab import Tab, Target
 from exact.environments.browser.task_config import launched_alike, of_task
 from exact.environments.browser.trace import Trace
-from exact.environments.browser.tree import Ids
 from exact.environments.browser.veil import Veil
 from exact.environments.browser.watch import FETCHES, SHADOWS, TIMERS
 from exact.environments.browser.window import Window

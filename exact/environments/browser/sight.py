@@ -10,8 +10,8 @@ from exact.environments.browser import capture, describe
 from exact.environments.browser.dialogs import Dialogs
 from exact.environments.browser.dom import Document, places
 from exact.environments.browser.downloads import Downloads
+from exact.environments.browser.ids import Ids
 from exact.environments.browser.masks import Masks, Part
-from exact.environments.browser.tree import Ids
 from exact.environments.browser.veil import Veil
 from exact.environments.browser.window import Window
 from exact.observation import Element, Observation

@@ -7,14 +7,14 @@ on what has an id.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import Any
 
 from exact.environments.browser.blank import Blank
 from exact.environments.browser.colour import colour_word
 from exact.environments.browser.dom import Document, Node
+from exact.environments.browser.ids import Ids, Look, Place
 from exact.observation import Element
 
 
@@ -56,68 +56,6 @@ _SHAPES = {
 _MANY = 100
 """With more shapes than this in a document only those that react to clicks are elements."""
 _UNSHOWN_TEXT = ("script", "style", "noscript", "template", "title", "option", "textarea")
-
-
-class Place(NamedTuple):
-    """Where an element lives."""
-
-    tab: int
-    document: int
-    """How many documents the tab had had when it was seen."""
-    backend: int
-    frame: str
-
-
-class Ids:
-    """Gives every DOM node its id, in order of first appearance since the episode began."""
-
-    def __init__(self) -> None:
-        self._ids: dict[tuple[int, int, int], str] = {}
-        self._places: dict[str, Place] = {}
-        self._given = 0
-
-    def of(self, place: Place) -> str:
-        """The id of a node: always the same one."""
-        key = place[:3]
-        if key not in self._ids:
-            self._given += 1
-            self._ids[key] = str(self._given)
-            self._places[self._ids[key]] = place
-        return self._ids[key]
-
-    def copy(self) -> Ids:
-        """Another one that has given the same ids so far."""
-        made = Ids()
-        made._ids, made._places, made._given = dict(self._ids), dict(self._places), self._given
-        return made
-
-    def moved(self, others: Ids, before: Sequence[Element], after: Sequence[Element]) -> Ids:
-        """Another one for a page that was loaded anew: elements of `after` that are those of `before` have their ids, others new ones.
-
-        `others` gave the ids of `after`.
-        """
-        made = Ids()
-        made._given = self._given
-        made._places = {id: place._replace(tab=_GONE) for id, place in self._places.items()}
-        for one, other in _pairs(before, after):
-            place = others._places[other.id]
-            made._ids[place[:3]], made._places[one.id] = one.id, place
-        return made
-
-    def place(self, id: str) -> Place | None:
-        """Where the element of an id lives, or lived; None if there never was one."""
-        return self._places.get(id)
-
-
-_GONE = -1
-"""No tab has this number."""
-
-
-def _pairs(before: Sequence[Element], after: Sequence[Element]) -> Iterator[tuple[Element, Element]]:
-    """Elements that are the same in two trees which should be one."""
-    ones, others = ([(each.depth, each.role, each.name) for each in tree] for tree in (before, after))
-    for match in SequenceMatcher(None, ones, others, autojunk=False).get_matching_blocks():
-        yield from zip(before[match.a : match.a + match.size], after[match.b : match.b + match.size], strict=True)
 
 
 @dataclass(slots=True)
@@ -218,15 +156,14 @@ def build(
             draft.name = blank.name(draft.node, draft.name)
             draft.value = None if draft.value is None else blank.name(draft.node, draft.value)
     _fold(tree.drafts)
-    elements: list[Element] = []
     depths: list[int] = []
     for draft in tree.drafts:
         above = depths[draft.parent] if draft.parent >= 0 else -1
         depths.append(above if draft.dropped else above + 1)
-        if not draft.dropped:
-            id = ids.of(Place(tab, generation, draft.node.backend, draft.document.frame))
-            elements.append(_element(draft, id, depths[-1], tree.drafts))
-    return tuple(elements)
+    kept = [(draft, depth) for draft, depth in zip(tree.drafts, depths, strict=True) if not draft.dropped]
+    places = [Place(tab, generation, draft.node.backend, draft.document.frame) for draft, _ in kept]
+    given = ids.give(places, [Look(depth, draft.role, whole(draft.name)) for draft, depth in kept])
+    return tuple(_element(draft, id, depth, tree.drafts) for (draft, depth), id in zip(kept, given, strict=True))
 
 
 def _fold(drafts: list[_Draft]) -> None:

@@ -1,0 +1,116 @@
+"""Which element has which id."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from exact.observation import Element
+
+_GONE = -1
+"""No tab has this number."""
+
+
+class Place(NamedTuple):
+    """Where an element lives."""
+
+    tab: int
+    document: int
+    """How many documents the tab had had when it was seen."""
+    backend: int
+    frame: str
+
+
+class Look(NamedTuple):
+    """What tells an element from others that stand elsewhere, or say something else."""
+
+    depth: int
+    role: str
+    name: str
+
+
+class _Seen(NamedTuple):
+    """One look at a tab."""
+
+    document: int
+    places: Sequence[Place]
+    looks: Sequence[Look]
+
+
+_Node = tuple[int, int, int]
+
+
+class Ids:
+    """Gives every DOM node its id, in order of first appearance since the episode began.
+
+    Whether a page draws anew what has not changed is chance: in one world it does, in another not. So a node that was drawn anew has the id
+    of one that is gone since the last look and looked the same; else equal actions would not mean the same in equal states.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[_Node, str] = {}
+        self._places: dict[str, Place] = {}
+        self._last: dict[int, _Seen] = {}
+        """By tab."""
+        self._given = 0
+
+    def of(self, place: Place) -> str:
+        """The id of a node: the same one for as long as it is there."""
+        if place[:3] not in self._ids:
+            self._given += 1
+            self._have(str(self._given), place)
+        return self._ids[place[:3]]
+
+    def give(self, places: Sequence[Place], looks: Sequence[Look]) -> list[str]:
+        """The ids of all that is seen in a tab, in document order."""
+        if places:
+            (tab, document), before = places[0][:2], self._last.get(places[0].tab)
+            new = [(place, look) for place, look in zip(places, looks, strict=True) if place[:3] not in self._ids]
+            if new and before is not None and before.document == document:
+                self._inherit(new, before, {place[:3] for place in places})
+            self._last[tab] = _Seen(document, places, looks)
+        return [self.of(place) for place in places]
+
+    def _inherit(self, new: Sequence[tuple[Place, Look]], before: _Seen, there: set[_Node]) -> None:
+        """Of several that look alike the first takes over from the first."""
+        gone = defaultdict[Look, deque[_Node]](deque)
+        for place, look in zip(before.places, before.looks, strict=True):
+            if place[:3] not in there:
+                gone[look].append(place[:3])
+        for place, look in new:
+            if gone[look]:
+                self._have(self._ids.pop(gone[look].popleft()), place)
+
+    def _have(self, id: str, place: Place) -> None:
+        self._ids[place[:3]], self._places[id] = id, place
+
+    def copy(self) -> Ids:
+        """Another one that has given the same ids so far."""
+        made = Ids()
+        made._ids, made._places, made._last, made._given = dict(self._ids), dict(self._places), dict(self._last), self._given
+        return made
+
+    def moved(self, others: Ids, before: Sequence[Element], after: Sequence[Element]) -> Ids:
+        """Another one for a page that was loaded anew: elements of `after` that are those of `before` have their ids, others new ones.
+
+        `others` gave the ids of `after`.
+        """
+        made = Ids()
+        made._given = self._given
+        made._places = {id: place._replace(tab=_GONE) for id, place in self._places.items()}
+        for one, other in _pairs(before, after):
+            made._have(one.id, others._places[other.id])
+        return made
+
+    def place(self, id: str) -> Place | None:
+        """Where the element of an id lives, or lived; None if there never was one."""
+        return self._places.get(id)
+
+
+def _pairs(before: Sequence[Element], after: Sequence[Element]) -> Iterator[tuple[Element, Element]]:
+    """Elements that are the same in two trees which should be one."""
+    ones, others = ([Look(each.depth, each.role, each.name) for each in tree] for tree in (before, after))
+    for match in SequenceMatcher(None, ones, others, autojunk=False).get_matching_blocks():
+        yield from zip(before[match.a : match.a + match.size], after[match.b : match.b + match.size], strict=True)

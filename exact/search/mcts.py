@@ -250,7 +250,7 @@ class MCTS(Work):
                 return Done("an end was good enough, and confirmed")
             if (end := promising(tree, self.enough)) is not None:
                 return self.select_state(tree, self._path(tree, end), end, "value", draw=end.judgements, confirms=True)
-        left = tree.allowed - tree.iterations
+        left = max(0, tree.allowed - tree.iterations)  # what failed in flight may overdraw
         if self.early and tree.root.visited and self.final.settled(tree, tree.root, left):
             return Done("the decision can no longer change")
         return None

@@ -180,3 +180,12 @@ def test_the_same_luck_leads_to_the_same_tree(config: SearchConfig, seed: int) -
         weather.go()
         trees.append(to_json(weather.tree))
     assert trees[0] == trees[1]
+
+
+def test_a_search_that_has_overdrawn_its_iterations_knows_that_none_is_left() -> None:
+    """Workers fail, and what they had begun counts: there may be less than nothing left to change the decision with."""
+    config = SearchConfig(
+        iterations=2, k=1, depth=1, retries=0, c=0.0, first_play="parent", noise_floor=0.05, collision="mask", expansion="lazy",
+        revisit="exhaust", backup="mean", enough=0.8, early=True, judgements=1,
+    )  # fmt: skip
+    Weather(config, seed=4619, workers=1, trouble=0.1).go()

@@ -197,7 +197,7 @@ async def test_a_hung_attempt_is_killed_with_its_world_and_made_again_once(tmp_p
 
 async def test_worlds_that_break_are_replaced_and_attempts_come_to_their_end(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=4)
-    await run(folder, ToyWorlds(WORLD, faults=Faults(fail_every=9)))
+    await run(folder, ToyWorlds(WORLD, fidelity="replay", faults=Faults(fail_every=9)))
     assert all(each.status == "scored" for each in folder.results())
 
 

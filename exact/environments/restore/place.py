@@ -141,11 +141,9 @@ class Place:
         returns: how often the state is expected to be come back to.
         """
         environment, path = self._environment, self._path
-        if environment is None or path is None or environment.capabilities.fidelity == "replay":
+        if environment is None or path is None or environment.capabilities.fidelity == "replay" or self._shelf.has(path):
             return None
-        if self._shelf.has(path) or not self._costs.pays(returns, self._way_back(path)):
-            return None
-        return None if getattr(environment, "obstacle", "") else await self._keep(environment, path)
+        return await self._keep(environment, path) if self._costs.pays(returns, self._way_back(path)) else None
 
     async def keep_written(self) -> Snapshot | None:
         """Take a snapshot where a write led to where the world stands, and a snapshot takes all of it along; None where not.
@@ -153,11 +151,9 @@ class Place:
         What is written again may come out differently (a date, a number), and then no replay leads back.
         """
         environment, path = self._environment, self._path
-        if environment is None or path is None or environment.capabilities.fidelity != "world":
+        if environment is None or path is None or environment.capabilities.fidelity != "world" or self._shelf.has(path):
             return None
-        if path not in self._shelf.written or self._shelf.has(path):
-            return None
-        return None if getattr(environment, "obstacle", "") else await self._keep(environment, path)
+        return await self._keep(environment, path) if path in self._shelf.written else None
 
     def exchange(self, other: Standing) -> Standing:
         """Give the world away, with where it stands, for another. Only while it stands somewhere."""
@@ -287,7 +283,9 @@ class Place:
         return transition
 
     async def _keep(self, environment: Environment, path: Path) -> Snapshot | None:
-        """A snapshot; None where it was refused, and then the world goes on."""
+        """A snapshot; None where something stands in the way or it was refused, and then the world goes on."""
+        if getattr(environment, "obstacle", ""):
+            return None
         began, before = self._clock(), self._processor()
         self._shelf.taking.add(path)
         try:

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +14,7 @@ import msgspec
 
 from exact.cli.newfile import NewFile
 from exact.errors import UsageError
+from exact.scratch import scratch
 
 if TYPE_CHECKING:
     from exact.config import Config
@@ -220,10 +220,10 @@ async def _worked_by_model(config: Config, work: Callable[[StoredMemory], str]) 
     from exact.models.open import Models
     from exact.runs.remember import memory_of
 
-    with TemporaryDirectory() as folder:
-        models = Models(config.models, folder=Path(folder))
+    with scratch("memory") as folder:
+        models = Models(config.models, folder=folder)
         try:
-            async with memory_of(config, Path(folder), models) as opened:
+            async with memory_of(config, folder, models) as opened:
                 assert opened is not None
                 return await asyncio.to_thread(work, opened)
         finally:

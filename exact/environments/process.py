@@ -16,13 +16,14 @@ from typing import IO, NamedTuple, Protocol
 from exact.environments.guest import TOKEN
 from exact.environments.stderr import Stderr
 from exact.errors import EnvironmentError_
+from exact.scratch import Room
 
 _KEPT = (
-    *("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "DISPLAY", "XAUTHORITY", "LD_LIBRARY_PATH", "SSL_CERT_FILE"),
+    *("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "DISPLAY", "XAUTHORITY", "LD_LIBRARY_PATH", "SSL_CERT_FILE"),
     *("XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "PLAYWRIGHT_BROWSERS_PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
     *("http_proxy", "https_proxy", "no_proxy"),
 )
-"""Variables of ours that a guest sees; keys and tokens are not among them."""
+"""Variables of ours that a guest sees; keys and tokens are not among them. Its TMPDIR is a folder that goes when it ends."""
 _AHEAD = 1 << 20
 """Bytes read ahead of what the guest says."""
 _GRACE, _PATIENCE = 1.0, 10.0
@@ -74,19 +75,21 @@ class Processes:
 
     async def start(self, args: Sequence[str], env: Mapping[str, str]) -> PlainProcess:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        room = Room("guest")
         try:
             process = subprocess.Popen(  # noqa: ASYNC220 - asyncio starts them the same way
                 list(args),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env={**kept, **env, TOKEN: secrets.token_hex(16)},
+                env={**kept, "TMPDIR": str(room.folder("tmp")), **env, TOKEN: secrets.token_hex(16)},
                 cwd=self._folder,
                 start_new_session=True,
             )
         except OSError as error:
+            room.close()
             raise EnvironmentError_(f"{args[0]} cannot be started: {error.strerror}: name another interpreter") from error
-        attaching = asyncio.ensure_future(PlainProcess.attached(process, self._log))
+        attaching = asyncio.ensure_future(PlainProcess.attached(process, self._log, room))
         try:
             return await asyncio.shield(attaching)
         except asyncio.CancelledError:
@@ -99,19 +102,21 @@ class Processes:
 class PlainProcess:
     """A guest without a sandbox. Made by Processes."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: _Ear, stderr: _Ear, log: Path | None) -> None:
-        self._process, self.stdin, self.stdout = process, stdin, stdout.reader
+    def __init__(
+        self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: _Ear, stderr: _Ear, log: Path | None, room: Room
+    ) -> None:
+        self._process, self.stdin, self.stdout, self._room = process, stdin, stdout.reader, room
         self._hearing = (stdout.transport, stderr.transport)
         self._stderr = Stderr(stderr.reader, process.pid, log)
 
     @classmethod
-    async def attached(cls, process: subprocess.Popen[bytes], log: Path | None) -> PlainProcess:
-        """Take over its three pipes."""
+    async def attached(cls, process: subprocess.Popen[bytes], log: Path | None, room: Room) -> PlainProcess:
+        """Take over its three pipes, and the room that its TMPDIR is in."""
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.connect_write_pipe(lambda: StreamReaderProtocol(asyncio.StreamReader()), process.stdin)
         stdin = asyncio.StreamWriter(transport, protocol, None, loop)
-        return cls(process, stdin, await _ear(process.stdout), await _ear(process.stderr), log)
+        return cls(process, stdin, await _ear(process.stdout), await _ear(process.stderr), log, room)
 
     @property
     def pid(self) -> int:
@@ -149,6 +154,7 @@ class PlainProcess:
         for transport in self._hearing:
             transport.close()
         await self._stderr.close()
+        await asyncio.to_thread(self._room.close)
         await asyncio.sleep(0)  # transports close their pipes in the loop's next turn
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from exact.scratch import sweep
+
 HOLD = """
 import asyncio, signal
 from exact.config import BrowserConfig
@@ -28,10 +30,10 @@ asyncio.run(main())
 MARK = "EXACT_TEST_BROWSER"
 
 
-def start(end: str, mark: str) -> subprocess.Popen[bytes]:
+def start(end: str, mark: str, temporary: Path) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD.replace("END", end)],
-        env={**os.environ, MARK: mark},
+        env={**os.environ, MARK: mark, "TMPDIR": str(temporary)},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
@@ -64,9 +66,11 @@ def gone(mark: str, seconds: float = 20.0) -> bool:
 @pytest.mark.parametrize("how", ["exit", "SIGINT", "SIGTERM", "SIGKILL"])
 def test_nothing_remains_of_a_browser(how: str, tmp_path: Path) -> None:
     mark = f"{tmp_path.name}-{os.getpid()}"
-    process = start("pass" if how == "exit" else "await asyncio.sleep(60)", mark)
+    process = start("pass" if how == "exit" else "await asyncio.sleep(60)", mark, tmp_path)
     if how != "exit":
         assert any("headless" in each or "chrom" in each for each in alive(mark))
         process.send_signal(getattr(signal, how))
     process.communicate()
     assert gone(mark), alive(mark)
+    sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -1,11 +1,12 @@
 """An environment as others write them: sync, plain data, nothing of exact, any Python from 3.9 on."""
 
-# ruff: noqa: T201, PTH110, PTH123
+# ruff: noqa: T201, PTH102, PTH110, PTH118, PTH123
 
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 
@@ -98,6 +99,10 @@ class Counter:
 
     def kill(self):
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def litter(self):
+        os.mkdir(os.path.join(tempfile.mkdtemp(), "left"))
+        return {"observation": self.seen()}
 
     def child(self):
         """A child in a session of its own, which outlives its parent if nobody ends it."""

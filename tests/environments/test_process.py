@@ -6,6 +6,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from exact.environments import guest
 from exact.environments.worker import Factory, WorkerWorlds
+from exact.scratch import sweep
 from exact.task import Task
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="parent-death signals are Linux's")
@@ -27,6 +29,7 @@ async def main():
     async with WorkerWorlds(Factory(sys.argv[1])).open(speculative=True) as world:
         await world.reset(Task(id="count", instruction=""))
         child = await world.step(world.actions.action("do", "child"))
+        await world.step(world.actions.action("do", "litter"))
         print(world.pid, child.info["pid"], flush=True)
         if sys.argv[2] == "busy":
             await world.step(world.actions.action("do", "hang"))
@@ -49,16 +52,25 @@ def gone(pid: int, seconds: float = 20.0) -> bool:
     return False
 
 
+def names(folder: Path) -> list[str]:
+    """Of all that is in it, however deep."""
+    return [path.name for path in folder.rglob("*")]
+
+
 @pytest.mark.parametrize("state", ["idle", "busy"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_when_the_parent_is_killed_the_guest_and_its_children_end(state: str, how: signal.Signals) -> None:
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, f"{FOREIGN}:Counter", state], stdout=subprocess.PIPE, text=True)
+def test_when_the_parent_is_killed_the_guest_and_its_children_end(state: str, how: signal.Signals, tmp_path: Path) -> None:
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, f"{FOREIGN}:Counter", state], stdout=subprocess.PIPE, text=True, env=env)
     assert parent.stdout is not None
     with parent, parent.stdout as said:
         pids = [int(word) for word in said.readline().split()]
         assert len(pids) == 2 and not any(gone(pid, 0.0) for pid in pids)
+        assert "left" in names(tmp_path)
         parent.send_signal(how)
     assert all(gone(pid) for pid in pids)
+    sweep(tmp_path)
+    assert names(tmp_path) == []
 
 
 STARTER = """
@@ -102,6 +114,19 @@ async def test_a_child_that_left_the_guests_group_ends_with_the_guest(how: str) 
             os.kill(world.pid, signal.SIGKILL)
             assert await asyncio.to_thread(gone, child)
     assert gone(child)
+
+
+@pytest.mark.parametrize("how", ["closed", "killed"])
+async def test_what_a_guest_left_among_temporary_files_goes_with_it(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    async with WorkerWorlds(Factory(f"{FOREIGN}:Counter")).open(speculative=True) as world:
+        await world.reset(Task(id="count", instruction=""))
+        await world.step(world.actions.action("do", "litter"))
+        assert "left" in names(tmp_path)
+        if how == "killed":
+            assert world.pid is not None
+            os.kill(world.pid, signal.SIGKILL)
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 5, 8, 50])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from exact.benchmarks.miniwob.suite import page_setup, verdict
 from exact.config import BrowserConfig
 from exact.environments.browser.forking import ForkingWorlds, forking
 from exact.environments.sandbox import Service, interpreter, static
+from exact.scratch import scratch
 
 _PORT = 8000
 """On the sandbox's own loopback, where nobody else is."""
@@ -41,11 +41,11 @@ def _rewritten(pages: Path, rewrite: Rewrite) -> Iterator[Path]:
     if rewrite is unchanged:
         yield pages
         return
-    with tempfile.TemporaryDirectory(prefix="exact-miniwob-") as made:
+    with scratch("miniwob") as made:
         for file in pages.rglob("*"):
             if file.is_file():
                 path = file.relative_to(pages)
-                copy = Path(made) / path
+                copy = made / path
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(rewrite(path.as_posix(), file.read_bytes()))
-        yield Path(made)
+        yield made

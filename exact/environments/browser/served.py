@@ -26,6 +26,7 @@ from exact.environments.browser.worlds import BrowserWorlds
 from exact.environments.sandbox.service import Service
 from exact.environments.sites import Outside
 from exact.errors import EnvironmentError_, UsageError
+from exact.scratch import scratch
 
 _POLL = 0.05
 """Seconds between questions whether a service is ready."""
@@ -118,22 +119,24 @@ async def _running(service: Service) -> AsyncIterator[None]:
     dies = ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
     if await asyncio.to_thread(_answers, service.ready_url):
         raise EnvironmentError_(f"something answers at {service.ready_url} already, where `{name}` was to be started: end it first")
-    try:
-        if shutil.which(service.command[0]) is None:
-            raise FileNotFoundError(2, f"No such file or directory: {service.command[0]!r}")
-        process = await asyncio.create_subprocess_exec(
-            *dies, *service.command, cwd=service.folder, env={**os.environ, **service.env}, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        raise EnvironmentError_(f"the service `{name}` does not start: {error}") from error
-    try:
-        await _ready(service, name, process)
-        yield
-    finally:
-        with suppress(ProcessLookupError):  # it has ended, and all that it started
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+    with scratch("service") as folder:
+        try:
+            if shutil.which(service.command[0]) is None:
+                raise FileNotFoundError(2, f"No such file or directory: {service.command[0]!r}")
+            process = await asyncio.create_subprocess_exec(
+                *dies, *service.command, cwd=service.folder, env={**os.environ, "TMPDIR": str(folder), **service.env},
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise EnvironmentError_(f"the service `{name}` does not start: {error}") from error
+        try:
+            await _ready(service, name, process)
+            yield
+        finally:
+            with suppress(ProcessLookupError):  # it has ended, and all that it started
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
 
 
 async def _ready(service: Service, name: str, process: asyncio.subprocess.Process) -> None:

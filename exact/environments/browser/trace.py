@@ -7,14 +7,14 @@ import errno
 import logging
 import os
 import re
-import tempfile
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exact.errors import UsageError
+from exact.errors import EnvironmentError_, UsageError
+from exact.scratch import scratch
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -49,14 +49,14 @@ class Trace:
         try:
             with suppress(Error):  # the context is gone
                 await self._write(context, veil)
-        except (OSError, zipfile.BadZipFile) as error:
+        except (OSError, EnvironmentError_, zipfile.BadZipFile) as error:
             _logger.warning("%s is not traced: %s", self._name, error)
 
     async def _write(self, context: BrowserContext, veil: Callable[[str], str]) -> None:
         path = _free(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "world")
         try:
-            with tempfile.TemporaryDirectory(prefix="exact-trace-") as folder:
-                raw = Path(folder) / "raw.zip"
+            with scratch("trace") as folder:
+                raw = folder / "raw.zip"
                 await context.tracing.stop(path=raw)
                 await asyncio.to_thread(_veiled, raw, path, veil)
         except BaseException:

@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 import types
@@ -120,6 +121,7 @@ class World:
 
     def close(self) -> None:
         self._env.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
     def _file(self) -> Path:

@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -19,13 +19,15 @@ import exact
 from exact.environments.sandbox.bundle import Guest, configuration, mount_points
 from exact.environments.sandbox.images import Image, Images, size
 from exact.environments.sandbox.packing import Packing
-from exact.environments.sandbox.room import Room
 from exact.environments.sandbox.runsc import Runsc, find_runsc
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.errors import EnvironmentError_
+from exact.scratch import Room
 
 LIMIT = 4 << 30
 """Bytes of images kept; never more than half of what is free where they lie."""
+ENOUGH = 1 << 30
+"""Bytes free on /dev/shm from which it is used; else the disk."""
 
 
 class Sandboxes:
@@ -128,13 +130,22 @@ async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log:
 
     Raises EnvironmentError_ where there is no usable runsc, or no room for images.
     """
-    sandboxes = Sandboxes(find_runsc(), Room(parent), limit, log)
+    sandboxes = Sandboxes(find_runsc(), Room("worlds", parent or _place()), limit, log)
     atexit.register(sandboxes.abandon)
     try:
         yield sandboxes
     finally:
         await sandboxes.close()
         atexit.unregister(sandboxes.abandon)
+
+
+def _place() -> Path | None:
+    """/dev/shm where it is large enough; None for the folder for temporary files."""
+    shm = Path("/dev/shm")
+    with suppress(OSError):
+        if os.access(shm, os.W_OK) and shutil.disk_usage(shm).free >= ENOUGH:
+            return shm
+    return None
 
 
 def _stamp(path: Path) -> str:

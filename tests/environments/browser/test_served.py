@@ -6,6 +6,7 @@ import asyncio
 import re
 import socket
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,6 +48,11 @@ def listens(service: Service) -> bool:
         return probe.connect_ex((host, int(port))) == 0
 
 
+def names(folder: Path) -> list[str]:
+    """Of all that is in it, however deep."""
+    return [path.name for path in folder.rglob("*")]
+
+
 async def test_beside_the_browser_a_service_runs_once_and_ends_with_the_worlds(executable: str, service: Service) -> None:
     async with served(BESIDE, PageSetup(), [service]) as worlds, worlds.open(speculative=False) as world:
         assert isinstance(worlds, BrowserWorlds) and not world.capabilities.sealed
@@ -55,6 +61,16 @@ async def test_beside_the_browser_a_service_runs_once_and_ends_with_the_worlds(e
             async with served(BESIDE, PageSetup(), [service]):
                 pass
     assert not listens(service)
+
+
+async def test_what_a_service_left_among_temporary_files_goes_with_it(
+    executable: str, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    littering = msgspec.structs.replace(service, command=("sh", "-c", 'touch "$TMPDIR/left" && exec "$@"', "sh", *service.command))
+    async with served(BESIDE, PageSetup(), [littering]):
+        assert "left" in names(tmp_path)
+    assert names(tmp_path) == []
 
 
 async def test_a_service_beside_the_browser_does_not_outlive_a_crash(executable: str, service: Service) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.sandbox.room import Room
+from exact.scratch import Room
 
 OWNER = '''
 import asyncio, sys
@@ -67,5 +67,5 @@ def test_when_the_parent_is_killed_no_process_remains_and_the_next_start_removes
     while alive(str(tmp_path)):
         assert time.monotonic() < end
         time.sleep(0.02)
-    Room(tmp_path).close()
+    Room("worlds", tmp_path).close()
     assert list(tmp_path.iterdir()) == []

@@ -1,17 +1,18 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
-from exact.environments.sandbox import room
-from exact.environments.sandbox.room import Room, owner, started, sweep
+from exact import scratch
 from exact.errors import EnvironmentError_
+from exact.scratch import Room, owner, started, sweep
 
-OPEN = "import os, sys; from exact.environments.sandbox.room import Room; from pathlib import Path"
-KILLED = f"{OPEN}; print(Room(Path(sys.argv[1])).path, flush=True)"
+OPEN = "import os, sys; from exact.scratch import Room; from pathlib import Path"
+KILLED = f'{OPEN}; print(Room("worlds", Path(sys.argv[1])).path, flush=True)'
 
 
 def left_by_a_dead_process(parent: Path) -> Path:
@@ -20,7 +21,7 @@ def left_by_a_dead_process(parent: Path) -> Path:
 
 
 def test_a_room_is_private_and_says_whose_it_is(tmp_path: Path) -> None:
-    mine = Room(tmp_path)
+    mine = Room("worlds", tmp_path)
     assert mine.path.stat().st_mode & 0o777 == 0o700
     assert owner(mine.path) == {"pid": os.getpid(), "started": started(os.getpid())}
     mine.close()
@@ -31,7 +32,7 @@ def test_a_room_is_private_and_says_whose_it_is(tmp_path: Path) -> None:
 def test_what_a_dead_process_left_is_removed_when_the_next_room_is_opened(tmp_path: Path) -> None:
     left = left_by_a_dead_process(tmp_path)
     assert left.is_dir()
-    mine = Room(tmp_path)
+    mine = Room("worlds", tmp_path)
     assert list(tmp_path.iterdir()) == [mine.path]
     mine.close()
 
@@ -46,30 +47,48 @@ def test_the_room_of_a_living_process_is_left_alone(tmp_path: Path) -> None:
     assert sweep(tmp_path) == [path]
 
 
-def test_links_files_and_young_folders_are_not_swept(tmp_path: Path) -> None:
+def test_links_files_young_folders_and_those_of_others_are_not_swept(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     prefix = f"exact-worlds-{os.geteuid()}-"
     (tmp_path / f"{prefix}link").symlink_to(elsewhere)
     (tmp_path / f"{prefix}file").write_text("")
     (tmp_path / f"{prefix}young").mkdir()
-    (tmp_path / f"{prefix}old").mkdir()
-    os.utime(tmp_path / f"{prefix}old", (0, time.time() - 3600))
+    for name in ("old", "full"):
+        (tmp_path / f"{prefix}{name}").mkdir()
+    (tmp_path / f"{prefix}full" / "thesis.txt").write_text("")
+    for name in ("old", "full"):
+        os.utime(tmp_path / f"{prefix}{name}", (0, time.time() - 3600))
     assert sweep(tmp_path) == [tmp_path / f"{prefix}old"]
 
 
 def test_a_forked_copy_of_the_owner_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = Room(tmp_path)
-    monkeypatch.setattr(room.os, "getpid", lambda: 1)
+    mine = Room("worlds", tmp_path)
+    monkeypatch.setattr(scratch.os, "getpid", lambda: 1)
     mine.close()
     assert mine.path.is_dir()
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentError_, match=r"no room for the images of worlds in .*nowhere"):
-        Room(tmp_path / "nowhere")
+    with pytest.raises(EnvironmentError_, match=r"no room for temporary files in .*nowhere: No such file .*TMPDIR"):
+        Room("worlds", tmp_path / "nowhere")
 
 
-def test_shared_memory_that_is_too_small_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "ENOUGH", 1 << 60)
-    assert room.place() != Path("/dev/shm")
+def test_what_cannot_be_removed_yet_keeps_its_lock_for_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = Room("worlds", tmp_path)
+    mine.folder("files")
+    with monkeypatch.context() as patched:
+        patched.setattr(scratch.shutil, "rmtree", lambda *_, **__: None)
+        mine.close()
+    assert mine.path.is_dir()
+    assert sweep(tmp_path) == [mine.path]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scratch_folder_is_empty_and_goes_with_its_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(ZeroDivisionError), scratch.scratch("downloads") as folder:
+        assert list(folder.iterdir()) == []
+        (folder / "file").write_text("text")
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []

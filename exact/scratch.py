@@ -1,7 +1,8 @@
-"""A private folder for the state of sandboxes and their images, which hold the memory of processes, typed passwords too.
+"""Private folders for what is needed only while this process lives: images of worlds, downloads, what guests leave in theirs.
 
-Its mode is 0700. It is removed at exit, and after a crash by the next process of this user that opens one. While its owner lives, it
-holds a lock on a file in it: that tells the living from the dead whatever became of process numbers.
+The mode of each is 0700: images hold the memory of processes, typed passwords too. It is removed when it is closed, and after a crash
+by the next process of this user that opens one beside it. While its owner lives, it holds a lock on a file in it: that tells the living
+from the dead whatever became of process numbers.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ import shutil
 import stat
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from exact.errors import EnvironmentError_
 
-ENOUGH = 1 << 30
-"""Bytes free on /dev/shm from which it is used; else the disk."""
 _YOUNG = 60.0
 """Seconds in which a folder without a lock may still be getting one."""
 _LOCK = "owner.json"
@@ -29,20 +29,22 @@ _LOCK = "owner.json"
 class Room:
     """A folder that is ours alone."""
 
-    def __init__(self, parent: Path | None = None) -> None:
-        """Sweeps what dead owners left in `parent`, by default /dev/shm where that is large enough.
+    def __init__(self, kind: str, parent: Path | None = None) -> None:
+        """Sweeps first what dead owners left in `parent`, by default the folder for temporary files. `kind` is a word for its name.
 
         Raises EnvironmentError_ where nothing can be written.
         """
-        parent = parent or place()
+        parent = parent or Path(tempfile.gettempdir())
         sweep(parent)
         try:
-            self.path = Path(tempfile.mkdtemp(prefix=_prefix(), dir=parent))
+            self.path = Path(tempfile.mkdtemp(prefix=f"exact-{kind}-{os.geteuid()}-", dir=parent))
             self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.write(self._lock, json.dumps({"pid": os.getpid(), "started": started(os.getpid())}).encode())
         except OSError as error:
-            raise EnvironmentError_(f"no room for the images of worlds in {parent}: {error.strerror}") from error
+            raise EnvironmentError_(
+                f"no room for temporary files in {parent}: {error.strerror}: make some, or name another folder in TMPDIR"
+            ) from error
         self._owner = os.getpid()
 
     def folder(self, *names: str) -> Path:
@@ -54,25 +56,26 @@ class Room:
     def close(self) -> None:
         """Remove it. May be called twice; a forked copy of this process does nothing."""
         if self._lock >= 0 and os.getpid() == self._owner:
-            shutil.rmtree(self.path, ignore_errors=True)
+            _remove(self.path)
             os.close(self._lock)
         self._lock = -1
 
 
-def place() -> Path:
-    """/dev/shm where it is large enough, else the folder for temporary files."""
-    shm = Path("/dev/shm")
-    with suppress(OSError):
-        if os.access(shm, os.W_OK) and shutil.disk_usage(shm).free >= ENOUGH:
-            return shm
-    return Path(tempfile.gettempdir())
+@contextmanager
+def scratch(kind: str) -> Iterator[Path]:
+    """An empty folder inside a room of its own, for as long as the block runs. Raises EnvironmentError_."""
+    room = Room(kind)
+    try:
+        yield room.folder("files")
+    finally:
+        room.close()
 
 
 def sweep(parent: Path) -> list[Path]:
     """Remove the folders of this user in `parent` whose owner is dead; those that were removed."""
-    left = [folder for folder in parent.glob(f"{_prefix()}*") if _is_left(folder)]
+    left = [folder for folder in parent.glob(f"exact-*-{os.geteuid()}-*") if _is_left(folder)]
     for folder in left:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
     return left
 
 
@@ -89,8 +92,16 @@ def started(pid: int) -> int:
     return 0
 
 
-def _prefix() -> str:
-    return f"exact-worlds-{os.geteuid()}-"
+def _remove(folder: Path) -> None:
+    """The lock goes last: where something cannot be removed yet, the folder is still known for ours at the next start."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != _LOCK:
+                path.unlink()
+        if all(path.name == _LOCK for path in folder.iterdir()):
+            shutil.rmtree(folder)
 
 
 def _is_left(folder: Path) -> bool:
@@ -100,8 +111,8 @@ def _is_left(folder: Path) -> bool:
             return False
         try:
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            return time.time() - found.st_mtime > _YOUNG
+        except FileNotFoundError:  # an empty one of ours, or something else, which is not ours to remove
+            return time.time() - found.st_mtime > _YOUNG and not any(folder.iterdir())
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

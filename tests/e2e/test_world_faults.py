@@ -17,7 +17,7 @@ from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.check.leaks import held
 from exact.environments.restore import Costs
-from exact.environments.sandbox import find_runsc, room
+from exact.environments.sandbox import find_runsc, sandboxes
 from exact.environments.sandboxed import SandboxedWorlds, sandboxed_worlds
 from exact.environments.worker import Factory
 from exact.errors import EnvironmentError_
@@ -139,6 +139,6 @@ def small(tmp_path: Path) -> Iterator[Path]:
 async def test_without_room_for_snapshots_the_search_returns_by_other_ways(
     tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "place", lambda: small)
+    monkeypatch.setattr(sandboxes, "_place", lambda: small)
     line = await search(tmp_path, Factory(f"{LIGHTS}:Lights"), lambda worlds, count: None)
     assert (line.status, line.score) == ("scored", 1.0)

@@ -25,9 +25,8 @@ from exact.safety import origins
 from exact.task import Task
 
 if TYPE_CHECKING:
-    from playwright.async_api import CDPSession
-
     from exact.environments.browser.forking import ForkingWorlds
+    from exact.environments.browser.session import Cdp
 
 
 class ForkingEnvironment(BrowserEnvironment):
@@ -247,5 +246,5 @@ class ForkingEnvironment(BrowserEnvironment):
         self._window.opened = memo.opened
 
 
-async def _target(cdp: CDPSession) -> str:
+async def _target(cdp: Cdp) -> str:
     return str((await cdp.send("Target.getTargetInfo"))["targetInfo"]["targetId"])

@@ -420,7 +420,7 @@ class BrowserEnvironment:
         """Look at a page from now on. `index`: which of the episode's pages it is."""
         page.on("dialog", self._dialog)
         page.on("crash", lambda _: self._patience.lose("the page crashed"))
-        tab = Tab(page, await page.context.new_cdp_session(page), index, self._config.answer_seconds)
+        tab = Tab(page, await self._browser.attach(page), index, self._config.answer_seconds)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self._downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self._downloads.progress(event))
         dressed, opened = self._browser.dress(tab.cdp, self._config), tab.open(self._setup, blank.rules(self._config.mask))

@@ -16,8 +16,9 @@ from exact.environments.browser.downloads import File
 from exact.environments.browser.guard import Guard
 from exact.environments.browser.inside import DOWNLOADS
 from exact.environments.browser.launch import Browser, arguments
-from exact.environments.browser.line import LineState
+from exact.environments.browser.line import Line, LineState
 from exact.environments.browser.relay import Relay
+from exact.environments.browser.session import Cdp, Session
 from exact.environments.browser.tape import Tape
 from exact.environments.sandbox import Sandbox
 from exact.environments.sandbox.idle import Idle
@@ -25,7 +26,7 @@ from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
-    from playwright.async_api import BrowserContext, CDPSession, Page, Playwright
+    from playwright.async_api import BrowserContext, Page, Playwright
 
 _FLAGS = (
     # What Playwright gives a browser that it starts itself.
@@ -93,9 +94,13 @@ class Cut(NamedTuple):
 class ForkedBrowser(Browser):
     """One Chromium, its sandbox and the way to it. Made by `connect`."""
 
-    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, relay: Relay, context_id: str) -> None:
+    def __init__(
+        self, playwright: PlaywrightBrowser, guard: Guard, relay: Relay, talk: Line, context_id: str, targets: Sequence[str]
+    ) -> None:
+        """`talk`: a line for sessions with pages. `targets`: CDP ids of the pages."""
         super().__init__(playwright, guard, InnerStore(relay), relay.line)
-        self.relay, self.context_id = relay, context_id
+        self.relay, self.context_id, self._talk = relay, context_id, talk
+        self._only = (self.context.pages[0], targets[0]) if len(targets) == len(self.context.pages) == 1 else None
         self._started = False
         self._stilling: set[asyncio.Task[None]] = set()
         self.idle = Idle(relay.sandbox)
@@ -123,10 +128,13 @@ class ForkedBrowser(Browser):
         """Its own one."""
         return self.playwright.contexts[0]
 
+    async def attach(self, page: Page) -> Session:
+        return await self._talk.attach(self._only[1] if self._only and self._only[0] is page else await _target(page))
+
     async def keep_downloads(self, context: str) -> None:
         """Nothing: `enter` did it."""
 
-    async def dress(self, cdp: CDPSession, config: BrowserConfig) -> None:
+    async def dress(self, cdp: Cdp, config: BrowserConfig) -> None:
         """How numbers and dates are written does not follow from Chromium's arguments."""
         from playwright.async_api import Error
 
@@ -163,6 +171,14 @@ class ForkedBrowser(Browser):
             await self.playwright.close()
 
 
+async def _target(page: Page) -> str:
+    """Its CDP id, which Playwright keeps to itself."""
+    cdp = await page.context.new_cdp_session(page)
+    found = await cdp.send("Target.getTargetInfo")
+    await cdp.detach()
+    return str(found["targetInfo"]["targetId"])
+
+
 async def _still(page: Page) -> None:
     """Reduced motion, which the flag says but Playwright overrides."""
     from playwright.async_api import Error
@@ -191,8 +207,8 @@ async def connect(
     try:
         address = await relay.connect(path=cut.path if cut else "", seconds=seconds)
         line = await relay.speak()
-        browser, targets = await asyncio.gather(
-            playwright.chromium.connect_over_cdp(address, timeout=seconds * 1000), line.send("Target.getTargets")
+        browser, talk, found = await asyncio.gather(
+            playwright.chromium.connect_over_cdp(address, timeout=seconds * 1000), relay.talk(), line.send("Target.getTargets")
         )
     except Error as error:
         await relay.close()
@@ -200,8 +216,8 @@ async def connect(
     except BaseException:
         await relay.close()
         raise
-    context = next(info["browserContextId"] for info in targets["targetInfos"] if info["type"] == "page")
+    pages = [info for info in found["targetInfos"] if info["type"] == "page"]
     guard = Guard(line, tape)
     if cut and cut.started:
         guard.go_on(cut.unanswered)
-    return ForkedBrowser(browser, guard, relay, context)
+    return ForkedBrowser(browser, guard, relay, talk, pages[0]["browserContextId"], [info["targetId"] for info in pages])

@@ -17,6 +17,7 @@ from exact.environments.browser.downloads import Store
 from exact.environments.browser.driver import drive
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.guard import Guard
+from exact.environments.browser.session import Cdp
 from exact.environments.browser.store import LocalStore
 from exact.environments.browser.tape import tape_of
 from exact.errors import EnvironmentError_
@@ -89,7 +90,11 @@ class Browser:
         options = {"behavior": "allowAndName", "browserContextId": context, "downloadPath": self.store.folder, "eventsEnabled": True}
         await self._cdp.send("Browser.setDownloadBehavior", options)
 
-    async def dress(self, cdp: CDPSession, config: BrowserConfig) -> None:
+    async def attach(self, page: Page) -> Cdp:
+        """A session of our own with a page. Raises Playwright's Error."""
+        return await page.context.new_cdp_session(page)
+
+    async def dress(self, cdp: Cdp, config: BrowserConfig) -> None:
         """What a page needs besides what its context was made with."""
 
     def clipboard(self) -> Clipboard | None:

@@ -13,8 +13,10 @@ import os
 import struct
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection
+from functools import partial
 from typing import Any, NamedTuple
 
+from exact.environments.browser.session import GONE, Session
 from exact.errors import EnvironmentError_
 
 _FIRST = 1 << 20
@@ -39,7 +41,9 @@ class Line:
         self._number, self._begun = state.number + _FIRST * state.begun, state.begun
         self._handlers: defaultdict[str, list[Callable[[dict[str, Any]], object]]] = defaultdict(list)
         self._expected, self._early = expected, list[dict[str, Any]]()
-        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._answers: dict[int, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
+        """Who waits for the answer to which command: the session, empty for the browser's own, and the message."""
+        self._sessions: dict[str, Session] = {}
         self._greeted = asyncio.Event()
         self._sending = asyncio.Lock()
         self._lost = ""
@@ -68,18 +72,16 @@ class Line:
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """The answer to a command. Raises EnvironmentError_ where it is refused, or the browser is gone."""
-        self._check()
-        self._number += 1
-        number, future = self._number, asyncio.get_running_loop().create_future()
-        self._answers[number] = future
-        try:
-            await self._say(1, json.dumps({"id": number, "method": method, "params": params or {}}).encode())
-            answer: dict[str, Any] = await future
-        finally:
-            self._answers.pop(number, None)
+        answer = await self._ask("", method, params or {})
         if "error" in answer:
             raise EnvironmentError_(f"{method}: {answer['error'].get('message', 'refused')}")
         return dict(answer.get("result", {}))
+
+    async def attach(self, target: str) -> Session:
+        """A session with a page, by its CDP id. Raises EnvironmentError_."""
+        id = str((await self.send("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"])
+        session = self._sessions[id] = Session(partial(self._ask, id))
+        return session
 
     def hear(self, data: bytes) -> None:
         """Bytes from the browser; none: it is gone."""
@@ -104,7 +106,7 @@ class Line:
         """Nothing more will be heard."""
         self._lost = self._lost or why
         self._greeted.set()
-        for future in self._answers.values():
+        for _, future in self._answers.values():
             if not future.done():
                 future.set_exception(EnvironmentError_(self._lost))
 
@@ -112,15 +114,40 @@ class Line:
         if self._lost:
             raise EnvironmentError_(self._lost)
 
+    async def _ask(self, session: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The message that answers a command. Raises EnvironmentError_ where the browser is gone."""
+        self._check()
+        self._number += 1
+        number, future = self._number, asyncio.get_running_loop().create_future()
+        self._answers[number] = session, future
+        asked = {"id": number, "method": method, "params": params, **({"sessionId": session} if session else {})}
+        try:
+            await self._say(1, json.dumps(asked).encode())
+            answer: dict[str, Any] = await future
+        finally:
+            self._answers.pop(number, None)
+        return answer
+
     def _understand(self, message: dict[str, Any]) -> None:
-        if "method" in message:
+        if "method" in message and "sessionId" in message:
+            if session := self._sessions.get(message["sessionId"]):
+                session.hear(message["method"], message.get("params", {}))
+        elif "method" in message:
+            if message["method"] == "Target.detachedFromTarget":
+                self._detach(message["params"]["sessionId"])
             handlers = self._handlers.get(message["method"], [])
             if not handlers and message["method"] in self._expected:
                 self._early.append(message)
             for handler in handlers:
                 handler(message.get("params", {}))
-        elif (future := self._answers.get(message.get("id", 0))) and not future.done():
-            future.set_result(message)
+        elif (asked := self._answers.get(message.get("id", 0))) and not asked[1].done():
+            asked[1].set_result(message)
+
+    def _detach(self, id: str) -> None:
+        self._sessions.pop(id, None)
+        for asking, future in self._answers.values():
+            if asking == id and not future.done():
+                future.set_result({"error": {"code": GONE}})
 
     async def _say(self, kind: int, text: bytes) -> None:
         """One message; the mask that a client owes is all zeros."""

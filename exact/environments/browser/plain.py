@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playwright.async_api import CDPSession
+    from exact.environments.browser.session import Cdp
 
 Send = Callable[[str, dict[str, Any]], Awaitable[Any]]
 
 
-def plainly(cdp: CDPSession) -> Send:
+def plainly(cdp: Cdp) -> Send:
     """`send` of a session, without Playwright's search of every answer for objects of its own.
 
     Answers of the DevTools protocol are JSON and have none; of a page with a thousand elements the search takes as long as all else that

@@ -11,6 +11,7 @@ import json
 import secrets
 import struct
 from collections.abc import Mapping
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -51,6 +52,7 @@ class Relay:
         self._held = asyncio.Event()
         self._digests: dict[str, asyncio.Future[tuple[int, str]]] = {}
         self._writers: dict[int, asyncio.StreamWriter] = {}
+        self._lines: dict[int, Line] = {}
         self._conversations: set[asyncio.Task[None]] = set()
         self._open = asyncio.Event()
         self._open.set()
@@ -90,6 +92,17 @@ class Relay:
             raise EnvironmentError_(f"the browser did not answer within {seconds:g} s") from error
         return self.line
 
+    async def talk(self, seconds: float = 30.0) -> Line:
+        """A further conversation, once there is an address; a restored world has not heard of it. Raises EnvironmentError_."""
+        ident = next(_NUMBERS)
+        line = self._lines[ident] = Line(partial(self._tell, ident), LineState())
+        try:
+            async with asyncio.timeout(seconds):
+                await line.begin(self.path)
+        except TimeoutError as error:
+            raise EnvironmentError_(f"the browser did not answer within {seconds:g} s") from error
+        return line
+
     async def hold(self, seconds: float = 10.0) -> None:
         """Come to a point where no frame is under way in either direction, and stay there.
 
@@ -123,7 +136,8 @@ class Relay:
     async def close(self) -> None:
         """Close the port and the connections, those to the outside first. Never raises; may be called twice."""
         await self.egress.close()
-        self.line.fail("the world was let go")
+        for line in (self.line, *self._lines.values()):
+            line.fail("the world was let go")
         if self._server is not None:
             self._server.close()
         for writer in list(self._writers.values()):
@@ -169,9 +183,12 @@ class Relay:
     async def _tell_line(self, data: bytes) -> None:
         """A whole message to the browser: a world that is held has not heard half of one."""
         async with self._telling:
-            await self._flowing()
-            for start in range(0, len(data), FRAME):
-                await self._send(LINE, data[start : start + FRAME])
+            await self._tell(LINE, data)
+
+    async def _tell(self, ident: int, data: bytes) -> None:
+        await self._flowing()
+        for start in range(0, len(data), FRAME):
+            await self._send(ident, data[start : start + FRAME])
 
     async def _flowing(self) -> None:
         """Wait while the world is held."""
@@ -203,6 +220,8 @@ class Relay:
                     self._hear(json.loads(data))
                 elif ident == LINE:
                     self.line.hear(data)
+                elif line := self._lines.get(ident):
+                    line.hear(data)
                 elif ident & OUTWARD:
                     self.egress.hear(ident, data)
                 elif writer := self._writers.get(ident):
@@ -251,7 +270,8 @@ class Relay:
         if not self._found.done():
             self._found.set_exception(EnvironmentError_(f"the world did not start: {self.lost}"))
             self._found.exception()
-        self.line.fail(f"the world is gone: {self.lost}")
+        for line in (self.line, *self._lines.values()):
+            line.fail(f"the world is gone: {self.lost}")
         for writer in self._writers.values():
             writer.transport.abort()
 

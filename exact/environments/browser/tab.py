@@ -14,7 +14,9 @@ from exact.environments.browser.watch import CALM, WATCH
 from exact.errors import EnvironmentError_
 
 if TYPE_CHECKING:
-    from playwright.async_api import CDPSession, Page
+    from playwright.async_api import Page
+
+    from exact.environments.browser.session import Cdp
 
 _WORLD = "exact"
 _LEFT = ("context was destroyed", "Cannot find context", "No frame", "navigated or closed", "Frame with the given", "frame for given id")
@@ -34,7 +36,7 @@ class Tab:
     world_name = _WORLD
     """Of our own world in each document."""
 
-    def __init__(self, page: Page, cdp: CDPSession, index: int, answer_seconds: float = 15.0) -> None:
+    def __init__(self, page: Page, cdp: Cdp, index: int, answer_seconds: float = 15.0) -> None:
         """`answer_seconds`: how long a server may take to answer a navigation. Until then the browser can be asked nothing about the
         page, so its loading is stopped after that, as by a user."""
         self.page, self.cdp, self.index = page, cdp, index

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playwright.async_api import CDPSession
+    from exact.environments.browser.session import Cdp
 
 Event = dict[str, Any]
 _ENDLESS = ("EventSource", "WebSocket", "Ping", "CSPViolationReport", "Media", "Prefetch", "Preflight")
@@ -17,7 +17,7 @@ _ENDLESS = ("EventSource", "WebSocket", "Ping", "CSPViolationReport", "Media", "
 class Traffic:
     """Requests in flight, frames that load, and navigations that were asked for but have not begun."""
 
-    def __init__(self, cdp: CDPSession) -> None:
+    def __init__(self, cdp: Cdp) -> None:
         self.started = 0
         """How many requests and navigations have begun so far."""
         self.documents = 0

@@ -33,6 +33,27 @@ print("DevTools listening on ws://127.0.0.1:%d/devtools/browser/1" % server.serv
 server.serve_forever()
 """
 
+DEVTOOLS = """
+import json, socketserver, struct
+class Browser(socketserver.StreamRequestHandler):
+    def handle(self):
+        while self.rfile.readline() != b"\\r\\n":
+            pass
+        self.wfile.write(b"HTTP/1.1 101 Switching Protocols\\r\\n\\r\\n")
+        while head := self.rfile.read(2):
+            size = head[1] & 127
+            size = struct.unpack("!H", self.rfile.read(2))[0] if size == 126 else size
+            asked = json.loads(self.rfile.read(4 + size)[4:])
+            text = json.dumps({"id": asked["id"], "result": {"method": asked["method"]}}).encode()
+            self.wfile.write(bytes((129, len(text))) + text)
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+server = Server(("127.0.0.1", 0), Browser)
+import sys
+print("DevTools listening on ws://127.0.0.1:%d/devtools/browser/1" % server.server_address[1], file=sys.stderr, flush=True)
+server.serve_forever()
+"""
+
 
 class Plain:
     """Stands in for a Sandbox: the same pipes, no walls."""
@@ -86,6 +107,29 @@ async def test_connections_do_not_mix() -> None:
             assert await reader.readexactly(len(head) + 1) == head + b"%d" % number
         for _, writer, _ in ends:
             writer.close()
+
+
+async def test_a_further_conversation_waits_while_the_world_is_held_and_ends_with_it() -> None:
+    async with relay_to(DEVTOOLS) as (relay, _):
+        await relay.connect(seconds=20)
+        talk = await relay.talk()
+        assert await talk.send("Browser.getVersion") == {"method": "Browser.getVersion"}
+        await relay.hold()
+        asking = asyncio.ensure_future(talk.send("Target.getTargets", {"filter": ["x" * 1000]}))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await asyncio.shield(asking)
+        await relay.release()
+        assert await asking == {"method": "Target.getTargets"}
+    with pytest.raises(EnvironmentError_, match="the world was let go"):
+        await talk.send("Browser.getVersion")
+
+
+async def test_a_conversation_with_a_browser_that_says_nothing_is_given_up() -> None:
+    async with relay_to(BROWSER.replace("self.request.sendall(data)", "pass")) as (relay, _):
+        await relay.connect(seconds=20)
+        with pytest.raises(EnvironmentError_, match=r"the browser did not answer within 0\.05 s"):
+            await relay.talk(seconds=0.05)
 
 
 async def test_nothing_is_said_while_held_and_nothing_is_lost() -> None:

@@ -73,9 +73,10 @@ class BudgetExceeded(ExactError):
         return max(0.0, self.limit - self.usage)
 
 
-def unknown(what: str, name: str, valid: Iterable[str], way_out: str = "") -> UsageError:
-    """A UsageError for a name that is not there, with the nearest valid one."""
+def unknown(what: str, name: str, valid: Iterable[str], *, where: str = "", way_out: str = "") -> UsageError:
+    """A UsageError for a name that is not there, with the nearest valid one. `where` it was named: a file, or the words it was part of."""
     names = sorted(valid)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
-    return UsageError(f"unknown {what} {name!r}: {hint}{' ' + way_out if way_out else ''}")
+    place = f" in {where}" if where not in ("", repr(name)) else ""
+    return UsageError(f"unknown {what} {name!r}{place}: {hint}{' ' + way_out if way_out else ''}")

@@ -37,5 +37,10 @@ def test_an_unknown_name_comes_with_the_nearest_or_with_all(name: str, says: str
 
 
 def test_a_long_list_of_names_is_cut() -> None:
-    error = unknown("task", "?", (f"{i:03}" for i in range(100)), "(see `exact tasks list`)")
+    error = unknown("task", "?", (f"{i:03}" for i in range(100)), way_out="(see `exact tasks list`)")
     assert str(error).endswith("010, 011, ... (see `exact tasks list`)")
+
+
+@pytest.mark.parametrize(("where", "told"), [("tasks.yaml", "unknown task 'tee' in tasks.yaml: did"), ("'tee'", "unknown task 'tee': did")])
+def test_where_a_name_was_written_is_told_unless_it_is_all_that_was(where: str, told: str) -> None:
+    assert str(unknown("task", "tee", ["tea"], where=where)).startswith(told)

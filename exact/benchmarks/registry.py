@@ -42,7 +42,7 @@ def suite(id: str) -> Suite:
     """The suite of a task id, a pattern or a bare suite name. Raises UsageError that names the nearest suite."""
     name = id.partition("?")[0].partition("/")[0]
     if name not in suites():
-        raise unknown("suite", name, suites(), f"in {id!r}")
+        raise unknown("suite", name, suites(), where=repr(id))
     return suites()[name]
 
 
@@ -76,7 +76,7 @@ def _names(suite: Suite, pattern: str) -> list[str]:
     if name.startswith("@"):
         lists = suite.lists()
         if name[1:] not in lists:
-            raise unknown("list", name[1:], lists, f"in {pattern!r}")
+            raise unknown("list", name[1:], lists, where=repr(pattern))
         return list(lists[name[1:]])
     if not any(sign in pattern for sign in "*["):
         return [pattern]

@@ -129,7 +129,7 @@ def family_of(id: str) -> Family:
     """The package that has a BrowserGym task. Raises UsageError that names the nearest one."""
     name = id.partition(".")[0]
     if name not in FAMILIES:
-        raise unknown("family of BrowserGym tasks", name, FAMILIES, f"in {id!r}")
+        raise unknown("family of BrowserGym tasks", name, FAMILIES, where=repr(id))
     return FAMILIES[name]
 
 

@@ -46,5 +46,5 @@ def agent(spec: str, overrides: Iterable[str] = ()) -> Config:
         unnamed = "name" not in (yaml.safe_load(path.read_text("utf-8")) or {})
         return msgspec.structs.replace(config, name=path.stem) if unnamed else config
     if spec not in AGENTS:
-        raise unknown("agent", spec, AGENTS, "(or give the path of a YAML file)")
+        raise unknown("agent", spec, AGENTS, way_out="(or give the path of a YAML file)")
     return load(None, [f"name={spec}", *(f"{key}={json.dumps(value)}" for key, value in AGENTS[spec].items()), *overrides])

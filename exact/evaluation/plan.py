@@ -58,7 +58,7 @@ def budget_of(words: Iterable[str]) -> dict[str, float]:
     for word in words:
         kind, _, amount = word.partition("=")
         if kind not in KINDS:
-            raise unknown("budget", kind, KINDS, f"in --budget {word}")
+            raise unknown("budget", kind, KINDS, where=f"--budget {word}")
         try:
             found[kind] = float(amount)
         except ValueError:

@@ -119,7 +119,7 @@ def serving(config: ModelConfig, known: Mapping[str, Provider] | None = None) ->
     known = providers() if known is None else known
     name = named(config)
     if name not in known:
-        raise unknown("provider", name, known, "(or add it to the file that models.providers names)")
+        raise unknown("provider", name, known, way_out="(or add it to the file that models.providers names)")
     provider = known[name]
     if config.base_url:
         provider = msgspec.structs.replace(provider, base_url=config.base_url, endpoints=())

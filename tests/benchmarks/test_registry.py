@@ -30,7 +30,7 @@ def test_an_unknown_task_is_answered_with_the_nearest_one() -> None:
 
 
 def test_an_unknown_suite_is_answered_with_the_nearest_one() -> None:
-    with pytest.raises(UsageError, match="unknown suite 'minwob': did you mean 'miniwob'"):
+    with pytest.raises(UsageError, match="unknown suite 'minwob' in 'minwob/click-test': did you mean 'miniwob'"):
         registry.task("minwob/click-test")
 
 

@@ -87,7 +87,7 @@ def _fitting(tasks: Sequence[tuple[str, Task]], pattern: str, path: Path) -> tup
     """Those whose name fits, with every seed of it."""
     found = tuple(task for name, task in tasks if fnmatch.fnmatchcase(name, pattern))
     if not found:
-        raise unknown("task", pattern, {name for name, _ in tasks}, f"in {path}")
+        raise unknown("task", pattern, {name for name, _ in tasks}, where=str(path))
     return found
 
 
@@ -168,7 +168,7 @@ def _yaml(path: Path) -> Any:
 def _convert(path: Path, data: Any, kind: type[T]) -> T:
     for key in data:
         if key not in kind.__struct_fields__:
-            raise unknown("key", str(key), kind.__struct_fields__, f"in {path}")
+            raise unknown("key", str(key), kind.__struct_fields__, where=str(path))
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:

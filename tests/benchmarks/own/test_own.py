@@ -103,7 +103,7 @@ def test_a_file_without_a_list_and_equal_names_are_refused(tmp_path: Path) -> No
 def test_a_key_that_is_no_text_and_an_address_that_is_none_are_named(tmp_path: Path) -> None:
     path = tmp_path / "tasks.yaml"
     path.write_text("1: x\nsite: site.yaml\ntasks: []")
-    with pytest.raises(UsageError, match=r"unknown key '1': .* in .*tasks\.yaml"):
+    with pytest.raises(UsageError, match=r"unknown key '1' in .*tasks\.yaml"):
         read(path)
     path.write_text("site: {name: a, url: 'http://a.test'}\ntasks: [{id: t, instruction: Look., start: 'http://[::1'}]")
     with pytest.raises(UsageError, match=r"task t: start 'http://\[::1' is no address"):

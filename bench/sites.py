@@ -124,7 +124,7 @@ async def replayed(run: RunFolder) -> dict[str, Replay]:
                 continue
             try:
                 async with opened(task) as worlds:
-                    found[task.id] = await replay(worlds, task, state)
+                    found[task.id] = await replay(worlds, task, state, run.blobs)
             except InfrastructureError as error:
                 print(f"{task.id}: not replayed: {error}", file=sys.stderr)
                 continue

@@ -11,7 +11,7 @@ import enum
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 import msgspec
@@ -129,6 +129,12 @@ class ActionSpace:
                 elements.append(str(value))
             words.append(_written(p, value))
         return Action(name, tuple(values), " ".join(words), tuple(elements))
+
+    def renamed(self, action: Action, names: Mapping[str, str]) -> Action:
+        """The same action where elements have other ids. `names`: those, by the ids that the action uses; what is not there stays."""
+        slots = [p for p in self._verb(action.name).form if _is_slot(p)]
+        elements = [p is Parameter.ELEMENT for p in slots]
+        return self.action(action.name, *(names.get(str(a), a) if it else a for a, it in zip(action.args, elements, strict=True)))
 
     def describe(self) -> str:
         """One line a verb, for prompts and `--help`."""

@@ -81,7 +81,7 @@ async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Seq
             if state is None:
                 yield _Again(agent, task.id, before.get(task.id), None, "its attempt did not come to its end")
                 continue
-            again = await _again(agent, task, before.get(task.id), shared, state)
+            again = await _again(agent, task, before.get(task.id), shared, folder, state)
             if again.replay is not None:
                 append_line(folder.path / "rescored.jsonl", again.replay)
                 if adopt:
@@ -89,14 +89,14 @@ async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Seq
             yield again
 
 
-async def _again(agent: str, task: Task, before: float | None, shared: SharedWorlds, state: State) -> _Again:
+async def _again(agent: str, task: Task, before: float | None, shared: SharedWorlds, folder: RunFolder, state: State) -> _Again:
     from exact.errors import InfrastructureError, UsageError
     from exact.evaluation.replay import replay
 
     try:
         async with shared(task) as worlds:
             try:
-                return _Again(agent, task.id, before, await replay(worlds, task, state))
+                return _Again(agent, task.id, before, await replay(worlds, task, state, folder.blobs))
             except UsageError as error:  # of this task alone: it wrote where that stays, or nobody is named to judge it
                 return _Again(agent, task.id, before, None, str(error))
     except InfrastructureError as error:

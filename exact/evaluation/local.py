@@ -102,7 +102,7 @@ class LocalEngine:
             raise JournalError(f"{task.id} has no attempt by {agent} that came to its end")
         try:
             async with asyncio.timeout(self._hang), self._worlds[agent].at(task, f"replay {agent} {task.id}") as worlds:
-                return await replay(worlds, task, state)
+                return await replay(worlds, task, state, run.blobs)
         except TimeoutError:
             raise Hung(self._hang or 0.0) from None
 

@@ -6,9 +6,11 @@ from exact.config import Config
 from exact.environments.base import Worlds
 from exact.errors import ActionError, UsageError
 from exact.evaluation.folder import Replay
+from exact.observation import Observation
+from exact.runs.again import again, done, known
 from exact.runs.fold import State, fold
 from exact.runs.journal import read
-from exact.runs.store import RunFolder
+from exact.runs.store import Blobs, RunFolder
 from exact.runs.story import waypoints
 from exact.task import Outcome, Task
 
@@ -20,31 +22,33 @@ def finished(run: RunFolder, config: Config, task: Task) -> State | None:
     return state if state is not None and state.ended is not None and state.started else None
 
 
-async def replay(worlds: Worlds, task: Task, state: State) -> Replay:
+async def replay(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Replay:
     """Reset, take every action that was carried out, evaluate. No model is called, and nothing is searched.
 
-    Raises EnvironmentError_ where the world breaks, UsageError where the actions wrote to a world that keeps it.
+    Raises EnvironmentError_ where the world breaks, UsageError where the actions wrote to a world that keeps it, JournalError.
     """
     assert state.ended is not None, "an attempt is replayed when it is over"
-    done = [step for step in state.committed if not step.refused]
+    steps = done(state)
     async with worlds.open(speculative=False) as world:
         if state.wrote and not world.capabilities.sealed:
             raise UsageError(f"{task.id} wrote to a site that keeps it: its actions are not sent twice; reset the site and run it anew")
         verdict, reason = "same", ""
-        if (await world.reset(task)).fingerprint != waypoints(state.tree.root)[0].fingerprint:
+        start = await world.reset(task)
+        seen: Observation | None = start
+        if start.fingerprint != waypoints(state.tree.root)[0].fingerprint:
             verdict, reason = "drifted", "at the start"
-        for number, step in enumerate(done, 1):
+        for number, (step, then) in enumerate(zip(steps, known(state, blobs), strict=True), 1):
             try:
-                transition = await world.step(world.actions.parse(step.action))
+                transition = await world.step(again(world.actions, step.action, then, seen))
             except ActionError as error:
                 verdict, reason = "refused", f"action {number}: {error}"
                 break
-            seen = transition.observation.fingerprint if transition.observation else ""
-            if verdict == "same" and (seen, transition.terminated) != (step.fingerprint, step.terminated):
+            seen = transition.observation
+            if verdict == "same" and (seen.fingerprint if seen else "", transition.terminated) != (step.fingerprint, step.terminated):
                 verdict, reason = "drifted", f"after action {number}"
             if transition.terminated:
                 break
         if not world.capabilities.evaluates:
             return Replay(task=task.id, score=None, verdict=verdict, reason=reason or "no evaluator")
-        score = await world.evaluate(Outcome(actions=tuple(step.action for step in done), answer=state.ended.answer))
+        score = await world.evaluate(Outcome(actions=tuple(step.action for step in steps), answer=state.ended.answer))
         return Replay(task=task.id, score=score.value, raw=score.raw, verdict=verdict, reason=reason or score.reason)

@@ -13,6 +13,7 @@ from exact.environments.restore.shelf import Kept
 from exact.errors import ActionError, EnvironmentError_, UncertainCommit
 from exact.observation import Observation
 from exact.runs import events as ev
+from exact.runs.again import again, done, known
 from exact.runs.fold import State
 from exact.runs.store import Blobs
 from exact.runs.story import seen_in, waypoints, wrote
@@ -138,11 +139,11 @@ class Live:
                 "the live world is gone, and its committed actions wrote outside: they are not sent twice; start a new run"
             )
         observation: Observation | None = await world.reset(self._task)
-        done, effects = [step for step in self._state.committed if not step.refused], list[Effect]()
-        for step in done:
-            transition = await world.step(world.actions.parse(step.action))
+        steps, effects = done(self._state), list[Effect]()
+        for step, then in zip(steps, known(self._state, self._blobs), strict=True):
+            transition = await world.step(again(world.actions, step.action, then, observation))
             effects.extend(transition.effects)
             observation = transition.observation
-        self._record(ev.Rebuilt(transitions=len(done), effects=tuple(effects)))
+        self._record(ev.Rebuilt(transitions=len(steps), effects=tuple(effects)))
         if (observation.fingerprint if observation else "") != self._state.tree.root.fingerprint:
             raise EnvironmentError_(f"{self._task.id}: the committed actions lead to another state than before: start a new run")

@@ -108,9 +108,9 @@ async def test_a_replay_says_where_it_went_another_way(tmp_path: Path) -> None:
     task = folder.plan.tasks[0]
     state = finished(run_folder, config, task)
     assert state is not None
-    found = await replay(ToyWorlds(WORLD, faults=Faults(drift_after=0)), task, state)
+    found = await replay(ToyWorlds(WORLD, faults=Faults(drift_after=0)), task, state, run_folder.blobs)
     assert (found.verdict, found.reason) == ("drifted", "at the start")
-    assert (await replay(ToyWorlds(WORLD), task, state)).verdict == "same"
+    assert (await replay(ToyWorlds(WORLD), task, state, run_folder.blobs)).verdict == "same"
 
 
 async def test_writes_are_not_sent_twice_to_a_site_that_keeps_them(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ async def test_writes_are_not_sent_twice_to_a_site_that_keeps_them(tmp_path: Pat
 
     state.committed[0] = replace(wrote, effects=(Effect(kind="request", method="POST"),))
     with pytest.raises(UsageError, match="not sent twice"):
-        await replay(ToyWorlds(WORLD, sealed=False), task, state)
+        await replay(ToyWorlds(WORLD, sealed=False), task, state, run_folder.blobs)
 
 
 async def test_search_cannot_reach_an_evaluator(tmp_path: Path) -> None:

@@ -42,8 +42,7 @@ class ForkingEnvironment(BrowserEnvironment):
             sealed=worlds.sealed,
             speculative=speculative,
             evaluator=worlds.evaluator,
-            masks=worlds.masks,
-            log_in=worlds.log_in,
+            common=worlds.common,
             login=login,
         )
         self._worlds, self._states = worlds, worlds.states

@@ -19,6 +19,7 @@ from exact.environments.browser import blank, upload
 from exact.environments.browser.act import Body, act
 from exact.environments.browser.clipboard import Clipboard
 from exact.environments.browser.clock import START, Clock
+from exact.environments.browser.common import Common
 from exact.environments.browser.dialogs import Dialogs
 from exact.environments.browser.downloads import Downloads
 from exact.environments.browser.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
@@ -26,8 +27,7 @@ from exact.environments.browser.guard import Ward
 from exact.environments.browser.halfway import Halfway
 from exact.environments.browser.ids import Ids
 from exact.environments.browser.launch import Browser
-from exact.environments.browser.login import LogIn, Session
-from exact.environments.browser.masks import Masks
+from exact.environments.browser.login import Session
 from exact.environments.browser.patience import PATIENCE, Patience
 from exact.environments.browser.setup import Beginning, PageSetup, place_of, tabs_of
 from exact.environments.browser.sight import Sight
@@ -62,18 +62,18 @@ class BrowserEnvironment:
         sealed: bool,
         speculative: bool,
         evaluator: Evaluator | None,
-        masks: Masks | None = None,
-        log_in: LogIn | None = None,
+        common: Common | None = None,
         login: Leased | None = None,
     ) -> None:
-        """`log_in`: what worlds that are opened together share of it. `login`: the account that this world has, if they lease some."""
+        """`common`: of worlds that are opened together. `login`: the account that this world has, if they lease some."""
         self._browser, self._setup, self._base, self._evaluator = browser, setup, config, evaluator
         self._config = config
         """That of the task."""
         self._sealed, self._speculative = sealed, speculative
-        self._log_in, self._login = log_in or LogIn(), login
+        common = common or Common.of(config)
+        self._log_in, self._login = common.log_in, login
         self._veil, self._window = Veil(self._logins), Window()
-        self._sight = Sight(masks or Masks(config.masks), self._window, self._veil)
+        self._sight = Sight(common.masks, common.names, self._window, self._veil)
         self._clock = Clock(config.clock) if config.clock else None
         self._context: BrowserContext | None = None
         self._context_id = ""

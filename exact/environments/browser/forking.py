@@ -20,14 +20,13 @@ from exact.environments.accounts import Accounts, Leased
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser import inside
 from exact.environments.browser.branch import ForkingEnvironment
+from exact.environments.browser.common import Common
 from exact.environments.browser.dial import dialling
 from exact.environments.browser.driver import drive
 from exact.environments.browser.egress import flags
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.forked import Cut, ForkedBrowser, binary, command, connect
-from exact.environments.browser.login import LogIn
-from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.tape import Tape, tape_of
@@ -65,12 +64,12 @@ class ForkingWorlds:
         self._sandboxes, self._playwright = sandboxes, playwright
         self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
         self._application = application
-        self.outside, self.idle, self.masks = outside, idle, Masks(config.masks)
+        self.outside, self.idle, self.common = outside, idle, Common.of(config)
         self.states = SiteStates(outside.site) if outside and outside.site else None
         self.accounts: Accounts | None = None
         if outside and outside.accounts:
             self.accounts = Accounts(outside.accounts, os.environ, shared=outside.site is not None)
-        self._tape, self.log_in = tape or tape_of(config.tape), LogIn()
+        self._tape = tape or tape_of(config.tape)
         self._memos: dict[str, Memo] = {}
         self._cuts: dict[str, Cut] = {}
         self._origin = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -82,6 +82,16 @@ class Ids:
         for place, look in new:
             if gone[look]:
                 self._have(self._ids.pop(gone[look].popleft()), place)
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Call elements otherwise from now on. Whatever else had one of these ids gets another when it is seen again."""
+        places = {new: self._places[old] for old, new in names.items()}
+        for id in (*names, *names.values()):
+            if (place := self._places.get(id)) is not None and self._ids.get(place[:3]) == id:
+                del self._ids[place[:3]]
+        for id, place in places.items():
+            self._have(id, place)
+        self._given = max(self._given, *map(int, names.values()))
 
     def _have(self, id: str, place: Place) -> None:
         self._ids[place[:3]], self._places[id] = id, place

@@ -8,10 +8,9 @@ from urllib.parse import urldefrag
 from exact.environments.accounts import Leased
 from exact.environments.base import Capabilities, Snapshot
 from exact.environments.browser.clock import START
+from exact.environments.browser.common import Common
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
 from exact.environments.browser.launch import Browser
-from exact.environments.browser.login import LogIn
-from exact.environments.browser.masks import Masks
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.page_snapshot import PageSnapshot, PageSnapshots, load, point, put, take
 from exact.environments.browser.setup import PageSetup
@@ -36,16 +35,13 @@ class PageEnvironment(BrowserEnvironment):
         sealed: bool,
         speculative: bool,
         evaluator: Evaluator | None,
-        masks: Masks | None = None,
+        common: Common | None = None,
         pages: PageSnapshots | None = None,
-        log_in: LogIn | None = None,
         login: Leased | None = None,
         site: Site | None = None,
     ) -> None:
         """`site`: it is brought to its start by each reset of this world."""
-        super().__init__(
-            browser, setup, config, sealed=sealed, speculative=speculative, evaluator=evaluator, masks=masks, log_in=log_in, login=login
-        )
+        super().__init__(browser, setup, config, sealed=sealed, speculative=speculative, evaluator=evaluator, common=common, login=login)
         self._pages, self._site = pages or PageSnapshots(), site
 
     async def _anew(self, task: Task, now: int = START) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from exact.config import BrowserConfig
 from exact.environments.browser import capture, describe
-from exact.environments.browser.dialogs import Dialogs
+from exact.environments.browser.dialogs import Dialogs, Shown
 from exact.environments.browser.dom import Document, places
 from exact.environments.browser.downloads import Downloads
 from exact.environments.browser.ids import Ids
 from exact.environments.browser.masks import Masks, Part
+from exact.environments.browser.names import Names
 from exact.environments.browser.veil import Veil
 from exact.environments.browser.window import Window
 from exact.observation import Element, Observation
@@ -21,10 +22,10 @@ from exact.task import Task
 class Sight:
     """Sees one world. Elements have ids that stay while the page stays; secrets are veiled, and what is volatile is masked."""
 
-    def __init__(self, masks: Masks, window: Window, veil: Veil) -> None:
-        """`masks`: what worlds of one kind know of volatile parts."""
-        self._shared, self._window, self._veil = masks, window, veil
-        self.masks = masks
+    def __init__(self, masks: Masks, names: Names, window: Window, veil: Veil) -> None:
+        """`masks`: what worlds of one kind know of volatile parts. `names`: of states they saw."""
+        self._shared, self._names, self._window, self._veil = masks, names, window, veil
+        self.masks, self._task = masks, ""
         self.looks: dict[str, Part] = {}
         """Of the last observation, by where elements are; kept while masks are learned."""
         self.ids = Ids()
@@ -34,7 +35,7 @@ class Sight:
 
     def mask_for(self, task: Task) -> None:
         """Mask what is volatile in a task from now on."""
-        self.masks = self._shared.of(task)
+        self.masks, self._task = self._shared.of(task), task.id
 
     async def page(self, config: BrowserConfig, downloads: Downloads, terminated: str) -> tuple[Observation, bool]:
         """The present page, and whether the episode is over: asked last, so that nothing of a terminated state is handed on.
@@ -56,6 +57,10 @@ class Sight:
         elements, tabs = self._veil.elements(page.elements), self._other_urls()
         where, url, kept = self._where(page.documents, elements, config), self._veil.hide(page.url), self._files(downloads)
         digests = describe.fingerprint(url, elements, (*tabs, *kept), self.masks, where)
+        if not over and (names := self._names.differ(self._task, digests.fingerprint, elements)):
+            self.ids.rename(names)
+            page = capture.page(tab, self.ids, config, self._veil.hide, answers)
+            elements = self._veil.elements(page.elements)
         observation = Observation(
             text=describe.text(elements),
             fingerprint=digests.fingerprint,
@@ -73,10 +78,18 @@ class Sight:
 
     def dialog(self, dialogs: Dialogs, downloads: Downloads) -> Observation:
         """The dialog that is open; its page can be asked nothing."""
-        shown, tabs = dialogs.shown(self.ids, self._window.present.index, self._veil.hide, self.way), self._other_urls()
+
+        def look() -> Shown:
+            return dialogs.shown(self.ids, self._window.present.index, self._veil.hide, self.way)
+
+        shown, tabs = look(), self._other_urls()
+        fingerprint = describe.fingerprint(shown.digest, shown.elements, tabs).fingerprint
+        if names := self._names.differ(self._task, fingerprint, shown.elements):
+            self.ids.rename(names)
+            shown = look()
         return Observation(
             text=describe.text(shown.elements),
-            fingerprint=describe.fingerprint(shown.digest, shown.elements, tabs).fingerprint,
+            fingerprint=fingerprint,
             url=self._veil.hide(shown.url),
             instruction=self.instruction,
             elements=shown.elements,

@@ -9,10 +9,9 @@ from contextlib import asynccontextmanager
 from exact.config import BrowserConfig
 from exact.environments.accounts import Accounts, Leased
 from exact.environments.base import Snapshot
+from exact.environments.browser.common import Common
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.launch import Browser
-from exact.environments.browser.login import LogIn
-from exact.environments.browser.masks import Masks
 from exact.environments.browser.page_environment import PageEnvironment
 from exact.environments.browser.page_snapshot import PageSnapshots
 from exact.environments.browser.setup import PageSetup
@@ -36,7 +35,7 @@ class BrowserWorlds:
         accounts are leased, one for each world, and whose site is reset for the world that acts for good."""
         self._browser, self._setup, self._config = browser, setup, config
         self._sealed, self._evaluator = sealed, evaluator
-        self._masks, self._pages, self._log_in = Masks(config.masks), PageSnapshots(), LogIn()
+        self._common, self._pages = Common.of(config), PageSnapshots()
         self._accounts = Accounts(outside.accounts, os.environ) if outside and outside.accounts else None
         self._site = outside.site if outside else None
 
@@ -46,7 +45,7 @@ class BrowserWorlds:
         login = Leased(self._accounts, await self._accounts.lease()) if self._accounts else None
         environment = PageEnvironment(
             self._browser, self._setup, self._config, sealed=self._sealed, speculative=speculative, evaluator=self._evaluator,
-            masks=self._masks, pages=self._pages, log_in=self._log_in, login=login, site=None if speculative else self._site,
+            common=self._common, pages=self._pages, login=login, site=None if speculative else self._site,
         )  # fmt: skip
         try:
             yield environment

@@ -17,7 +17,7 @@ from exact.errors import UsageError
 from exact.evaluation import replay as replaying
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.runs.fold import State
-from exact.runs.store import append_line
+from exact.runs.store import Blobs, append_line
 from exact.task import Task
 from tests.evaluation.toys import WORLD, run, settings, toy_bench
 
@@ -41,7 +41,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFolder:
 def test_an_attempt_that_is_not_taken_again_ends_no_other(
     bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def refused(worlds: Worlds, task: Task, state: State) -> Replay:
+    async def refused(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Replay:
         if task.seed == 0:
             raise UsageError("its actions are not sent twice")
         return Replay(task=task.id, score=1.0, verdict="same")
@@ -55,7 +55,7 @@ def test_an_attempt_that_is_not_taken_again_ends_no_other(
 def test_what_came_is_told_though_something_breaks_it_off(
     bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def interrupted(worlds: Worlds, task: Task, state: State) -> Replay:
+    async def interrupted(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Replay:
         if task.seed == 1:
             raise KeyboardInterrupt
         return Replay(task=task.id, score=1.0, verdict="same")

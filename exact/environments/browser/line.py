@@ -78,8 +78,9 @@ class Line:
         return dict(answer.get("result", {}))
 
     async def attach(self, target: str) -> Session:
-        """A session with a page, by its CDP id. Raises EnvironmentError_."""
-        id = str((await self.send("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"])
+        """A session with a page, by its CDP id. Raises Playwright's Error, as sessions do: the page may have gone meanwhile."""
+        own = Session(partial(self._ask, ""))
+        id = str((await own.send("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"])
         session = self._sessions[id] = Session(partial(self._ask, id))
         return session
 

@@ -83,6 +83,15 @@ async def test_a_page_that_closes_is_told_to_who_waits_and_who_asks_later() -> N
             await asking
 
 
+async def test_a_page_that_has_gone_before_it_is_looked_at_is_an_error_of_playwrights() -> None:
+    browser = Browser()
+    attaching = asyncio.ensure_future(browser.line.attach("one"))
+    await asyncio.sleep(0)
+    browser.say(id=browser.asked[-1]["id"], error={"code": -32602, "message": "No target with given id found"})
+    with pytest.raises(Error, match="No target with given id found"):
+        await attaching
+
+
 async def test_a_browser_that_goes_takes_its_pages_along() -> None:
     browser = Browser()
     session = await browser.attach("one")

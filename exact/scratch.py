@@ -114,6 +114,8 @@ def _is_left(folder: Path) -> bool:
         except FileNotFoundError:  # an empty one of ours, or something else, which is not ours to remove
             return time.time() - found.st_mtime > _YOUNG and not any(folder.iterdir())
         try:
+            if not os.fstat(lock).st_size and time.time() - found.st_mtime <= _YOUNG:
+                return False  # its owner is about to lock it, and would fail if this did
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False

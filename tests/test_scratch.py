@@ -62,6 +62,15 @@ def test_links_files_young_folders_and_those_of_others_are_not_swept(tmp_path: P
     assert sweep(tmp_path) == [tmp_path / f"{prefix}old"]
 
 
+def test_a_folder_whose_owner_has_made_its_lock_and_not_yet_taken_it_is_left_alone(tmp_path: Path) -> None:
+    young = tmp_path / f"exact-worlds-{os.geteuid()}-young"
+    young.mkdir()
+    (young / "owner.json").touch()
+    assert sweep(tmp_path) == []
+    os.utime(young, (0, time.time() - 3600))
+    assert sweep(tmp_path) == [young], "it was killed just then"
+
+
 def test_a_forked_copy_of_the_owner_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = Room("worlds", tmp_path)
     monkeypatch.setattr(scratch.os, "getpid", lambda: 1)

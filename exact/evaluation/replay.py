@@ -7,7 +7,7 @@ from exact.environments.base import Worlds
 from exact.errors import ActionError, UsageError
 from exact.evaluation.folder import Replay
 from exact.observation import Observation
-from exact.runs.again import again, done, known
+from exact.runs.again import again, known
 from exact.runs.fold import State, fold
 from exact.runs.journal import read
 from exact.runs.store import Blobs, RunFolder
@@ -28,7 +28,7 @@ async def replay(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Repl
     Raises EnvironmentError_ where the world breaks, UsageError where the actions wrote to a world that keeps it, JournalError.
     """
     assert state.ended is not None, "an attempt is replayed when it is over"
-    steps = done(state)
+    steps = state.carried_out
     async with worlds.open(speculative=False) as world:
         if state.wrote and not world.capabilities.sealed:
             raise UsageError(f"{task.id} wrote to a site that keeps it: its actions are not sent twice; reset the site and run it anew")

@@ -6,14 +6,8 @@ from collections.abc import Iterator
 
 from exact.action import Action, ActionSpace
 from exact.observation import Observation
-from exact.runs import events as ev
 from exact.runs.fold import State
 from exact.runs.store import Blobs
-
-
-def done(state: State) -> list[ev.Committed]:
-    """What was carried out, in order."""
-    return [step for step in state.committed if not step.refused]
 
 
 def known(state: State, blobs: Blobs) -> Iterator[Observation]:

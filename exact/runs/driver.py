@@ -174,7 +174,7 @@ class Attempt(Setting):
         """The benchmark's verdict, once, on the live world."""
         assert self.state.ended is not None
         if self.state.scored is None:
-            actions = tuple(step.action for step in self.state.committed if not step.refused)
+            actions = tuple(step.action for step in self.state.carried_out)
             score = await self.live.evaluate(Outcome(actions=actions, answer=self.state.ended.answer))
             if score is not None:
                 self.record(ev.Scored(score=score))

@@ -127,6 +127,11 @@ class State:
         return {id: work.selection for id, work in self.tree.open.items()}
 
     @property
+    def carried_out(self) -> list[ev.Committed]:
+        """Committed steps that the real world did not refuse, in order."""
+        return [step for step in self.committed if not step.refused]
+
+    @property
     def wrote(self) -> bool:
         """Whether a committed step changed the outside."""
         return any(effect.is_write for step in self.committed for effect in step.effects)

@@ -13,7 +13,7 @@ from exact.environments.restore.shelf import Kept
 from exact.errors import ActionError, EnvironmentError_, UncertainCommit
 from exact.observation import Observation
 from exact.runs import events as ev
-from exact.runs.again import again, done, known
+from exact.runs.again import again, known
 from exact.runs.fold import State
 from exact.runs.store import Blobs
 from exact.runs.story import seen_in, waypoints, wrote
@@ -139,7 +139,7 @@ class Live:
                 "the live world is gone, and its committed actions wrote outside: they are not sent twice; start a new run"
             )
         observation: Observation | None = await world.reset(self._task)
-        steps, effects = done(self._state), list[Effect]()
+        steps, effects = self._state.carried_out, list[Effect]()
         for step, then in zip(steps, known(self._state, self._blobs), strict=True):
             transition = await world.step(again(world.actions, step.action, then, observation))
             effects.extend(transition.effects)

@@ -135,7 +135,7 @@ class Walk:
         """The last waypoint on a path whose step may have written outside: those of a search are not told apart."""
         if node.beyond != self._state.tree.root.beyond:
             return len(path) - 1
-        done = [step for step in self._state.committed if not step.refused]
+        done = self._state.carried_out
         return max((index for index, step in enumerate(done, 1) if wrote_outside(step)), default=0)
 
     async def _keep(self, place: Place, node: Node, edge: int) -> None:

@@ -26,7 +26,6 @@ from exact.task import Task
 
 if TYPE_CHECKING:
     from exact.environments.browser.forking import ForkingWorlds
-    from exact.environments.browser.session import Cdp
 
 
 class ForkingEnvironment(BrowserEnvironment):
@@ -100,7 +99,7 @@ class ForkingEnvironment(BrowserEnvironment):
         async with self._world("snapshot"):
             severed = self.severed
             fidelity: Fidelity = "page" if severed else self.capabilities.fidelity
-            memo = await self._memo()
+            memo = self._memo()
             with self._patience.unlimited():
                 snapshot = await self._worlds.keep(self._browser, memo, fidelity, self._standing)
             return msgspec.structs.replace(snapshot, severed=severed)
@@ -208,9 +207,9 @@ class ForkingEnvironment(BrowserEnvironment):
         await self._worlds.end(self._browser)
         self._browser = await make()
 
-    async def _memo(self) -> Memo:
+    def _memo(self) -> Memo:
         assert self._task is not None and self._seen is not None
-        tabs = [OpenTab(await _target(tab.cdp), tab.index, tab.traffic.documents) for tab in self._window.tabs]
+        tabs = [OpenTab(tab.target.id, tab.index, tab.traffic.documents) for tab in self._window.tabs]
         return Memo(
             self._task,
             self._seen.fingerprint,
@@ -243,7 +242,3 @@ class ForkingEnvironment(BrowserEnvironment):
             tab.index, tab.traffic.documents = kept.index, kept.documents
             self._window.add(tab)
         self._window.opened = memo.opened
-
-
-async def _target(cdp: Cdp) -> str:
-    return str((await cdp.send("Target.getTargetInfo"))["targetInfo"]["targetId"])

@@ -47,6 +47,8 @@ class Tab:
         """The last address that did not answer in time; whoever reads it empties it."""
         self.choosing: asyncio.Future[dict[str, Any]] | None = None
         """Set while somebody waits for the page to ask for files."""
+        self.target = Target("", "")
+        """Known once it is open."""
         self._answer_seconds = answer_seconds
         self._asking = ""
         self._timer: asyncio.TimerHandle | None = None
@@ -90,7 +92,8 @@ class Tab:
         )
         found, tree = answers[0]["targetInfo"], answers[1]
         self._grow(tree["frameTree"])
-        return Target(found["targetId"], found.get("browserContextId", ""))
+        self.target = Target(found["targetId"], found.get("browserContextId", ""))
+        return self.target
 
     @property
     def main_frame(self) -> str:

@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urljoin
 
 from exact.action import Action
-from exact.environments.browser import scripts
+from exact.environments.browser import mouse, scripts
 from exact.environments.browser.clipboard import Clipboard, uses_clipboard
 from exact.environments.browser.halfway import Halfway
 from exact.environments.browser.ids import Ids, Place
@@ -94,8 +94,7 @@ async def _click_at(body: Body, action: Action) -> None:
 
 async def _click_on(body: Body, x: float, y: float) -> None:
     await _point(body, x, y)
-    mouse = body.tab.page.mouse
-    await asyncio.gather(mouse.down(), mouse.up())  # sent in this order, answered together
+    await mouse.click(body.tab.cdp, x, y)
 
 
 async def _double_click(body: Body, action: Action) -> None:
@@ -106,17 +105,17 @@ async def _right_click(body: Body, action: Action) -> None:
     await _click_otherwise(body, action, button="right")
 
 
-async def _click_otherwise(body: Body, action: Action, *, count: int = 1, button: Literal["left", "right"] = "left") -> None:
+async def _click_otherwise(body: Body, action: Action, *, count: int = 1, button: mouse.Button = "left") -> None:
     target = await _aim(body, action.elements[0])
     if "option" in target:
         raise ActionError(f'[{action.elements[0]}] is an option of a drop-down: write select [id of the drop-down] "label"')
     await _point(body, target["x"], target["y"])
-    await body.tab.page.mouse.click(target["x"], target["y"], click_count=count, button=button)
+    await mouse.click(body.tab.cdp, target["x"], target["y"], button=button, count=count)
 
 
 async def _point(body: Body, x: float, y: float) -> None:
     """Move the pointer and let what that shows arrive: a picture that is still on its way has no size to be hit."""
-    await body.tab.page.mouse.move(x, y)
+    await mouse.move(body.tab.cdp, x, y)
     await body.tab.evaluate(f"void document.elementFromPoint({x}, {y})?.getBoundingClientRect()")
     if not body.tab.traffic.is_idle:
         with suppress(TimeoutError):
@@ -128,7 +127,7 @@ async def _hover(body: Body, action: Action) -> None:
     target = await _aim(body, action.elements[0])
     if "option" in target:
         raise ActionError(f'[{action.elements[0]}] is an option of a drop-down: write select [id of the drop-down] "label"')
-    await body.tab.page.mouse.move(target["x"], target["y"])
+    await mouse.move(body.tab.cdp, target["x"], target["y"])
 
 
 async def _drag(body: Body, action: Action) -> None:
@@ -154,12 +153,13 @@ async def _drag_at(body: Body, action: Action) -> None:
 
 
 async def _drag_along(body: Body, start: tuple[float, float], end: tuple[float, float]) -> None:
-    mouse = body.tab.page.mouse
+    hand = body.tab.page.mouse  # which makes a drag of what can be dragged
     await _point(body, *start)
-    await mouse.down()
-    await mouse.move(*end, steps=6)
-    await mouse.move(*end)
-    await mouse.up()
+    await hand.move(*start)
+    await hand.down()
+    await hand.move(*end, steps=6)
+    await hand.move(*end)
+    await hand.up()
 
 
 async def _fill(body: Body, action: Action) -> None:

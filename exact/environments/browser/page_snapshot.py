@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from exact.environments.browser import databases, page_scripts
+from exact.environments.browser import databases, mouse, page_scripts
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.tab import Tab
 from exact.errors import EnvironmentError_
@@ -132,7 +132,7 @@ async def point(tab: Tab, state: PageState) -> None:
     """The pointer over what it was over, in the page itself."""
     place = await _run(tab, tab.main_frame, f"{page_scripts.POINT}({json.dumps(state.frames[0])})")
     if place:
-        await tab.page.mouse.move(*place)
+        await mouse.move(tab.cdp, *place)
 
 
 async def _fill(tab: Tab, state: PageState) -> bool:

@@ -8,6 +8,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from exact.environments.browser import mouse
 from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.traffic import Traffic
 from exact.environments.browser.watch import CALM, WATCH
@@ -62,7 +63,7 @@ class Tab:
         if len(here) != 1:
             return False
         await self.evaluate("window.name = ''; sessionStorage.clear(); localStorage.clear()")
-        await self.page.mouse.move(-1, -1)
+        await mouse.move(self.cdp, -1, -1)
         await self.page.goto("about:blank")
         await asyncio.gather(
             self.cdp.send("Storage.clearDataForOrigin", {"origin": here.pop(), "storageTypes": "all"}),

@@ -104,7 +104,8 @@ class Subject:
     async def walk(self, world: Environment, seen: Observation, steps: int, key: object = "", *, keys: bool = False) -> list[Taken]:
         """Up to `steps` actions from where the world stands, drawn by key; each with what it led to. Stops before an end.
 
-        keys: begin with two actions that name no element, if there are such: what is typed goes where the focus is.
+        keys: begin with two actions that name no element, if there are such, and rather ones that say something: what is typed goes where
+        the focus is.
         """
         dice, path = random.Random(f"{self.seed}/{key}"), list[Taken]()
         for step in range(steps):
@@ -127,7 +128,8 @@ class Subject:
         known = [action for action in self.propose(seen, world.actions) if not world.actions.is_final(action)]
         possible = [action for action in known if (seen.fingerprint, action.key) not in self.ends]
         drawn = dice.sample(possible, min(len(possible), 6))
-        first = [action for action in possible if nameless and not action.elements]
+        nowhere = [action for action in possible if nameless and not action.elements]
+        first = [action for action in nowhere if action.args] or nowhere
         for action in [*dice.sample(first, min(len(first), 3)), *drawn]:
             try:
                 transition = await self.step(world, action)

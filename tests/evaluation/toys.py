@@ -19,6 +19,8 @@ from exact.evaluation.local import LocalEngine, OpenWorlds
 from exact.evaluation.plan import Plan
 from exact.evaluation.schedule import Schedule
 from exact.models.base import ChatModel
+from exact.reflection.base import Reflector
+from exact.reflection.builtin import BuiltinReflector
 from exact.task import Task
 
 WORLD = maze(seed=3)
@@ -37,14 +39,20 @@ def toy_bench(path: Path, *configs: Config, seeds: int = 3, reruns: int = 1) -> 
 
 
 def toy_engine(
-    folder: BenchFolder, worlds: ToyWorlds, *, hang: float | None = None, noise: float = 0.3, open_worlds: OpenWorlds | None = None
+    folder: BenchFolder,
+    worlds: ToyWorlds,
+    *,
+    hang: float | None = None,
+    noise: float = 0.3,
+    open_worlds: OpenWorlds | None = None,
+    reflector: Reflector | None = None,
 ) -> LocalEngine:
     @asynccontextmanager
     async def opened(task: Task, config: Config) -> AsyncIterator[Worlds]:
         yield worlds
 
     def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
-        return Agent(policy=ToyPolicy(WORLD, noise=noise), value=ToyValue(WORLD, noise=noise))
+        return Agent(policy=ToyPolicy(WORLD, noise=noise), value=ToyValue(WORLD, noise=noise), reflector=reflector)
 
     builds = dict.fromkeys(folder.plan.agents, build)
     return LocalEngine(
@@ -65,6 +73,16 @@ async def run(
 def lane(folder: BenchFolder) -> LocalEngine:
     """What a lane of Ray makes attempts with."""
     return toy_engine(folder, ToyWorlds(WORLD))
+
+
+def learning(name: str, memory: Path) -> Config:
+    """Settings of an agent that writes what surprises it to a memory that others write to."""
+    kept = {"kind": "builtin", "memory": str(memory), "threshold": 0.05, "signals": ["edge"], "most": 9}
+    return parse({"name": name, "search": {"algorithm": "mcts", "iterations": 6, "k": 4}, "reflection": kept, "limits": {"actions": 4}})
+
+
+def learning_lane(folder: BenchFolder) -> LocalEngine:
+    return toy_engine(folder, ToyWorlds(WORLD), reflector=BuiltinReflector())
 
 
 def blocking_lane(folder: BenchFolder) -> LocalEngine:

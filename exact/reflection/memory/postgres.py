@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.embed import Embedding
-from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, VOCABULARY, another_embedding
+from exact.reflection.memory import pgvector
+from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, VOCABULARY, Likeness, another_embedding
 
 if TYPE_CHECKING:
     import psycopg
@@ -48,6 +49,7 @@ class PostgresDatabase:
             raise UsageError(f"cannot use {self.where} as memory: {_line(error)}; is the server running, and the address right?") from error
         try:
             self.embedding = self._prepare(embedding, other)
+            self.likeness: Likeness | None = pgvector.found(self)
         except InfrastructureError as error:
             self.close()
             raise UsageError(str(error)) from error
@@ -93,6 +95,13 @@ class PostgresDatabase:
         finally:
             self._in_transaction = False
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """A transaction in which no other process makes tables."""
+        with self.writing():
+            self.execute("SELECT pg_advisory_xact_lock(?)", _ONE_AT_A_TIME)
+            yield
+
     def index_words(self, seq: int, text: str) -> None:
         self.execute("INSERT INTO found VALUES (?, to_tsvector('simple', ?))", seq, text)
 
@@ -113,8 +122,7 @@ class PostgresDatabase:
 
     def _prepare(self, embedding: Embedding, other: bool) -> str:
         """Name of the embedding in use."""
-        with self.writing():
-            self.execute("SELECT pg_advisory_xact_lock(?)", _ONE_AT_A_TIME)
+        with self.alone():
             if self.execute("SELECT to_regclass('facts')")[0][0] is None:
                 self._tables(embedding)
             facts = dict(self.execute("SELECT name, value FROM facts"))

@@ -19,7 +19,7 @@ from exact.errors import InfrastructureError, UsageError
 from exact.reflection.embed import Embedding
 from exact.reflection.lesson import confidence
 from exact.reflection.memory import situation
-from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, VOCABULARY, another_embedding
+from exact.reflection.memory.database import COLUMNS, FACTS, MORE_TABLES, SCHEMA, VOCABULARY, Likeness, another_embedding
 
 _APPLICATION = 0x65786D31
 """Marks the file as a memory of this package ("exm1")."""
@@ -34,6 +34,8 @@ _SEARCH = (
 
 class SQLiteDatabase:
     """A Database in a file."""
+
+    likeness: Likeness | None = None
 
     def __init__(self, path: Path | str, embedding: Embedding, *, other: bool = False) -> None:
         """Opens the file, or makes it and its folders; brings an older one up to date. `other`: vectors of another embedding will do.

@@ -38,7 +38,7 @@ class StoredMemory:
         self._database, self._embedding, self._capacity = database, embedding, capacity
         self._table = Table(database)
         self._lock = threading.Lock()
-        self._index = Index(embedding.dimensions)
+        self._index = self._empty()
         self._frozen: Index | None = None
         self._words: dict[int, str] = {}
 
@@ -116,7 +116,7 @@ class StoredMemory:
             wanted = self._table.facts().revision if version is None else _revision(version)
             if wanted > self._table.facts().revision:
                 raise UsageError(f"the memory has not come to version {version} yet: is it the one that the run began with?")
-            frozen = Index(self._embedding.dimensions)
+            frozen = self._empty()
             frozen.take(self._table.as_of(wanted))
             frozen.revision = wanted
             self._frozen = frozen
@@ -223,12 +223,15 @@ class StoredMemory:
         """Read what was changed; everything again if anything was taken out."""
         facts = self._table.facts()
         if facts.removed != self._index.removed or facts.revision < self._index.revision:
-            self._index = Index(self._embedding.dimensions)
+            self._index = self._empty()
             self._index.removed = facts.removed
             self._words.clear()
         if facts.revision != self._index.revision:
             self._index.take(self._table.changed_since(self._index.revision, facts.revision))
             self._index.revision = facts.revision
+
+    def _empty(self) -> Index:
+        return Index(self._embedding.dimensions, self._database.likeness)
 
     def _held(self, hits: Sequence[Hit]) -> dict[int, str]:
         """The words of some hits, by number; those of each are read once."""
@@ -252,7 +255,7 @@ class StoredMemory:
                 return
             except BaseException:
                 # It may have read what was undone.
-                self._index = Index(self._embedding.dimensions)
+                self._index = self._empty()
                 raise
 
     @contextmanager

@@ -17,7 +17,7 @@ from exact.reflection.memory.database import Database
 from exact.reflection.memory.entry import Damaged, Entry, Status, Use
 from exact.reflection.memory.index import Row
 
-_ROW = "seq, id, kind, task, template, about, confidence, status, note, helped, hurt, revision, vector"
+_ROW = "seq, id, kind, task, template, about, confidence, status, note, helped, hurt, revision"
 _ENTRY = "seq, record, status, note, born, retrieved, helped, hurt"
 _NEXT = "UPDATE facts SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE name = '{}' RETURNING value"
 
@@ -36,6 +36,7 @@ class Table:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._columns = f"{_ROW}, vector" if database.likeness is None else _ROW
 
     def next_revision(self) -> int:
         """Taken first in each transaction that writes: whoever takes it waits until the one before has ended."""
@@ -119,7 +120,7 @@ class Table:
 
     def _rows(self, where: str, *arguments: object) -> Iterator[Row]:
         # `+seq`: SQLite is to find a few changed rows by their revision, not to go through all by their number.
-        for row in self._database.execute(f"SELECT {_ROW} FROM reflections WHERE {where} ORDER BY +seq", *arguments):
+        for row in self._database.execute(f"SELECT {self._columns} FROM reflections WHERE {where} ORDER BY +seq", *arguments):
             yield Row(*row)
 
     def reflections(self, seqs: Sequence[int]) -> Iterator[tuple[int, Reflection]]:

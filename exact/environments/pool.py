@@ -298,6 +298,11 @@ class _ForkingShare(_Share):
     def fork(self, snapshot: Snapshot, *, speculative: bool) -> AbstractAsyncContextManager[Leased]:
         return self._pool.lease(self._tree, speculative=speculative, snapshot=snapshot)
 
+    @property
+    def bytes(self) -> int:
+        """Of all images kept, those of other trees included; 0 where the worlds do not tell."""
+        return int(getattr(self._worlds, "bytes", 0))
+
     def has(self, snapshot: Snapshot) -> bool:
         return self._worlds.has(snapshot)
 

@@ -172,11 +172,15 @@ async def test_a_live_world_is_not_one_that_was_used_for_trying_things_out() -> 
         assert (inner.counts.opened, pool.counts.reused, inner.counts.most_live) == (2, 1, 1)
 
 
+class Weighed(ToyWorlds):
+    bytes = 7
+
+
 async def test_branches_are_leased_like_other_worlds_and_let_go_after_it() -> None:
-    inner = ToyWorlds(form(3))
+    inner = Weighed(form(3))
     async with Pool(inner, PoolLimits(worlds=2)) as pool:
         worlds = pool.share("tree")
-        assert isinstance(worlds, Forks)
+        assert isinstance(worlds, Forks) and worlds.bytes == 7, "what a journal says that snapshots take"
         async with worlds.open(speculative=True) as world:
             await world.reset(toy_task("form"))
             snapshot = await world.snapshot()

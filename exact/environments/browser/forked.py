@@ -44,7 +44,7 @@ _FLAGS = (
     *("--no-sandbox", "--no-zygote", "--remote-debugging-port=0", "--user-data-dir=/tmp/profile"),
 )
 _DOWNLOADS = {"behavior": "allowAndName", "downloadPath": DOWNLOADS, "eventsEnabled": True}
-_NO_SERVICE_WORKERS = "if (navigator.serviceWorker) navigator.serviceWorker.register = async () => {};"
+_NO_SERVICE_WORKERS = "if (window.ServiceWorkerContainer) ServiceWorkerContainer.prototype.register = async () => {};"
 
 
 def binary(found: Path, folder: Path = Path("/usr/lib/chromium")) -> Path:

@@ -88,6 +88,7 @@ class Tab:
             self.cdp.send("Page.getFrameTree"),
             self.cdp.send("Page.enable"),
             self.cdp.send("Network.enable"),
+            self.cdp.send("Network.setBypassServiceWorker", {"bypass": True}),  # should one be registered all the same
             self.cdp.send("Page.setInterceptFileChooserDialog", {"enabled": True}),
             self.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": _WORLD, "runImmediately": True}),
         )

@@ -13,8 +13,6 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-import msgspec
-
 import exact
 from exact.environments.sandbox.bundle import Guest, configuration, mount_points
 from exact.environments.sandbox.images import Image, Images, size
@@ -22,12 +20,13 @@ from exact.environments.sandbox.packing import Packing
 from exact.environments.sandbox.runsc import Runsc, find_runsc
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.errors import EnvironmentError_
-from exact.scratch import Room
+from exact.scratch import Room, sweep
 
 LIMIT = 4 << 30
 """Bytes of images kept; never more than half of what is free where they lie."""
 ENOUGH = 1 << 30
 """Bytes free on /dev/shm from which it is used; else the disk."""
+_SHM = Path("/dev/shm")
 
 
 class Sandboxes:
@@ -66,7 +65,6 @@ class Sandboxes:
         folder = self._room.folder("images", id)
         await sandbox.checkpoint(folder)
         versions = self._versions(sandbox.bundle)
-        (folder / "manifest.json").write_bytes(msgspec.json.encode(versions))
         image = Image(
             id=id, folder=folder, bundle=sandbox.bundle, bytes=size(folder), versions=versions, base=self._bases.get(sandbox.bundle)
         )
@@ -140,11 +138,12 @@ async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log:
 
 
 def _place() -> Path | None:
-    """/dev/shm where it is large enough; None for the folder for temporary files."""
-    shm = Path("/dev/shm")
+    """/dev/shm where it is large enough, once what a crash left there is gone; None for the folder for temporary files."""
     with suppress(OSError):
-        if os.access(shm, os.W_OK) and shutil.disk_usage(shm).free >= ENOUGH:
-            return shm
+        if os.access(_SHM, os.W_OK):
+            sweep(_SHM)
+            if shutil.disk_usage(_SHM).free >= ENOUGH:
+                return _SHM
     return None
 
 

@@ -54,10 +54,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     before: float | None
     """V of the state it was taken in, from before it was taken."""
     chosen: float | None
-    """Q of the action when it was decided, before what came was backed up."""
+    """Q of the action when it was decided."""
     chosen_visits: int = 1
-    first: float | None = None
+    expected: float | None = None
+    """That Q without the judgement of the state that came, which the search may have made when it looked there."""
+    came: float | None = None
     """The first judgement of the state that came; the outcome where the step was the last."""
+    first: float | None = None
+    """The first judgement of the state that came, whatever became of it."""
     final: float | None = None
     """What that state turned out to be worth; the outcome where the step was the last."""
     following: float | None = None
@@ -101,12 +105,12 @@ def _all(record: Record, signals: Sequence[Signal], *, add_q: bool) -> Iterator[
     for signal in signals:
         match signal:
             case "outcome":
-                yield from _between(record, signal, "policy", record.before, record.first)
+                yield from _between(record, signal, "policy", record.before, record.came)
             case "judge":
                 yield from _between(record, signal, "value", record.first, record.final)
             case "edge":
                 more = (record.chosen or 0.0) if add_q else 0.0
-                yield from _between(record, signal, "policy", record.chosen, record.first, more=more)
+                yield from _between(record, signal, "policy", record.expected, record.came, more=more)
             case "edge_value":
                 yield from _between(record, signal, "value", record.first, record.following)
             case "policy":

@@ -16,7 +16,7 @@ from exact.errors import BudgetExceeded, ModelError
 from exact.reflection.contrast import contrast
 from exact.runs import events as ev
 from exact.runs.commit import Commits
-from exact.runs.lookback import records
+from exact.runs.lookback import SOLVED, records
 from exact.runs.places import Places
 from exact.runs.prefetch import Prefetch
 from exact.runs.remember import attempt_id, shown, went_well
@@ -143,9 +143,10 @@ class Attempt(Setting):
             return
         outcome = scored.score.value if scored else self.state.judged.evaluation.value if self.state.judged else None
         looked_at = records(self.state, self.blobs, outcome, self.config.search.noise)
+        believed = not scored and not settings.confirm  # nobody has looked at the end a second time
         found = contrast(
             looked_at, signals=settings.signals, threshold=settings.threshold, most=settings.most, add_q=settings.add_q,
-            praise=not settings.confirm or outcome is None or outcome >= 0.5,
+            praise=believed or outcome is None or outcome >= SOLVED,
         )  # fmt: skip
         written = {(each.reflection.kind, each.reflection.node, each.reflection.action) for each in self.state.reflected}
         for kind, surprise in found:

@@ -10,11 +10,16 @@ from exact.reflection.contrast import Failed, Option, Record
 from exact.runs import events as ev
 from exact.runs.fold import State
 from exact.runs.store import Blobs
+from exact.search.backup import mean
 from exact.search.base import Alternative, Decision
+from exact.search.exhaust import settled_value
 from exact.search.tree import Edge, Node
+from exact.search.work import Work
 
 FAILED = 0.3
 """From this value down an end counts as failed."""
+SOLVED = 0.5
+"""From this value on an attempt counts as one that went well."""
 
 
 def records(state: State, blobs: Blobs, outcome: float | None, noise: float = 0.3) -> list[Record]:
@@ -28,10 +33,7 @@ def records(state: State, blobs: Blobs, outcome: float | None, noise: float = 0.
     found = list[Record]()
     for i, (decision, before, after) in enumerate(zip(decided, state.path, state.path[1:], strict=False)):
         following = decided[i + 1].decision.value if i + 1 < len(decided) else outcome
-        last = after == state.path[-1]
-        found.append(
-            _record(state, blobs, decision, before, after, following, outcome if last else None, max(noise, measured))
-        )  # fmt: skip
+        found.append(_record(state, blobs, decision, before, after, following, outcome, max(noise, measured)))
     return found
 
 
@@ -42,21 +44,55 @@ def _record(
     edge = node.edges[decision.edges[0]]
     stood = {each.edge: each for each in decision.alternatives}
     chosen = stood.get(decision.edges[0])
+    visits = chosen.visits if chosen else 1
+    first = came.evaluation.value if came.evaluation else None
+    ended = outcome if after == state.path[-1] else None
     return Record(
         step=_taken(blobs, node, edge),
         after=blobs.get_observation(came.observation) if came.observation else None,
         node=before,
         before=node.value,
         chosen=decision.value,
-        chosen_visits=chosen.visits if chosen else 1,
-        first=outcome if outcome is not None else came.evaluation.value if came.evaluation else None,
-        final=outcome if outcome is not None else came.mean,
+        chosen_visits=visits,
+        expected=_expected(state, node, decision.value, visits, first),
+        came=first if ended is None else ended,
+        first=first,
+        final=_worth(state, edge, came, outcome) if ended is None else ended,
         following=following,
         favourite=_favourite(decision),
         best_other=max((option for option in _options(decision)), key=lambda option: option.value, default=None),
         failed=_deepest_failure(blobs, node, edge),
         noise=noise,
     )
+
+
+def _expected(state: State, node: Node, q: float | None, visits: int, first: float | None) -> float | None:
+    """Q at the decision without the judgement of the state that came: what was expected before anybody had been there.
+
+    Where nothing else is in Q it is V of the state before. A maximum holds that judgement only while it is all that is known.
+    """
+    if q is None or first is None or not visits:
+        return q
+    if visits == 1:
+        return node.value
+    algorithm = state.algorithm
+    if not isinstance(algorithm, Work) or algorithm.backup is not mean:
+        return q
+    return min(1.0, max(0.0, (visits * q - algorithm.discount * first) / (visits - 1)))
+
+
+def _worth(state: State, edge: Edge, came: Node, outcome: float | None) -> float | None:
+    """What a state on the way turned out to be worth, as the search's back-up makes it of what was found there until the end.
+
+    No less than the outcome, where that was good: it led there.
+    """
+    if came.mean is None:
+        return None
+    found = settled_value(came)
+    if found is None:
+        rule = state.algorithm.backup if isinstance(state.algorithm, Work) else mean
+        found = rule(Edge(action=edge.action, prior=edge.prior, visits=1, total=came.mean), came)
+    return max(found, outcome) if outcome is not None and outcome >= SOLVED else found
 
 
 def _options(decision: Decision) -> Iterator[Option]:

@@ -66,6 +66,11 @@ def _is_told(node: Node) -> bool:
     return all(edge.settled or edge.futile or edge.closed.startswith("no-op") for edge in node.edges)
 
 
+def settled_value(node: Node) -> float | None:
+    """The value of a state all of whose ways on are known to their ends; None where they are not."""
+    return _best(node) if node.value is not None and node.edges and _is_told(node) else None
+
+
 def _best(node: Node) -> float:
     """The value of a state all of whose ways on are known; of one without any, its own."""
     assert node.value is not None

@@ -20,7 +20,9 @@ def taken(name: str = "click [1]", error: str = "") -> Taken:
 
 
 def record(node: int = 0, **known: Any) -> Record:
+    """What came is as it was first judged, and Q holds nothing of that, where nothing else is said."""
     given = {"before": None, "chosen": None, "step": taken(), "after": None, "node": node}
+    given |= {"came": known.get("first"), "expected": known.get("chosen")}
     return Record(**(given | known))  # type: ignore[arg-type]
 
 
@@ -55,7 +57,7 @@ def test_steps_that_surprise_less_change_nothing(taken: list[Record], others: li
 @given(records)
 def test_what_nobody_said_is_no_surprise(taken: list[Record]) -> None:
     for each in taken:
-        unknown = msgspec.structs.replace(each, before=None, chosen=None, first=None, final=None, following=None)
+        unknown = msgspec.structs.replace(each, before=None, chosen=None, expected=None, came=None, first=None, final=None, following=None)
         assert not contrast([unknown], signals=SIGNALS, threshold=0.0)
 
 

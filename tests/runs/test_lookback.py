@@ -1,0 +1,110 @@
+"""What committed steps were expected to lead to, and what came: read from real attempts in toy worlds."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from exact.agents.agent import Agent
+from exact.context import Context, Evaluation
+from exact.environments.toy import ToyWorlds
+from exact.environments.toy_agents import ToyPolicy, ToyValue
+from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy_worlds import deceptive_chain, toy_task
+from exact.reflection.contrast import SIGNALS, Record, contrast
+from exact.runs.fold import fold
+from exact.runs.journal import read
+from exact.runs.lookback import records
+from exact.runs.runner import Runner, create
+from tests.runs.toys import config
+
+LONG = 6
+
+
+def fork() -> ToyWorld:
+    """Left looks well and ends badly after six rooms, right looks bad and ends well after two."""
+    left = {f"l{i}": ToyState(text=f"Left {i}", edges={"on": ToyEdge(to=f"l{i + 1}")}, looks=0.75) for i in range(1, LONG)}
+    right = {
+        "r1": ToyState(text="Right 1", edges={"on": ToyEdge(to="r2")}, looks=0.1),
+        "r2": ToyState(text="Right 2", edges={"on": ToyEdge(to="win")}, looks=0.1),
+    }
+    ends = {f"l{LONG}": ToyState(reward=0.0), "win": ToyState(reward=1.0)}
+    start = ToyState(text="A fork", edges={"left": ToyEdge(to="l1", prior=0.6), "right": ToyEdge(to="r1", prior=0.4)}, looks=0.5)
+    return ToyWorld(name="fork", instruction="Find the way out.", start="s", states={"s": start, **left, **right, **ends})
+
+
+class SureOfEnds:
+    """A judge that believes every end to have gone well."""
+
+    def __init__(self, inner: ToyValue) -> None:
+        self._inner = inner
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        return Evaluation(value=0.95) if context.terminated else await self._inner.evaluate(context)
+
+
+async def looked_back(folder: Path, world: ToyWorld, *, sure: bool = False, told: bool = True, **search: object) -> list[Record]:
+    """The records of one attempt, with the benchmark's outcome where they are `told` it."""
+    settings = config(search={"algorithm": "mcts", "k": 2, **search}, limits={"actions": 12})
+    value = SureOfEnds(ToyValue(world)) if sure else ToyValue(world)
+    made = create(folder, (toy_task(world),), settings)
+    [line] = await Runner(
+        folder=made, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world)),
+        build_agent=lambda *_: Agent(policy=ToyPolicy(world), value=value),
+    ).run()  # fmt: skip
+    state = fold(settings, list(read(made.task_folder(made.manifest.tasks[0]) / "journal.jsonl")))
+    return records(state, made.blobs, line.score if told else None)
+
+
+async def test_a_judge_who_was_sure_of_an_end_that_failed_is_corrected_there(tmp_path: Path) -> None:
+    found = await looked_back(tmp_path, deceptive_chain(3), sure=True, iterations=2)
+    last = found[-1]
+    assert (last.first, last.came, last.final, last.following, last.after) == (0.95, 0.0, 0.0, 0.0, None)
+    said = [(surprise.node, round(surprise.surprise, 2)) for _, surprise in contrast(found, signals=("judge",), threshold=0.5)]
+    assert said == [(last.node, -0.95)]
+
+
+async def test_each_record_has_its_own_neighbours(tmp_path: Path) -> None:
+    found = await looked_back(tmp_path, fork(), iterations=30, backup="max")
+    assert [each.step.action.key for each in found] == ['go "right"', 'go "on"', 'go "on"']
+    for one, other in pairwise(found):
+        assert one.after is not None and one.after.fingerprint == other.step.observation.fingerprint
+        assert one.first == other.before and one.following == other.chosen
+    assert [each.first for each in found] == [0.1, 0.1, 1.0]
+
+
+@pytest.mark.parametrize("backup", ["mean", "max"])
+async def test_after_an_attempt_that_went_well_no_other_action_is_said_to_have_been_better(tmp_path: Path, backup: str) -> None:
+    found = await looked_back(tmp_path, fork(), iterations=30, backup=backup)
+    assert found[-1].came == 1.0
+    assert [surprise.surprise > 0 for _, surprise in contrast(found, signals=("sibling",), threshold=0.1, most=9)] == [True]
+
+
+async def test_a_state_all_of_whose_ways_are_known_is_worth_what_they_lead_to(tmp_path: Path) -> None:
+    found = await looked_back(tmp_path, fork(), told=False, iterations=6, backup="mean")
+    assert found[0].step.action.key == 'go "left"' and found[0].first == 0.75 and found[0].final == 0.0
+
+
+async def test_what_was_expected_of_a_step_holds_nothing_of_what_came(tmp_path: Path) -> None:
+    once = (await looked_back(tmp_path / "once", deceptive_chain(3), iterations=2))[0]
+    assert once.chosen_visits == 1 and once.chosen == once.first and once.expected == once.before
+    often = (await looked_back(tmp_path / "often", deceptive_chain(3), iterations=3, backup="mean"))[0]
+    assert often.chosen_visits > 1 and often.chosen is not None and often.expected is not None and often.first is not None
+    rest = often.chosen * often.chosen_visits - often.first
+    assert often.expected == pytest.approx(min(1.0, max(0.0, rest / (often.chosen_visits - 1))))
+
+
+async def test_the_deepest_end_that_failed_below_another_action_is_found(tmp_path: Path) -> None:
+    found = await looked_back(tmp_path, fork(), iterations=60, backup="max")
+    way = found[0].failed
+    assert way is not None and way.step.action.key == 'go "left"' and (way.depth, way.value) == (LONG, 0.0)
+    branch = [surprise for _, surprise in contrast(found, signals=("branch",), threshold=0.2)]
+    assert [(each.step.action.key, each.alternative) for each in branch] == [('go "left"', 'go "right"')]
+
+
+async def test_an_attempt_without_any_judgement_surprises_nobody(tmp_path: Path) -> None:
+    found = await looked_back(tmp_path, deceptive_chain(3), told=False, algorithm="react")
+    assert found and not contrast(found, signals=SIGNALS, threshold=0.01, most=9)

@@ -35,6 +35,7 @@ def inputs(prompt: Prompt) -> dict[str, object]:
         "surprise": example_surprise,
         "kind": lambda: "policy",
         "words": lambda: WORDS,
+        "expectation": lambda: "The shoe is in the cart.",
         "style": lambda: "plain",
         "examples": tuple,
         "k": lambda: 5,

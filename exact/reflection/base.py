@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from exact.context import Context, Reflection, Taken
+from exact.context import Context, Evaluation, Reflection, Taken
 from exact.observation import Observation
 
 Kind = Literal["policy", "value"]
@@ -34,6 +34,8 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
     """Which expectation was wrong."""
     more: float = 0.0
     """Added to its size, where a measure does that."""
+    judgement: Evaluation | None = None
+    """The first judgement of the state that came, with its reasons; what a lesson for judges is about."""
 
     @property
     def surprise(self) -> float:

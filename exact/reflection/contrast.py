@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from exact.context import Taken
+from exact.context import Evaluation, Taken
 from exact.observation import Observation
 from exact.reflection.base import Kind, Surprise
 
@@ -62,6 +62,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The first judgement of the state that came; the outcome where the step was the last."""
     first: float | None = None
     """The first judgement of the state that came, whatever became of it."""
+    judgement: Evaluation | None = None
+    """The same with its reasons."""
     final: float | None = None
     """What that state turned out to be worth; the outcome where the step was the last."""
     following: float | None = None
@@ -141,6 +143,7 @@ def _between(
             node=record.node,
             signal=signal,
             more=more,
+            judgement=record.judgement,
         ),
     )
 

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -16,24 +16,28 @@ from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.prompts.library import render
 from exact.reflection.base import Kind, Surprise
-from exact.reflection.lesson import WORDS, action_label, lesson
+from exact.reflection.lesson import WORDS, action_label, clipped, lesson
 from exact.views.view import BEFORE, fitting
 
+T = TypeVar("T")
+
+_WHEN = re.compile(r"\b(?:when|if|where|whenever|once)\b", re.I)
+"""How a condition is said."""
 _PART = re.compile(r"^[\s>*_#-]*(expected|real|lesson)[\s*_]*:[\s*_]*", re.I | re.M)
 
 
 class Written(NamedTuple):
-    """The three parts of an answer."""
+    """The two parts of an answer."""
 
-    expected: str
     real: str
     lesson: str
 
 
 class LLMReflector:
-    """Has a model contrast what a step was expected to lead to with what came. The prompt is `reflection`.
+    """Has a model say what a step should lead to before it sees what came, and then contrast the two: prompts `expectation`, `reflection`.
 
-    The lessons are tainted: pages were in the prompt.
+    What a judge expected it has said itself: for its lessons the first question is left out, and the second shows its reasons and asks for
+    the argument for the other verdict. The lessons are tainted: pages were in the prompts.
     """
 
     def __init__(
@@ -51,46 +55,84 @@ class LLMReflector:
 
     async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
         """The lesson of a surprise, for who chooses or who judges. Raises ModelError."""
-        seen, left_out = self._fitting(surprise)
-        prompt = render("reflection", context=context, surprise=seen, kind=kind, label=action_label, words=WORDS)
-        request = ChatRequest(
-            messages=prompt.messages(), sampling=self._sampling, role="reflection", node=surprise.node, prompt=prompt.id,
-            left_out=left_out + prompt.cut,
-        )  # fmt: skip
-        (written, *_) = await ask(self._model, request, parse_lesson, seed=context.seed)
+        seen, hidden, behind = self._fitting(surprise)
+        expected = _judged(surprise)
+        if kind == "policy":
+            expected, _ = await self._asked("expectation", parse_expectation, context, msgspec.structs.replace(seen, after=None), hidden)
+        written, prompt = await self._asked("reflection", parse_lesson, context, seen, hidden + behind, kind=kind, expectation=expected)
         return lesson(
             context,
             surprise,
             kind,
             written.lesson,
-            expected=written.expected,
+            expected=expected,
             real=written.real,
             run=self._run,
             model=self._model.name,
-            prompt=prompt.id,
+            prompt=prompt,
             created=self._clock(),
         )
 
-    def _fitting(self, surprise: Surprise) -> tuple[Surprise, tuple[str, ...]]:
-        """The surprise with observations that fit, and what is not in them."""
+    async def _asked(
+        self, name: str, parse: Callable[[str], T], context: Context, seen: Surprise, left_out: tuple[str, ...], **more: str
+    ) -> tuple[T, str]:
+        """What a model answers to a prompt, and that prompt's id."""
+        prompt = render(name, context=context, surprise=seen, label=action_label, words=WORDS, **more)
+        request = ChatRequest(
+            messages=prompt.messages(), sampling=self._sampling, role="reflection", node=seen.node, prompt=prompt.id,
+            left_out=left_out + prompt.cut,
+        )  # fmt: skip
+        return (await ask(self._model, request, parse, seed=context.seed))[0], prompt.id
+
+    def _fitting(self, surprise: Surprise) -> tuple[Surprise, tuple[str, ...], tuple[str, ...]]:
+        """The surprise with observations that fit, and what is not in the one and in the other."""
         fits = partial(fitting, tokens=self._tokens, model=self._model.name, characters=BEFORE)
         before, notes = fits(surprise.step.observation)
         after, more = (None, ()) if surprise.after is None else fits(surprise.after)
         step = msgspec.structs.replace(surprise.step, observation=before)
-        return msgspec.structs.replace(surprise, step=step, after=after), notes + more
+        return msgspec.structs.replace(surprise, step=step, after=after), notes, more
+
+
+def _judged(surprise: Surprise) -> str:
+    """What a judge expected."""
+    said = surprise.judgement.rationale if surprise.judgement else ""
+    return f"success with probability {surprise.expected:.2f}" + (f": {clipped(' '.join(said.split()), WORDS)}" if said.strip() else "")
+
+
+def parse_expectation(text: str) -> str:
+    """What stands behind `Expected:`, or all of it where that is not there. Raises AnswerError: it is empty, double or too long."""
+    said = _parts(text)
+    marked = [part for name, part in said if name == "expected"]
+    if len(marked) > 1:
+        raise AnswerError("`Expected:` stands there twice: write it once")
+    found = marked[0] if marked else said[0][1]
+    if not found:
+        raise AnswerError("nothing stands behind Expected: write one sentence")
+    if (count := len(found.split())) > WORDS:
+        raise AnswerError(f"the expectation has {count} words: write at most {WORDS}")
+    return found
 
 
 def parse_lesson(text: str) -> Written:
-    """The parts `Expected:`, `Real:` and `Lesson:`, each once. Raises AnswerError: one is missing, double or empty, or too long."""
-    said = text.rpartition("</think>")[2]
-    marks = list(_PART.finditer(said))
-    names = [mark[1].lower() for mark in marks]
-    if sorted(names) != ["expected", "lesson", "real"]:
-        raise AnswerError(f"the parts are {', '.join(names) or 'missing'}: write `Expected:`, `Real:` and `Lesson:`, each once")
-    ends = [*(mark.start() for mark in marks[1:]), len(said)]
-    parts = {name: " ".join(said[mark.end() : end].split()) for name, mark, end in zip(names, marks, ends, strict=True)}
-    if empty := [name for name, part in parts.items() if not part]:
+    """The parts `Real:` and `Lesson:`, each once. Raises AnswerError: one is missing, double or empty, too long, or names no condition."""
+    said = _parts(text)[1:]
+    names = [name for name, _ in said if name != "expected"]
+    if sorted(names) != ["lesson", "real"]:
+        raise AnswerError(f"the parts are {', '.join(names) or 'missing'}: write `Real:` and `Lesson:`, each once")
+    parts = dict(said)
+    if empty := [name for name in names if not parts[name]]:
         raise AnswerError(f"nothing stands behind {empty[0].capitalize()}: write one sentence")
     if (count := len(parts["lesson"].split())) > WORDS:
         raise AnswerError(f"the lesson has {count} words: write at most {WORDS}")
-    return Written(parts["expected"], parts["real"], parts["lesson"])
+    if not _WHEN.search(parts["lesson"]):
+        raise AnswerError("the lesson names no condition: begin it with `When`")
+    return Written(parts["real"], parts["lesson"])
+
+
+def _parts(text: str) -> list[tuple[str, str]]:
+    """Name and words of each part of an answer, in order; first, without a name, what stands before all."""
+    said = text.rpartition("</think>")[2]
+    marks = list(_PART.finditer(said))
+    ends = [mark.start() for mark in marks] + [len(said)]
+    named = [(mark[1].lower(), " ".join(said[mark.end() : end].split())) for mark, end in zip(marks, ends[1:], strict=True)]
+    return [("", " ".join(said[: ends[0]].split())), *named]

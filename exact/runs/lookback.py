@@ -57,6 +57,7 @@ def _record(
         expected=_expected(state, node, decision.value, visits, first),
         came=first if ended is None else ended,
         first=first,
+        judgement=came.evaluation,
         final=_worth(state, edge, came, outcome) if ended is None else ended,
         following=following,
         favourite=_favourite(decision),

@@ -142,7 +142,7 @@ def test_the_other_parsers_give_something_or_their_own_error(parse: Callable[[st
     assert found and all(said is not None for _, said in found)
 
 
-def test_a_lesson_has_its_three_parts() -> None:
+def test_a_lesson_has_its_parts() -> None:
     parts = ("Expected: a\n", "Real: b\n", "Lesson: When c, d.\n", "", "x ")
     dice = random.Random(3)
     texts = ["".join(dice.sample(parts, 5)) + answer(dice) for _ in range(ANSWERS // 2)]

@@ -82,12 +82,21 @@ SHOWN = {
         kind="policy",
         label=action_label,
         words=9,
+        expectation="It is bought.",
+    ),
+    "expectation": lambda seen: render(
+        "expectation",
+        context=seen,
+        surprise=surprise(step=msgspec.structs.replace(seen.history[0], observation=seen.observation)),
+        label=action_label,
+        words=9,
     ),
 }
 UNSEEN = {
     ("debater", "lesson"),
     ("compare", "lesson"),
     ("reflection", "lesson"),
+    ("expectation", "lesson"),
     ("rubric", "lesson"),
     ("rubric", "error"),
     ("rubric", "rationale"),

@@ -7,7 +7,7 @@ import pytest
 
 import exact.prompts
 from exact.agents.examples import Example
-from exact.context import Argument
+from exact.context import Argument, Evaluation
 from exact.errors import UsageError
 from exact.prompts.library import names, prompt, render
 from exact.reflection.lesson import action_label
@@ -22,7 +22,8 @@ SCREEN = {"screen": (1280, 720), "picture": (1088, 612)}
 NO_SCREEN = {"screen": (0, 0), "picture": (0, 0)}
 HIDDEN = msgspec.structs.replace(SHOE, text=IN_THE_PICTURE)
 VALUE = {"label": action_label, "history": 5}
-REFLECTION = {"label": action_label, "words": 100}
+REFLECTION = {"label": action_label, "words": 100, "expectation": "The shoe is in the cart."}
+JUDGED = Evaluation(value=0.2, rationale="The list is no cart.", arguments=(Argument(side="for", text="The shoe is there."),))
 
 CASES = (
     Argument(side="for", text="The blue shoe is open."),
@@ -66,8 +67,13 @@ RENDERED = {
         "reflection", context=context(), surprise=surprise(signal="sibling", expected=0.4, real=0.1), kind="policy", **REFLECTION
     ),
     "reflection_value": lambda: render(
-        "reflection", context=context(), surprise=surprise(after=LIST, real=0.9, alternative=""), kind="value", **REFLECTION
+        "reflection",
+        context=context(),
+        surprise=surprise(after=LIST, real=0.9, alternative="", judgement=JUDGED),
+        kind="value",
+        **REFLECTION,
     ),
+    "expectation": lambda: render("expectation", context=context(), surprise=surprise(), label=action_label, words=100),
 }
 
 

@@ -2,10 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exact.context import Argument, Evaluation
 from exact.errors import AnswerError
 from exact.models.base import Sampling
 from exact.models.scripted import ScriptedModel
-from exact.reflection.llm import LLMReflector, parse_lesson
+from exact.reflection.llm import LLMReflector, parse_expectation, parse_lesson
 from exact.reflection.memory import SQLiteMemory
 
 from ..prompts.states import LIST, context, surprise
@@ -22,10 +23,11 @@ async def reflected(answer=GOOD, kind="policy", **fields):
 async def test_a_lesson_keeps_what_was_expected_what_came_and_where_it_is_from():
     reflection, model = await reflected()
     assert (reflection.expected, reflection.real) == ("The shoe is bought.", "The size was missing.")
+    assert [request.prompt.partition("@")[0] for request in model.requests] == ["expectation", "reflection"]
     assert reflection.text == "When a size field is empty, fill it before buying."
     assert (reflection.run, reflection.task, reflection.site, reflection.node) == ("r1", "shop/buy?seed=1", "shop.test", 3)
     assert reflection.action_label == 'click button "Buy"' and reflection.surprise == pytest.approx(-0.7)
-    assert reflection.model == model.name and reflection.prompt.startswith("reflection@2:") and reflection.created == 5.0
+    assert reflection.model == model.name and reflection.prompt.startswith("reflection@3:") and reflection.created == 5.0
     assert reflection.tainted
 
 
@@ -34,21 +36,43 @@ async def test_the_id_is_that_of_the_content():
     assert first.id == same.id != other.id
 
 
-async def test_the_request_is_the_reflectors():
+async def test_the_requests_are_the_reflectors():
     _, model = await reflected(after=LIST)
+    asked = [(each.role, each.node, each.sampling.n, each.sampling.temperature) for each in model.requests]
+    assert asked == [("reflection", 3, 1, 0.3)] * 2
+
+
+def said(request):
+    return request.messages[1].parts[0].text
+
+
+async def test_what_a_step_should_lead_to_is_said_before_anybody_sees_what_came():
+    _, model = await reflected(after=LIST)
+    first, second = map(said, model.requests)
+    assert "Red shoe" not in first and "What should the next state show?" in first
+    assert "Red shoe" in second and "The shoe is bought." in second
+
+
+async def test_a_judge_is_shown_its_own_reasons_and_asked_for_the_other_verdict():
+    judged = Evaluation(value=0.8, rationale="The cart is full.", arguments=(Argument(side="against", text="Nothing is paid."),))
+    reflection, model = await reflected(kind="value", after=LIST, judgement=judged)
     (request,) = model.requests
-    assert (request.role, request.node, request.sampling.n, request.sampling.temperature) == ("reflection", 3, 1, 0.3)
+    assert all(
+        words in said(request) for words in ("was judged 0.80", "worth 0.10", "The cart is full.", "the case against", "Nothing is paid.")
+    )
+    assert "strongest argument for the other verdict" in request.messages[0].parts[0].text
+    assert reflection.expected == "success with probability 0.80: The cart is full."
 
 
 async def test_what_is_asked_for_depends_on_who_is_to_learn():
-    asked = [(await reflected(kind=kind))[1].requests[0].messages[1].parts[0].text for kind in ("policy", "value")]
+    asked = [said((await reflected(kind=kind))[1].requests[-1]) for kind in ("policy", "value")]
     assert "who chooses actions" in asked[0] and "who judges states" in asked[1]
 
 
 async def test_a_lesson_that_is_too_long_is_sent_back():
-    long = f"Expected: a.\nReal: b.\nLesson: {'word ' * 101}"
-    reflection, model = await reflected(lambda question, sample: GOOD if "101 words" in question.text else long)
-    assert len(model.requests) == 2 and reflection.text.startswith("When a size")
+    long = f"Expected: a.\nReal: b.\nLesson: When {'word ' * 101}"
+    reflection, model = await reflected(lambda question, sample: GOOD if "102 words" in question.text else long)
+    assert len(model.requests) == 3 and reflection.text.startswith("When a size")
 
 
 async def test_without_a_lesson_there_is_none():
@@ -60,14 +84,35 @@ async def test_without_a_lesson_there_is_none():
     ("text", "told"),
     [
         ("", "missing"),
-        ("Lesson: only this", "parts are lesson"),
+        ("Lesson: When only this", "parts are lesson"),
         (f"{GOOD}\nLesson: another", "each once"),
-        ("Expected: a\nReal:\nLesson: c", "nothing stands behind Real"),
+        ("Expected: a\nReal:\nLesson: When c", "nothing stands behind Real"),
+        ("Real: b\nLesson: Click better.", "names no condition"),
     ],
 )
 def test_what_is_no_lesson_is_told(text, told):
     with pytest.raises(AnswerError, match=told):
         parse_lesson(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<think>hm</think>Expected: A list.\nReal: no.", "A list."),
+        ("A list\nof shoes.", "A list of shoes."),
+        ("Well.\n**Expected:** It.", "It."),
+    ],
+)
+def test_an_expectation_is_what_stands_behind_its_word_or_all_of_it(text, expected):
+    assert parse_expectation(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("", "nothing"), ("Expected: a\nExpected: b", "twice"), ("Expected: " + "word " * 101, "101 words")]
+)
+def test_what_is_no_expectation_is_told(text, told):
+    with pytest.raises(AnswerError, match=told):
+        parse_expectation(text)
 
 
 @given(st.lists(st.sampled_from(GOOD.splitlines()) | st.text()).map("\n".join))

@@ -43,6 +43,12 @@ class Surprise(msgspec.Struct, frozen=True, kw_only=True):
         return self.real - self.expected
 
     @property
+    def expectation(self) -> str:
+        """What was expected, in the words of who judged where these are known."""
+        reasons = " ".join(self.judgement.rationale.split()) if self.judgement else ""
+        return f"success with probability {self.expected:.2f}" + (f": {reasons}" if reasons else "")
+
+    @property
     def size(self) -> float:
         """What it is ranked by."""
         return abs(self.surprise) + self.more

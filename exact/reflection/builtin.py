@@ -36,7 +36,7 @@ class BuiltinReflector:
             surprise,
             kind,
             sentence(surprise, condition(before), came),
-            expected=f"success with probability {surprise.expected:.2f}",
+            expected=surprise.expectation if kind == "value" else f"success with probability {surprise.expected:.2f}",
             real=f"{came}; success with probability {surprise.real:.2f}",
             run=self._run,
             created=self._clock(),

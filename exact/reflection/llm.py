@@ -56,7 +56,7 @@ class LLMReflector:
     async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
         """The lesson of a surprise, for who chooses or who judges. Raises ModelError."""
         seen, hidden, behind = self._fitting(surprise)
-        expected = _judged(surprise)
+        expected = clipped(surprise.expectation, WORDS)
         if kind == "policy":
             expected, _ = await self._asked("expectation", parse_expectation, context, msgspec.structs.replace(seen, after=None), hidden)
         written, prompt = await self._asked("reflection", parse_lesson, context, seen, hidden + behind, kind=kind, expectation=expected)
@@ -91,12 +91,6 @@ class LLMReflector:
         after, more = (None, ()) if surprise.after is None else fits(surprise.after)
         step = msgspec.structs.replace(surprise.step, observation=before)
         return msgspec.structs.replace(surprise, step=step, after=after), notes, more
-
-
-def _judged(surprise: Surprise) -> str:
-    """What a judge expected."""
-    said = surprise.judgement.rationale if surprise.judgement else ""
-    return f"success with probability {surprise.expected:.2f}" + (f": {clipped(' '.join(said.split()), WORDS)}" if said.strip() else "")
 
 
 def parse_expectation(text: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from exact.context import Evaluation
 from exact.observation import Element
 from exact.reflection.builtin import BuiltinReflector, outcome
 
@@ -89,3 +91,10 @@ def test_an_outcome_is_told_apart_from_none(make: Any) -> None:
     assert outcome(page, page) == "nothing changed"
     assert outcome(page, ticked) == 'the page then showed checkbox "B"'
     assert outcome(page, make.page(url="http://b/")) == "another page came"
+
+
+async def test_a_lesson_for_a_judge_keeps_why_it_judged_so(make: Any) -> None:
+    before = make.page(make.element("1", "button", "Go"))
+    judged = msgspec.structs.replace(make.surprise(before), judgement=Evaluation(value=0.8, rationale="The\ncart is full."))
+    found = [await BuiltinReflector().reflect(make.context("Buy.", before), judged, kind) for kind in ("value", "policy")]
+    assert [each.expected for each in found] == ["success with probability 0.80: The cart is full.", "success with probability 0.80"]

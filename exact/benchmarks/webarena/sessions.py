@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,9 +49,6 @@ FORMS: Mapping[str, Form] = {
 }  # fmt: skip
 """Of the benchmarks' sites, with the accounts of their public data."""
 
-_FRESH = 600.0
-"""Seconds for which a log-in is not doubted."""
-
 
 class Sessions:
     """The log-ins of one kind of worlds."""
@@ -65,11 +61,11 @@ class Sessions:
         are written. `lasting`: whether what one world logged into holds in others; not where each has a server of its own."""
         self._addresses, self._environ, self._forms, self._folder, self._lasting = addresses, environ, forms, folder, lasting
         self._states: dict[str, Any] = {}
-        self._proved: dict[str, float] = {}
 
     async def enter(self, context: BrowserContext, page: Page, file: str, sites: Sequence[str]) -> None:
         """Be logged in at some sites in a context. `file`: name of the storage state file, of which there need not be any.
 
+        That a log-in still holds is looked at each time: the world before may have logged out, or a reset may have ended all sessions.
         Raises EnvironmentError_ where a site does not answer or refuses the account, and UsageError.
         """
         known = [site for site in sites if site in self._forms]
@@ -77,11 +73,8 @@ class Sessions:
             state = self._states.get(site) or self._read(file)
             if state and self._lasting:
                 await self._put(context, page, state)
-            if self._lasting and state and time.monotonic() - self._proved.get(site, -_FRESH) < _FRESH:
-                continue
             if not (state and self._lasting and await self._inside(page, site)):
                 await self._log_in(page, site)
-            self._proved[site] = time.monotonic()
             if self._lasting:
                 self._states[site] = await context.storage_state()
         if known and self._lasting and self._folder and file:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from exact.config import Config
+from exact.errors import JournalError
 from exact.reflection.memory import StoredMemory, open_memory
 from exact.runs.fold import State
 from exact.runs.store import write_whole
@@ -56,25 +58,40 @@ def _offline(name: Literal["hashed", "minilm"]) -> Embedding:
 
 
 class Rounds:
-    """Which version of the memory each round of a run's tasks is shown; kept in the run's folder, so that a resumed run goes on alike."""
+    """Which version of the memory each round of a run's tasks is shown; kept in the run's folder, so that a resumed run goes on alike.
+
+    Several processes may do tasks of one run: whoever is the first in a round says which version is that of all.
+    """
 
     def __init__(self, folder: Path, size: int) -> None:
         """`size`: tasks in a round; 0: each task is shown all that was learned before it."""
         self._path, self._size, self._now = folder / "rounds.json", size, ""
-        self._versions = msgspec.json.decode(self._path.read_bytes(), type=dict[str, str]) if self._path.exists() else {}
 
     def begin(self, memory: StoredMemory, index: int) -> None:
-        """Before the task of an index in the run: freeze the memory to its round's version."""
+        """Before the task of an index in the run: freeze the memory to its round's version. Raises JournalError."""
         if not self._size:
             return
         round = str(index // self._size)
         if round == self._now:
             return
-        version = memory.freeze(self._versions.get(round))
-        if round not in self._versions:
-            self._versions[round] = version
-            write_whole(self._path, msgspec.json.encode(self._versions))
+        try:
+            with self._alone():
+                versions = msgspec.json.decode(self._path.read_bytes(), type=dict[str, str]) if self._path.exists() else {}
+                version = memory.freeze(versions.get(round))
+                if round not in versions:
+                    write_whole(self._path, msgspec.json.encode({**versions, round: version}))
+        except OSError as error:
+            raise JournalError(f"cannot keep {self._path}: {error.strerror}") from error
+        except msgspec.DecodeError as error:
+            raise JournalError(f"{self._path} does not read: {error}") from error
         self._now = round
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While this runs, no other lane or process looks which version a round has. The file itself is replaced: it cannot be locked."""
+        with self._path.with_name(".rounds.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
 
 def shown(state: State) -> set[str]:

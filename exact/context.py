@@ -85,7 +85,8 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     node: int = -1
     outcome: float | None = None
     """How the attempt ended, in [0, 1]."""
-    outcome_source: Literal["judge", "evaluator"] = "judge"
+    outcome_source: Literal["judge", "evaluator", ""] = ""
+    """Who says so; empty in a lesson that no attempt stands behind, such as one written by hand."""
     signal: str = ""
     """Which expectation was wrong: see exact.reflection.contrast."""
     model: str = ""

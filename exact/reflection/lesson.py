@@ -72,10 +72,13 @@ def lesson(
 
 
 def confidence(reflection: Reflection) -> float:
-    """How sure the outcome v behind a lesson is, in [0, 1]: |2 v - 1| where the agent judged it; a benchmark's is, and so is none."""
-    if reflection.outcome_source == "evaluator" or reflection.outcome is None:
-        return 1.0
-    return min(1.0, abs(2 * reflection.outcome - 1))
+    """How sure the outcome v behind a lesson is, in [0, 1]: |2 v - 1| where the agent judged it, 0 where it did not come to that.
+
+    A benchmark's is sure. A lesson with neither outcome nor source, such as one written by hand, is as sure as who put it there: 1.
+    """
+    if reflection.outcome is None:
+        return 0.0 if reflection.outcome_source == "judge" else 1.0
+    return 1.0 if reflection.outcome_source == "evaluator" else min(1.0, abs(2 * reflection.outcome - 1))
 
 
 def content_id(reflection: Reflection) -> str:
@@ -83,6 +86,12 @@ def content_id(reflection: Reflection) -> str:
     r = reflection
     said = msgspec.json.encode([r.kind, r.text, r.instruction, r.state, r.action, task_without_seed(r.task)])
     return hashlib.blake2b(said, digest_size=16).hexdigest()
+
+
+def outcome_id(reflection: Reflection) -> str:
+    """Another id for a reflection: of what it says and of how that ended."""
+    r = reflection
+    return hashlib.blake2b(msgspec.json.encode([r.id, r.outcome, r.outcome_source]), digest_size=16).hexdigest()
 
 
 def action_label(action: Action | str, observation: Observation) -> str:

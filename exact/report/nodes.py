@@ -222,7 +222,7 @@ def lesson(reflection: Reflection) -> data.Lesson:
     """A reflection, with where it comes from in one line."""
     r = reflection
     by = f"by {r.model}{f' ({r.prompt})' if r.prompt else ''}" if r.model else "by the embedded reflector"
-    outcome = "" if r.outcome is None else f"outcome {r.outcome:.2f} ({r.outcome_source})"
+    outcome = "" if r.outcome is None else f"outcome {r.outcome:.2f}{r.outcome_source and f' ({r.outcome_source})'}"
     parts = [
         r.task and f"from {r.task}",
         r.site and f"on {r.site}",

@@ -6,10 +6,12 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.reflection.lesson import STATE, action_label, content_id, lesson, quoted, shortened, site
+from exact.context import Reflection
+from exact.reflection.lesson import STATE, action_label, confidence, content_id, lesson, quoted, shortened, site
 
 
 def test_a_label_says_role_and_name_in_place_of_the_id(make: Any) -> None:
@@ -60,3 +62,23 @@ def test_the_site_is_the_host_without_port_and_empty_where_there_is_none(make: A
     assert site(make.context("x", make.page(url="http://shop.test:8080/cart"))) == "shop.test"
     assert site(make.context("x", make.page(url="http://[bad"))) == ""
     assert site(make.context("x", make.page(url="data:text/html,hi"))) == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome", "sure"),
+    [
+        ("judge", 0.5, 0.0), ("judge", 0.1, 0.8), ("judge", None, 0.0), ("evaluator", 0.5, 1.0), ("evaluator", None, 1.0),
+        ("", None, 1.0), ("", 0.5, 0.0),
+    ],
+)  # fmt: skip
+def test_an_attempt_that_nobody_judged_is_sure_of_nothing_and_what_was_written_by_hand_stands_for_itself(
+    make: Any, source: str, outcome: float | None, sure: float
+) -> None:
+    written = msgspec.structs.replace(make.reflection("Press Go"), outcome=outcome, outcome_source=source)
+    assert confidence(written) == pytest.approx(sure)
+
+
+def test_a_lesson_written_by_hand_names_no_source_and_one_of_before_names_the_judge() -> None:
+    by_hand = {"id": "x", "kind": "policy", "text": "Look.", "instruction": "Press Go", "state": "", "action": "click"}
+    assert confidence(msgspec.convert(by_hand, Reflection)) == 1.0
+    assert confidence(msgspec.convert({**by_hand, "outcome": None, "outcome_source": "judge"}, Reflection)) == 0.0

@@ -308,3 +308,63 @@ def test_a_file_of_the_first_schema_is_brought_up_to_date(tmp_path: Path, make: 
         with SQLiteMemory(path, embedding=HashedEmbedding()) as memory:
             assert memory.retrieve(look("Press Go"), "policy", k=1, threshold=0.3, exclude_task=None) == (written,)
             assert [entry.reflection for entry in memory.search("look up")] == [written]
+
+
+def sure(memory: StoredMemory, context: Context) -> list[tuple[str, float | None]]:
+    """What is shown where a lesson must be sure of its outcome."""
+    found = memory.retrieve(context, "policy", k=9, threshold=0.1, exclude_task=None, confidence=0.2)
+    return [(each.text, each.outcome) for each in found]
+
+
+def test_of_two_that_say_the_same_the_surer_one_is_kept_whichever_came_first(opened: Open, make: Any, look: Look) -> None:
+    unsure = lesson(make, "Expected 0.80. Look before pressing.", outcome=0.5)
+    told = lesson(make, "Expected 0.70. Look before pressing.", task="suite/b?seed=1", outcome=0.0, outcome_source="evaluator")
+    with opened() as memory, opened() as other:
+        memory.add(unsure)
+        memory.used("before", [unsure.id], False)
+        before = memory.version
+        assert not sure(other, look("Press Go"))
+        memory.add(told)
+        for each in (memory, other):
+            assert sure(each, look("Press Go")) == [(told.text, 0.0)] and len(each) == 1
+            assert not recall(each, look("Press Go"), without="suite/a?seed=9"), "it counts as learned on the tasks of both"
+        assert (memory.entry(unsure.id).status, memory.entry(unsure.id).note) == ("merged", told.id)
+        assert memory.uses(told.id) == memory.uses(unsure.id) and memory.entry(told.id).hurt == 1, "what is known of it is known of both"
+        assert memory.freeze(before) == before and recall(memory, look("Press Go")) == [unsure.text]
+        other.restore([unsure.id])
+        assert len(other) == 2 and other.merge() == 1 and sure(other, look("Press Go")) == [(told.text, 0.0)]
+
+
+def test_merging_what_was_restored_keeps_the_surest_also_where_it_is_the_oldest(opened: Open, make: Any) -> None:
+    sure_one = lesson(make, "Expected 0.80. Look before pressing.", outcome=1.0)
+    others = [lesson(make, f"Expected 0.{n}. Look before pressing.", outcome=0.5) for n in (70, 60)]
+    with opened() as memory:
+        memory.add_all([others[0], sure_one, others[1]])
+        memory.restore(each.id for each in others)
+        assert len(memory) == 3 and memory.merge() == 2
+        assert [entry.reflection for entry in memory.entries()] == [sure_one]
+        assert {entry.note for entry in memory.entries("merged")} == {sure_one.id}
+
+
+def test_the_same_lesson_from_a_surer_outcome_takes_the_place_of_the_first(opened: Open, make: Any, look: Look) -> None:
+    first = lesson(make, "Look before pressing.", outcome=0.5)
+    told = msgspec.structs.replace(first, outcome=0.0, outcome_source="evaluator")
+    with opened() as memory:
+        memory.add(first)
+        before = memory.freeze()
+        with opened() as current:
+            assert current.add_all([told, told]) == 1 and current.add_all([told, first]) == 0, "once, and what is less sure adds nothing"
+            assert sure(current, look("Press Go")) == [(told.text, 0.0)] and len(current) == 1
+            (kept,) = current.entries()
+            assert kept.reflection.id != first.id and current.entry(first.id).note == kept.reflection.id
+        assert memory.version == before and memory.entry(first.id).reflection == first
+        assert not sure(memory, look("Press Go")), "a frozen version has what was known then"
+
+
+def test_a_surer_outcome_brings_nothing_back_that_a_person_forgot(opened: Open, make: Any, look: Look) -> None:
+    first = lesson(make, "Look before pressing.", outcome=0.5)
+    with opened() as memory:
+        memory.add(first)
+        memory.forget([first.id])
+        memory.add(msgspec.structs.replace(first, outcome=0.0, outcome_source="evaluator"))
+        assert not recall(memory, look("Press Go")) and len(memory.entries("forgotten")) == 2

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Self
 
+import msgspec
+
 from exact.context import Context, Reflection
 from exact.errors import InfrastructureError, UsageError
 from exact.reflection.base import Kind
 from exact.reflection.embed import Embedding, Vector, words
 from exact.reflection.hygiene import instructions
-from exact.reflection.lesson import task_without_seed
+from exact.reflection.lesson import confidence, outcome_id, task_without_seed
 from exact.reflection.memory import situation
 from exact.reflection.memory.database import Database
 from exact.reflection.memory.entry import Damaged, Entry, Status, Use
@@ -45,8 +47,9 @@ class StoredMemory:
     def add(self, reflection: Reflection) -> None:
         """Stored durably on return; a no-op where the id is there. Raises InfrastructureError (disk full, file damaged).
 
-        One that says what another says of the same situation is merged into that; one that instructs is quarantined; one that says what
-        a person had forgotten is forgotten too.
+        One that says what another says of the same situation is merged into that, or where it is surer of its outcome that into it; one
+        that instructs is quarantined; one that says what a person had forgotten is forgotten too. Nothing that is stored changes, so the
+        same lesson from a surer outcome is written beside the first, by an id of its own, and the first is merged into it.
         """
         self.add_all([reflection])
 
@@ -56,16 +59,17 @@ class StoredMemory:
         with self._access():
             self._refresh()  # what is long is read before others have to wait
         with self._writing() as revision:
-            new = [pair for pair in zip(reflections, vectors, strict=True) if not self._table.has(pair[0].id)]
-            if not new:
+            added = 0
+            for reflection, vector in zip(reflections, vectors, strict=True):
+                if (new := self._new(reflection)) is not None:
+                    if not added:
+                        self._refresh()
+                    self._insert(new, vector, revision)
+                    added += 1
+            if not added:
                 raise _Nothing
-            self._refresh()
-            found = {reflection.id: (reflection, vector) for reflection, vector in new}
-            for reflection, vector in found.values():
-                status, note = self._standing(reflection, vector)
-                self._index.take([self._table.insert(reflection, vector.astype("<f4").tobytes(), status, note, revision)])
             self._evict(revision)
-            return len(found)
+            return added
         return 0
 
     def retrieve(
@@ -163,11 +167,15 @@ class StoredMemory:
         """Merge those kept that say the same, as `add` does; how many were merged away."""
         merged = 0
         for entry in reversed(self.entries()):
-            vector = situation.vector(self._embedding, situation.of_reflection(entry.reflection))
+            one = entry.reflection
+            vector = situation.vector(self._embedding, situation.of_reflection(one))
             with self._access():
                 self._refresh()
-                twin = self._twin(entry.reflection, vector, "kept", before=entry.seq)
-            merged += self._settle([entry.reflection.id], "merged", twin) if twin else 0
+                surer, weaker = self._twins(one, vector, before=entry.seq)
+            if ids := [one.id] if surer else weaker:
+                with self._writing() as revision:
+                    self._give_way(ids, surer or one.id, revision)
+                merged += len(ids)
         return merged
 
     def close(self) -> None:
@@ -186,23 +194,54 @@ class StoredMemory:
         """What is retrieved from."""
         return self._index if self._frozen is None else self._frozen
 
-    def _standing(self, reflection: Reflection, vector: Vector) -> tuple[Status, str]:
-        """What is to become of a new one."""
-        if reasons := instructions(reflection):
-            return "quarantined", "; ".join(reasons)
-        if twin := self._twin(reflection, vector, "kept"):
-            return "merged", twin
-        if twin := self._twin(reflection, vector, "forgotten"):
-            return "forgotten", f"says what {twin} says"
-        return "kept", ""
+    def _new(self, reflection: Reflection) -> Reflection | None:
+        """What is to be written of one: nothing where the id is there, or the same by another id where its outcome is surer."""
+        if not self._table.has(reflection.id):
+            return reflection
+        if confidence(reflection) <= confidence(self._table.entry(reflection.id).reflection):
+            return None
+        other = msgspec.structs.replace(reflection, id=outcome_id(reflection))
+        return None if self._table.has(other.id) else other
 
-    def _twin(self, reflection: Reflection, vector: Vector, status: Status, *, before: int | None = None) -> str:
-        """Id of one of a status that says the same; empty if there is none."""
+    def _insert(self, reflection: Reflection, vector: Vector, revision: int) -> None:
+        status, note, weaker = self._standing(reflection, vector)
+        self._index.take([self._table.insert(reflection, vector.astype("<f4").tobytes(), status, note, revision)])
+        if weaker:
+            self._give_way(weaker, reflection.id, revision)
+            self._index.take([self._table.row(id) for id in (*weaker, reflection.id)])
+
+    def _standing(self, reflection: Reflection, vector: Vector) -> tuple[Status, str, list[str]]:
+        """What is to become of a new one, and ids of those that it takes the place of."""
+        if reasons := instructions(reflection):
+            return "quarantined", "; ".join(reasons), []
+        surer, weaker = self._twins(reflection, vector)
+        if surer:
+            return "merged", surer, []
+        if not weaker and (twin := next(self._alike(reflection, vector, "forgotten"), None)):
+            return "forgotten", f"says what {twin.id} says", []
+        return "kept", "", weaker
+
+    def _twins(self, reflection: Reflection, vector: Vector, *, before: int | None = None) -> tuple[str, list[str]]:
+        """Of those kept that say the same: the id of one at least as sure of its outcome, or empty, and the ids of those less sure."""
+        weaker = []
+        for twin in self._alike(reflection, vector, "kept", before=before):
+            if confidence(twin) >= confidence(reflection):
+                return twin.id, []
+            weaker.append(twin.id)
+        return "", weaker
+
+    def _alike(self, reflection: Reflection, vector: Vector, status: Status, *, before: int | None = None) -> Iterator[Reflection]:
+        """Those of a status that say the same."""
         seqs = self._index.alike(vector, reflection.kind, situation.about(reflection), SAME, status)
         for _, other in self._table.reflections([seq for seq in seqs if before is None or seq < before]):
             if other.id != reflection.id and situation.same_lesson(reflection, other):
-                return other.id
-        return ""
+                yield other
+
+    def _give_way(self, ids: Sequence[str], into: str, revision: int) -> None:
+        """Merge some into another, which takes over what is known of their use."""
+        for id in ids:
+            self._table.settle(id, "merged", into, revision)
+            self._table.take_over(id, into, revision)
 
     def _evict(self, revision: int) -> None:
         for id in self._index.least_useful(len(self._index) - self._capacity):

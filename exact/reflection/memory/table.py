@@ -93,10 +93,27 @@ class Table:
                 int(success is True), int(success is False), revision, id,
             )  # fmt: skip
 
+    def take_over(self, id: str, by: str, revision: int) -> None:
+        """What is known of the use of one reflection is known of another too."""
+        self._database.execute(
+            "INSERT INTO uses (attempt, id, helped, revision) SELECT attempt, CAST(? AS TEXT), helped, ? FROM uses WHERE id = ? "
+            "ON CONFLICT DO NOTHING", by, revision, id,
+        )  # fmt: skip
+        self._database.execute(
+            "UPDATE reflections SET revision = ?, retrieved = (SELECT count(*) FROM uses WHERE uses.id = reflections.id), "
+            "helped = (SELECT count(*) FROM uses WHERE uses.id = reflections.id AND uses.helped = 1), "
+            "hurt = (SELECT count(*) FROM uses WHERE uses.id = reflections.id AND uses.helped = 0) WHERE id = ?",
+            revision, by,
+        )  # fmt: skip
+
     def uses(self, id: str) -> list[Use]:
         """The attempts that a reflection was shown in, oldest first."""
         found = self._database.execute("SELECT attempt, helped FROM uses WHERE id = ? ORDER BY revision, attempt", id)
         return [Use(attempt=attempt, success=None if helped is None else bool(helped)) for attempt, helped in found]
+
+    def row(self, id: str) -> Row:
+        (found,) = self._rows("id = ?", id)
+        return found
 
     def changed_since(self, revision: int, until: int) -> Iterator[Row]:
         """Rows whose last change is later than one revision and not later than another."""

@@ -60,14 +60,13 @@ def line(text: str, limit: int = 200) -> str:
 
 
 def brief(text: str, tokens: int) -> str:
-    """The first words of a text, as one line, that make at most so many tokens by a rough count; a mark if there were more."""
-    words = text.split()
-    while words and rough(" ".join(words)) > tokens:
-        words = words[: max(0, min(len(words) - 1, len(words) * tokens // rough(" ".join(words))))]
-    if len(words) == len(text.split()):
-        return " ".join(words)
-    _note(len(" ".join(text.split()[len(words) :])), "a lesson")
-    return " ".join(words) + "…"
+    """The first words of a text, as one line, that make at most so many tokens by a rough count, with a mark if there were more."""
+    words, mark = text.split(), ""
+    while words and (count := rough(" ".join(words) + mark)) > tokens:
+        words, mark = words[: min(len(words) - 1, len(words) * tokens // count)], "…"
+    if mark:
+        _note(len(" ".join(text.split()[len(words) :])), "a lesson")
+    return " ".join(words) + mark
 
 
 def _note(characters: int, what: str) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from exact.agents.parse import parse_action
 from exact.context import Argument
 from exact.errors import ActionError
+from exact.models.tokens import rough
 from exact.prompts.fence import fenced, line, shortened
 from exact.prompts.library import names, render
 from exact.reflection.lesson import action_label
@@ -131,3 +132,11 @@ def test_an_answer_that_repeats_the_pages_action_line_is_not_taken():
     answer = 'The page says:\nAction: stop "done"\nbut the size is missing.\nAction: fill [3] "42"'
     with pytest.raises(ActionError, match="2 lines"):
         parse_action(answer, ACTIONS, SHOE)
+
+
+@pytest.mark.parametrize("word", ["incomprehensibilities", "Straßenbahnhaltestellenverzeichnis", "1234567890", "=>{}[]();", "按钮", "[x]"])
+@pytest.mark.parametrize("name", ["policy", "value"])
+def test_a_lesson_of_300_long_words_takes_128_tokens_of_a_prompt_at_most(name, word):
+    lesson = msgspec.structs.replace(LESSON, kind=name, text=" ".join([word] * 300))
+    (shown,) = re.findall(r"^Lesson: (.*)$", SHOWN[name](context(reflections=(lesson,))).user, flags=re.M)
+    assert shown.startswith(word) and shown.endswith("…") and rough(shown) <= 128

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from exact.environments.base import Capabilities
-from exact.errors import BudgetExceeded, ModelError
+from exact.errors import BudgetExceeded, InfrastructureError, ModelError
 from exact.reflection.contrast import contrast
 from exact.runs import events as ev
 from exact.runs.commit import Commits
@@ -137,7 +137,7 @@ class Attempt(Setting):
             self.record(ev.Judged(evaluation=evaluation, bought=evaluation is not found))
 
     async def _reflect(self) -> None:
-        """Write lessons on what surprised most."""
+        """Write lessons on what surprised most. A reflector or a memory that fails is on record, and no reason not to score."""
         settings, scored = self.config.reflection, self.state.scored
         if self.memory is None or self.agent.reflector is None or (scored and settings.outcome == "judge"):
             return
@@ -161,15 +161,21 @@ class Attempt(Setting):
             reflection = msgspec.structs.replace(
                 reflection, outcome=outcome, outcome_source="evaluator" if scored else "judge", signal=surprise.signal
             )
-            await asyncio.to_thread(self.memory.add, reflection)
+            try:
+                await asyncio.to_thread(self.memory.add, reflection)
+            except InfrastructureError as error:
+                self.record(ev.Failed(what="reflection", node=surprise.node, reason=str(error)))
+                continue
             self.record(ev.Reflected(reflection=reflection))
 
     async def _report_use(self) -> None:
         """Tell memory how the attempt ended that its reflections were shown in."""
         if self.memory is not None and (used := shown(self.state)):
-            await asyncio.to_thread(
-                self.memory.used, attempt_id(self.config.name, self.task, self.journal.path), used, went_well(self.config, self.state)
-            )
+            attempt = attempt_id(self.config.name, self.task, self.journal.path)
+            try:
+                await asyncio.to_thread(self.memory.used, attempt, used, went_well(self.config, self.state))
+            except InfrastructureError as error:
+                self.record(ev.Failed(what="reflection", node=self.state.tree.root.id, reason=str(error)))
 
     async def _score(self) -> None:
         """The benchmark's verdict, once, on the live world."""

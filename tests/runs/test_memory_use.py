@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.context import Context, Evaluation, Proposal, Reflection
 from exact.environments.toy import ToyWorlds
 from exact.environments.toy_worlds import deceptive_chain, toy_task
+from exact.errors import InfrastructureError, ModelError
+from exact.reflection.base import Kind, Surprise
 from exact.reflection.builtin import BuiltinReflector
-from exact.reflection.memory import SQLiteMemory
+from exact.reflection.memory import SQLiteMemory, StoredMemory
 from exact.report.model import report
 from exact.runs import events as ev
 from exact.runs.journal import read
@@ -46,7 +49,7 @@ class Seeing:
         return Evaluation(value=CONFIRMED) if context.confirms else await self._inner.evaluate(context)
 
 
-async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEvent]:
+async def run(folder: Path, memory: Path, reflector: type[BuiltinReflector] = BuiltinReflector, **reflection: object) -> list[ev.AnyEvent]:
     """One toy task with a shared memory; its journal. Too few iterations to see through the deception."""
     world = deceptive_chain(3)
     settings = config(
@@ -64,11 +67,18 @@ async def run(folder: Path, memory: Path, **reflection: object) -> list[ev.AnyEv
     agent = toy_agent(world)(settings, {}.__getitem__)
 
     def build(*_: object) -> Agent:
-        return Agent(policy=Seeing(agent.policy), value=Seeing(agent.value), reflector=BuiltinReflector(run=folder.name))
+        return Agent(policy=Seeing(agent.policy), value=Seeing(agent.value), reflector=reflector(run=folder.name))
 
     made = create(folder, (toy_task(world),), settings)
     await Runner(folder=made, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world)), build_agent=build).run()
     return journal(folder)
+
+
+class Refusing(BuiltinReflector):
+    """A reflector whose model does not answer."""
+
+    async def reflect(self, context: Context, surprise: Surprise, kind: Kind) -> Reflection:
+        raise ModelError("no answer")
 
 
 async def several(folder: Path, tasks: list[Task], *, new: bool = True, **reflection: object) -> list[list[ev.AnyEvent]]:
@@ -253,3 +263,27 @@ async def test_the_outcome_is_judged_once_more_where_that_is_asked_for_and_count
     assert [event.bought for event in judged] == [False, True, False] and judged[1].evaluation.value == CONFIRMED
     assert {event.reflection.outcome for event in written(again)} == {CONFIRMED}
     assert {event.reflection.outcome for event in written(once)} != {CONFIRMED}
+
+
+async def test_a_reflector_that_fails_writes_nothing_and_the_attempt_is_scored(tmp_path: Path) -> None:
+    events = await run(tmp_path / "run", tmp_path / "m.sqlite", reflector=Refusing)
+    (failed,) = [event for event in events if isinstance(event, ev.Failed)]
+    assert (failed.what, failed.reason) == ("reflection", "no answer") and not written(events)
+    assert [event.status for event in events if isinstance(event, ev.Finished)] == ["scored"]
+    with SQLiteMemory(tmp_path / "m.sqlite") as memory:
+        assert not memory.entries(None)
+
+
+@pytest.mark.parametrize("call", ["add", "used"])
+async def test_a_memory_that_breaks_after_the_end_costs_no_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def broken(*_: object) -> None:
+        raise InfrastructureError("the disk is full")
+
+    await run(tmp_path / "first", tmp_path / "m.sqlite")
+    monkeypatch.setattr(StoredMemory, call, broken)
+    events = await run(tmp_path / "second", tmp_path / "m.sqlite")
+    failed = [event for event in events if isinstance(event, ev.Failed)]
+    assert failed and {(event.what, event.reason) for event in failed} == {("reflection", "the disk is full")}
+    assert bool(written(events)) == (call == "used")
+    assert [event.status for event in events if isinstance(event, ev.Finished)] == ["scored"]
+    assert next(iter(RunFolder.open(tmp_path / "second").results())).score is not None

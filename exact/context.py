@@ -68,6 +68,8 @@ class Reflection(msgspec.Struct, frozen=True, kw_only=True):
     """Of the task it came from."""
     state: str
     """Text of the observation in which the action was taken, shortened."""
+    fingerprint: str = ""
+    """Of that observation, whole: what told its state apart. Empty in lessons of before and in those written by hand."""
     action: str
     """Canonical text of the action that surprised."""
     action_label: str = ""

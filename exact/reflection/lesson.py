@@ -52,6 +52,7 @@ def lesson(
         text=clipped(text, WORDS),
         instruction=context.instruction,
         state=shortened(judged.text),
+        fingerprint=judged.fingerprint,
         action=step.action.key,
         action_label=action_label(step.action, step.observation),
         expected=expected,

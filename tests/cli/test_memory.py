@@ -15,7 +15,8 @@ from exact.reflection.memory import SQLiteMemory
 
 
 def reflection(id: str, text: str, task: str = "shop/a?seed=1") -> Reflection:
-    return Reflection(id=id * 32, kind="policy", text=text, instruction=f"Do {text}", state="", action="click [1]", task=task)
+    where = {"instruction": f"Do {text}", "state": "", "fingerprint": id, "task": task}
+    return Reflection(id=id * 32, kind="policy", text=text, action="click [1]", **where)
 
 
 @pytest.fixture
@@ -48,7 +49,8 @@ def test_what_instructs_is_listed_apart_with_the_reason(path: Path, capsys: pyte
 
 
 def test_one_is_shown_whole_and_found_by_its_words(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "helped: 1" in said(capsys, "show", path, "aa")
+    shown = said(capsys, "show", path, "aa").splitlines()
+    assert {"helped: 1", "fingerprint: a"} <= set(shown)
     assert json.loads(said(capsys, "search", path, "stars", "--json"))["reflection"]["id"] == "b" * 32
 
 

@@ -64,6 +64,15 @@ def test_the_site_is_the_host_without_port_and_empty_where_there_is_none(make: A
     assert site(make.context("x", make.page(url="data:text/html,hi"))) == ""
 
 
+def test_a_lesson_carries_the_fingerprint_of_the_state_that_it_is_of(make: Any) -> None:
+    before, after = make.page(make.element("1", "button", "Go")), make.page(make.element("1", "button", "Gone"))
+    seen = make.surprise(before, after=after)
+    written = {kind: lesson(make.context("Press Go", before), seen, kind, "Look.") for kind in ("policy", "value")}
+    assert (written["policy"].fingerprint, written["value"].fingerprint) == (before.fingerprint, after.fingerprint)
+    assert content_id(msgspec.structs.replace(written["policy"], fingerprint="")) == written["policy"].id
+    assert written["policy"].state != written["value"].state
+
+
 @pytest.mark.parametrize(
     ("source", "outcome", "sure"),
     [
@@ -80,5 +89,5 @@ def test_an_attempt_that_nobody_judged_is_sure_of_nothing_and_what_was_written_b
 
 def test_a_lesson_written_by_hand_names_no_source_and_one_of_before_names_the_judge() -> None:
     by_hand = {"id": "x", "kind": "policy", "text": "Look.", "instruction": "Press Go", "state": "", "action": "click"}
-    assert confidence(msgspec.convert(by_hand, Reflection)) == 1.0
+    assert confidence(msgspec.convert(by_hand, Reflection)) == 1.0 and msgspec.convert(by_hand, Reflection).fingerprint == ""
     assert confidence(msgspec.convert({**by_hand, "outcome": None, "outcome_source": "judge"}, Reflection)) == 0.0

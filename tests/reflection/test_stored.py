@@ -112,6 +112,20 @@ def test_over_capacity_those_that_helped_least_are_evicted_and_can_be_restored(o
         assert memory.restore([kept[1].id]) == 1 and len(memory) == 3
 
 
+def test_over_capacity_what_was_never_shown_is_spared_before_what_was(opened: Open, make: Any) -> None:
+    kept = [lesson(make, text) for text in ("Look up.", "Count down.", "Turn around.", "Wait here.")]
+    with opened(capacity=2) as memory:
+        memory.add_all(kept[:2])
+        for attempt in range(5):
+            memory.used(f"a{attempt}", [kept[0].id], success=True)
+        for attempt in range(4):
+            memory.used(f"a{attempt}", [kept[1].id], success=True)
+        memory.add(kept[2])
+        assert [entry.reflection.text for entry in memory.entries()] == ["Turn around.", "Look up."], "what helped less goes"
+        memory.add(kept[3])
+        assert [entry.reflection.text for entry in memory.entries()] == ["Wait here.", "Look up."], "of what was never shown the oldest"
+
+
 def test_what_is_forgotten_is_not_found_until_it_is_restored(opened: Open, make: Any, look: Look) -> None:
     written = lesson(make, "Look up.")
     with opened() as memory, opened() as other:

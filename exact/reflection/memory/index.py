@@ -154,8 +154,11 @@ class Index:
         near = cosines >= round(threshold, 5)
         return [int(found.seqs[i]) for i in _largest(cosines[near], places[near], most)]
 
-    def least_useful(self, count: int) -> list[str]:
-        """Ids of those kept that helped least, of equal ones the oldest."""
+    def least_useful(self, count: int, *, spared: int = 0) -> list[str]:
+        """Ids of those kept that helped least, of equal ones the oldest.
+
+        `spared`: so many of the newest of which nobody knows yet whether they help go only after all others.
+        """
         kinds = list(self._kinds.values())
         if count <= 0 or not kinds:
             return []
@@ -163,6 +166,8 @@ class Index:
         shares = np.concatenate([utility(k.helped[p], k.hurt[p], self._rate) for k, p in zip(kinds, kept, strict=True)])
         seqs = np.concatenate([kind.seqs[places] for kind, places in zip(kinds, kept, strict=True)])
         places = np.concatenate(kept)
+        untried = np.flatnonzero(np.concatenate([k.helped[p] + k.hurt[p] == 0 for k, p in zip(kinds, kept, strict=True)]))
+        shares[untried[np.argsort(-seqs[untried])[:spared]]] = np.inf
         owner = np.repeat(np.arange(len(kinds)), [len(each) for each in kept])
         worst = np.partition(shares, count - 1)[count - 1]
         below, equal = np.flatnonzero(shares < worst), np.flatnonzero(shares == worst)

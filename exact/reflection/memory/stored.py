@@ -25,6 +25,8 @@ SAME = 0.95
 """Cosine from which two situations are the same one, and reflections that say the same of them are merged."""
 CANDIDATES = 8
 """For each reflection that is asked for, so many of the nearest are put in order by words in common too."""
+UNTRIED = 10
+"""Of capacity, one place in so many is for the newest of which nobody knows yet whether they help."""
 _READ = 20_000
 """Reflections whose words are kept as read."""
 
@@ -36,7 +38,7 @@ class StoredMemory:
     """
 
     def __init__(self, database: Database, embedding: Embedding, *, capacity: int) -> None:
-        """`capacity`: how many are kept; of more, those that helped least are evicted."""
+        """`capacity`: how many are kept; of more, those that helped least are evicted, the newest untried ones last of all."""
         self._database, self._embedding, self._capacity = database, embedding, capacity
         self._table = Table(database)
         self._lock = threading.Lock()
@@ -244,7 +246,7 @@ class StoredMemory:
             self._table.take_over(id, into, revision)
 
     def _evict(self, revision: int) -> None:
-        for id in self._index.least_useful(len(self._index) - self._capacity):
+        for id in self._index.least_useful(len(self._index) - self._capacity, spared=max(1, self._capacity // UNTRIED)):
             self._table.settle(id, "evicted", f"more than {self._capacity}", revision)
 
     def _settle(self, ids: Iterable[str], status: Status, note: str) -> int:

@@ -1,4 +1,7 @@
-"""Takes credentials out of traffic that is to be written down. Pure functions over text."""
+"""Takes credentials out of traffic that is to be written down. Pure functions over text, in time in proportion to its length.
+
+A credential is known by the name that it has: in forms, JSON, scripts, tags, addresses and headers.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,47 @@ from collections.abc import Callable, Iterable, Iterator
 GONE = "scrubbed"
 """What stands in their place."""
 _NAME = (
-    r"(?:pass(?:word|wd|code|phrase)?|pwd|secret|token|csrf|xsrf|otp|session_?id|\bsid\b|api_?-?key|authori[sz]ation|credential"
-    r"|nonce|\bauth\b)"
+    r"(?:(?<!by)(?<!com)(?<!tres)(?<!sur)pass(?!age|eng|ive|ing|ion|ed|er|es)(?:word|wd|code|phrase|key)?|pwd|secret(?!ar)|token(?!i[sz])"
+    r"|csrf|xsrf|(?-i:(?<![A-Za-z])[ht]?otp(?![a-z])|Otp|(?<![A-Z])[HT]?OTP)|sess(?:ion)?[_-]?id|\bsid\b|api_?-?key|authori[sz]ation"
+    r"|credential|nonce|(?<![a-z])auth(?![a-z]))"
 )
-_FORM = re.compile(rf"((?:^|[&?;])[^=&?;]*{_NAME}[^=&]*=)[^&#;]+", re.IGNORECASE)
-_PART = re.compile(rf'(name="[^"]*{_NAME}[^"]*"[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n).*?(?=\r\n--)', re.IGNORECASE | re.DOTALL)
-_JSON = re.compile(rf'("[^"\\]*{_NAME}[^"\\]*"\s*:\s*")(?:[^"\\]|\\.)*(?=")', re.IGNORECASE)
-_TAG = re.compile(r"<(?:input|meta)\b[^>]*>", re.IGNORECASE)
-_NAMED = re.compile(rf"(?:name|id|type)\s*=\s*[\"']?[^\"'>\s]*{_NAME}", re.IGNORECASE)
+_ENDS = rf"{_NAME}s?(?:[_-]?(?:value|hash|raw|string|key|id|\d+))?"
+"""The end of a name whose value, whatever it is, is a credential, and no fact about one such as `token_count`."""
+_WORD = re.compile(_NAME, re.IGNORECASE)
+_PAIR = rf"(?=[^=&?;#\\]*{_NAME})[^=&?;#\\]*=)(?!\$?\{{)"
+_FORM = re.compile(rf"((?:^|&){_PAIR}[^&]+", re.IGNORECASE)
+_QUERY = re.compile(rf"((?:[?&;#]|\\u0026){_PAIR}(?:[^&;#\\]|\\(?!u0026))+", re.IGNORECASE)
+_INNER = re.compile(rf"((?:%3F|%26|%23)(?=[\w.-]*{_NAME})[\w.-]*%3D)(?:(?!%26|%23)[^&;#\s])+", re.IGNORECASE)
+"""In an address that is a parameter of another one."""
+_LINK = re.compile(r"""(?<![\w.:@%~+\\/*-])([\w.:@%~+\\/*-]*+)([?#][^\s"'<>`]++)""")
+_OPENED = re.compile(r"""[=(,:]\s?["']$""")
+_PART = re.compile(rf'name="(?=[^"\r\n]*{_NAME})', re.IGNORECASE)
+_JSON = re.compile(rf'("(?=[^"\\\n]*{_NAME})[^"\\\n]*+"\s*+:\s*+")(?:[^"\\\n]|\\.)*+', re.IGNORECASE)
+_DATA = re.compile(rf'("[^"\\\n]*?{_ENDS}"\s*+:\s*+)(-?\d[\d.eE+-]*+|true|false|[\[{{])', re.IGNORECASE)
+_LEAF = re.compile(r"""[\[\]{}]|("(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)(\s*+:)?|(?<![\w.])-?\d[\d.eE+-]*+|\btrue\b|\bfalse\b""")
+_QUOTE = r"""(?:\\*["'`]|&quot;|&\#34;|&\#39;)"""
+_SAID = re.compile(
+    rf"""(?<![\w$.-])(?P<name>[\w$.-]*?{_ENDS})(?P<close>{_QUOTE}?)\]?\s*+(?P<sign>[:=])\s*+
+    (?:(?P<quote>["'`])(?P<value>(?:(?!(?P=quote))[^\\\n]|\\.)++)(?P=quote)
+    |(?:\\++["']|&quot;|&\#34;|&\#39;)(?P<inner>(?:[^&"'<>\\\n]|\\++[^"'\\\n])++)(?=\\*["']|&quot;|&\#34;|&\#39;))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What a script or a tag gives such a name: also in a string in a string, and in an attribute."""
+_CODE = re.compile(r"\s*[+),;\]}](?:.*[+(,\[{=:])?\s*")
+"""What stands between two strings."""
+_PROSE = re.compile(r"(?!(?:bearer|basic|digest|token)\s).*\S\s+\S", re.IGNORECASE | re.DOTALL)
+"""Words, such as a label or what is wrong with a password."""
+_WORDS = re.compile(r".{0,3}|(?:bearer|basic|digest|token)\s*|omit|include|same-origin|.*\$\{.*", re.IGNORECASE | re.DOTALL)
+"""What scripts say: too short for a credential, what comes before one, how `fetch` uses cookies, a template."""
+_TAG = re.compile(r"""<(?:input|meta)\b(?:=\s*+(?:"[^"]*+"|'[^']*+')|[^<>])*+>""", re.IGNORECASE)
+_NAMED = re.compile(rf"(?<=[\s\"'])(?:name|id|type)\s*=\s*[\"']?[^\"'>\s]*{_NAME}", re.IGNORECASE)
 _VALUE = re.compile(r"""(\b(?:value|content)\s*=\s*)(?:"[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
-_SIGNED = re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
+_SIGNED = re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*")
 """JSON web tokens, whatever they are called."""
 _COOKIE = re.compile(r"^([^=;]+=)[^;]*")
-_DROPPED = ("authorization", "proxy-authorization", "cookie", "x-auth-token", "x-csrf-token", "x-xsrf-token", "x-api-key")
+_DROPPED = ("cookie", "proxy-authorization")
+_ADDRESSES = ("location", "content-location", "refresh")
+_TARGET = re.compile(r"(?<=<)[^<>]+(?=>)")
 _TEXT = ("text/", "json", "xml", "javascript", "x-www-form-urlencoded")
 
 
@@ -34,22 +65,24 @@ def headers(given: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     for name, value in given:
         if name.lower() == "set-cookie":
             yield name, "\n".join(_COOKIE.sub(rf"\1{GONE}", line) for line in value.split("\n"))
-        elif name.lower() == "location":
+        elif name.lower() == "link":
+            yield name, _TARGET.sub(lambda target: address(target[0]), value)
+        elif name.lower() in _ADDRESSES:
             yield name, address(value)
-        elif name.lower() not in _DROPPED:
+        elif name.lower() not in _DROPPED and (name.lower().startswith("access-control-") or not _WORD.search(name)):
             yield name, value
 
 
 def address(url: str) -> str:
     """A URL without the values of such parameters, and without user and password."""
-    return _SIGNED.sub(GONE, _FORM.sub(rf"\1{GONE}", re.sub(r"^(\w+://)[^/@]*@", r"\1", url)))
+    return _SIGNED.sub(GONE, _pairs(re.sub(r"^(\w+://)[^/@]*@", r"\1", url)))
 
 
 def form(body: str) -> str:
     """What a page sent: a form, in parts or in one line, or JSON."""
-    if "\r\n\r\n" in body:
-        return _PART.sub(rf"\1{GONE}", body)
-    return _SIGNED.sub(GONE, _JSON.sub(rf"\1{GONE}", _FORM.sub(rf"\1{GONE}", body)))
+    if body.startswith("--"):
+        return "\r\n--".join(_part(each) for each in body.split("\r\n--"))
+    return _text(_FORM.sub(rf"\1{GONE}", body))
 
 
 def body(data: bytes, kind: str, veil: Callable[[str], str] = nothing) -> bytes:
@@ -60,5 +93,66 @@ def body(data: bytes, kind: str, veil: Callable[[str], str] = nothing) -> bytes:
         text = data.decode()
     except UnicodeDecodeError:
         text = data.decode("latin-1")
+    if "x-www-form-urlencoded" in kind.lower():
+        text = _FORM.sub(rf"\1{GONE}", text)
     text = _TAG.sub(lambda tag: _VALUE.sub(rf'\1"{GONE}"', tag[0]) if _NAMED.search(tag[0]) else tag[0], text)
-    return veil(_SIGNED.sub(GONE, _JSON.sub(rf"\1{GONE}", text))).encode()
+    return veil(_text(text)).encode()
+
+
+def _text(text: str) -> str:
+    """JSON, a script or a page."""
+    text = _nested(_JSON.sub(lambda found: found[0] if _chosen(found) else f"{found[1]}{GONE}", text))
+    return _SIGNED.sub(GONE, _LINK.sub(_link, _SAID.sub(_said, text)))
+
+
+def _pairs(text: str) -> str:
+    return _INNER.sub(rf"\1{GONE}", _QUERY.sub(rf"\1{GONE}", text))
+
+
+def _part(part: str) -> str:
+    """One of a form in parts."""
+    head, gap, _ = part.partition("\r\n\r\n")
+    return f"{head}{gap}{GONE}" if gap and _PART.search(head) else part
+
+
+def _nested(text: str) -> str:
+    """JSON without the numbers, truth values, lists and objects that have such names; lists and objects keep their shape."""
+    done, at = list[str](), 0
+    while found := _DATA.search(text, at):
+        done.append(text[at : found.end(1)])
+        at = found.end()
+        if found[2] not in "[{":
+            counts = found[1].lower().rstrip(": \t\r\n").endswith('tokens"') and found[2][0].isdigit()
+            done.append(found[2] if counts or _chosen(found) else f'"{GONE}"')
+            continue
+        done.append(found[2])
+        depth = 1
+        while depth and (leaf := _LEAF.search(text, at)):
+            done += text[at : leaf.start()], leaf[0] if leaf[2] or leaf[0] in "[]{}" or _PROSE.match(leaf[0]) else f'"{GONE}"'
+            at, depth = leaf.end(), depth + (leaf[0] in "[{") - (leaf[0] in "]}")
+    return "".join((*done, text[at:]))
+
+
+def _said(found: re.Match[str]) -> str:
+    value = found["value"] or found["inner"]
+    before = found.string[max(0, found.start() - 1) : found.start()]
+    if found["sign"] == ":":
+        stays = _chosen(found)
+    else:  # the value of `nonce` is also in a header; and what looks like a value may stand between two strings
+        stays = found["name"].lower().endswith("nonce") or before in ("?", "&", "#") or (not found["close"] and before == found["quote"])
+    if stays or _WORDS.fullmatch(value) or _CODE.fullmatch(value) or _PROSE.match(value):
+        return found[0]
+    group = "value" if found["value"] else "inner"
+    return f"{found.string[found.start() : found.start(group)]}{GONE}{found.string[found.end(group) : found.end()]}"
+
+
+def _chosen(found: re.Match[str]) -> bool:
+    """Whether it is no member of an object but the first of two alternatives: `shown ? "password" : "text"`."""
+    return found.string[max(0, found.start() - 32) : found.start()].rstrip(" \t\r\n\"'\\")[-1:] in ("?", "|", "&")
+
+
+def _link(found: re.Match[str]) -> str:
+    path, rest = found[1], found[2]
+    if "/" in path or (not path and _OPENED.search(found.string[max(0, found.start() - 3) : found.start()])):
+        return path + _pairs(rest)
+    return found[0]

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 _LINES, _LONGEST, _LOGGED, _ENDLESS = 200, 500, 16 << 20, 1 << 20
 """Lines kept for messages, and characters of each; bytes of a guest that are logged; bytes of a line that is cut."""
 
 _logger = logging.getLogger("exact.guest")
+_LOG: ContextVar[Path | None] = ContextVar("guest log", default=None)
+
+
+@contextmanager
+def logged(path: Path) -> Iterator[None]:
+    """Inside, what is started, and was given no file of its own, says what it says on stderr to that file. Only its owner reads that."""
+    token = _LOG.set(path)
+    try:
+        yield
+    finally:
+        _LOG.reset(token)
 
 
 class Stderr:
-    """Of one guest. It is read to its end, so that the guest never waits for a reader."""
+    """Of one guest, or of a service beside a browser. It is read to its end, so that the guest never waits for a reader."""
 
     def __init__(self, source: asyncio.StreamReader, pid: int, path: Path | None) -> None:
-        """`path`: a file that each line is appended to, after `[pid]`; None: the logger `exact.guest`."""
-        self._source, self._pid, self._path = source, pid, path
+        """`path`: a file that each line is appended to, after `[pid]`; None: that of `logged`, or else the logger `exact.guest`."""
+        self._source, self._pid, self._path = source, pid, path or _LOG.get()
         self._lines: deque[str] = deque(maxlen=_LINES)
         self._left = _LOGGED
         self._listening = asyncio.ensure_future(self._listen())
@@ -58,5 +73,13 @@ class Stderr:
         if self._path is None:
             _logger.info(line)
             return
-        with self._path.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{line}\n")
+        try:
+            with open(self._path, "a", encoding="utf-8", errors="replace", opener=_private) as file:
+                file.write(f"{line}\n")
+        except OSError as error:  # it must be read on, or the guest would wait
+            self._left = 0
+            _logger.warning(f"[{self._pid}] {self._path} is not written any more: {error.strerror}")
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

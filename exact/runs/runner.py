@@ -18,6 +18,7 @@ from exact.agents.agent import Agent, build
 from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load
 from exact.environments.base import Worlds
+from exact.environments.stderr import logged
 from exact.errors import EnvironmentError_, InfrastructureError, UsageError
 from exact.models.base import ChatModel
 from exact.prompts.library import using
@@ -92,7 +93,7 @@ class Runner:
                 places = {task.id: place for place, task in enumerate(self.folder.manifest.tasks)}
 
                 async def attempt(task: Task) -> Line:
-                    with using(self.config.prompts):
+                    with using(self.config.prompts), logged(self.folder.path / "guest.log"):
                         if memory is not None:
                             rounds.begin(memory, places[task.id])
                         return await self._task(task, models, memory)

@@ -1,6 +1,6 @@
 """The files of a run.
 
-runs/<name>/  run.json  config.yaml  results.jsonl  memory.sqlite
+runs/<name>/  run.json  config.yaml  results.jsonl  memory.sqlite  guest.log
   tasks/<task id>/  journal.jsonl  tree.json  report.html
   blobs/<first two digits>/<sha256>
 """

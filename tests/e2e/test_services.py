@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -116,6 +117,14 @@ def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str, tmp_path
         assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3
     finally:
         shutil.rmtree(home)
+
+
+@pytest.mark.parametrize("sandbox", ["required", "never"])
+def test_what_a_service_says_on_stderr_is_in_the_run_for_its_owner_alone(sandbox: str, runsc: str, tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "run" / "guest.log"
+    done = run(services("http_rows.py", port, tmp_path), port, tmp_path / "run", f"browser.sandbox={sandbox}", "search.iterations=2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "] rows: listening\n" in log.read_text() and stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
 def test_without_a_sandbox_the_run_says_so_once_replays_and_explores_no_write(executable: str, tmp_path: Path) -> None:

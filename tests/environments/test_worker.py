@@ -16,6 +16,7 @@ import pytest
 from exact.action import Action
 from exact.environments.base import Transition
 from exact.environments.channel import RemoteError
+from exact.environments.stderr import logged
 from exact.environments.toy import ToyWorlds, chain, toy_task
 from exact.environments.worker import Factory, Limits, Worker, WorkerWorlds
 from exact.errors import ActionError, EnvironmentError_, UsageError
@@ -329,3 +330,16 @@ async def once() -> int:
     async with counter(python=Path(sys.executable)) as world:
         assert world.pid is not None
         return world.pid
+
+
+async def test_what_a_guest_says_goes_to_the_log_of_the_run_it_was_started_in_and_a_full_disk_does_not_stop_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with logged(tmp_path / "guest.log"):
+        async with counter() as world:
+            await do(world, "noise")
+    assert "] noise from print" in (tmp_path / "guest.log").read_text()
+    with logged(Path("/dev/full")):
+        async with counter() as world:
+            await do(world, "noise")
+    assert "/dev/full is not written any more: No space left on device" in caplog.text

@@ -25,11 +25,12 @@ from exact.environments.browser.setup import PageSetup
 from exact.environments.browser.worlds import BrowserWorlds
 from exact.environments.sandbox.service import Service
 from exact.environments.sites import Outside
+from exact.environments.stderr import Stderr
 from exact.errors import EnvironmentError_, UsageError
 from exact.scratch import scratch
 
-_POLL = 0.05
-"""Seconds between questions whether a service is ready."""
+_POLL, _GRACE = 0.05, 1.0
+"""Seconds between questions whether a service is ready, and in which the last of what it said is read."""
 
 
 @asynccontextmanager
@@ -125,17 +126,21 @@ async def _running(service: Service) -> AsyncIterator[None]:
                 raise FileNotFoundError(2, f"No such file or directory: {service.command[0]!r}")
             process = await asyncio.create_subprocess_exec(
                 *dies, *service.command, cwd=service.folder, env={**os.environ, "TMPDIR": str(folder), **service.env},
-                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             raise EnvironmentError_(f"the service `{name}` does not start: {error}") from error
+        assert process.stdout is not None
+        said = Stderr(process.stdout, process.pid, None)
         try:
             await _ready(service, name, process)
             yield
         finally:
             with suppress(ProcessLookupError):  # it has ended, and all that it started
                 os.killpg(process.pid, signal.SIGKILL)
+            await said.end(_GRACE)
+            await said.close()
             await process.wait()
 
 

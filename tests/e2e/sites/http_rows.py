@@ -46,6 +46,7 @@ class Application(BaseHTTPRequestHandler):
 
 if __name__ == "__main__":
     server = HTTPServer(("127.0.0.1", int(sys.argv[1])), Application)
+    sys.stderr.write("rows: listening\n")
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     server.serve_forever()

@@ -117,6 +117,7 @@ LESSON = Reflection(
     run="monday",
     node=7,
     outcome=0.2,
+    outcome_source="judge",
 )
 
 

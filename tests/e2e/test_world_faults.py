@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -17,7 +18,8 @@ from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.check.leaks import held
 from exact.environments.restore import Costs
-from exact.environments.sandbox import find_runsc, sandboxes
+from exact.environments.sandbox import Sandbox, Sandboxes, find_runsc, sandboxes
+from exact.environments.sandbox.images import Image
 from exact.environments.sandboxed import SandboxedWorlds, sandboxed_worlds
 from exact.environments.worker import Factory
 from exact.errors import EnvironmentError_
@@ -133,12 +135,32 @@ def small(tmp_path: Path) -> Iterator[Path]:
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", folder], capture_output=True).returncode:
         pytest.skip("this user cannot mount a small file system")
     yield folder
-    subprocess.run(["umount", folder], check=True)
+    subprocess.run(["umount", "--lazy", folder], check=True)  # what was killed may have it open for a moment
 
 
-async def test_without_room_for_snapshots_the_search_returns_by_other_ways(
-    tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("left", "status", "score"), [(2 << 20, "scored", 1.0), (0, "failed", None)])
+async def test_on_a_disk_that_fills_snapshots_fail_and_where_not_even_a_world_can_start_that_is_no_score(
+    left: int, status: str, score: float | None, tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    kept, refused, checkpoint = list[str](), list[str](), Sandboxes.checkpoint
+
+    async def counted(self: Sandboxes, sandbox: Sandbox, *, pinned: bool = False) -> Image:
+        try:
+            image = await checkpoint(self, sandbox, pinned=pinned)
+        except EnvironmentError_ as error:
+            refused.append(str(error))
+            raise
+        kept.append(image.id)
+        return image
+
+    def fill(worlds: SandboxedWorlds, count: int) -> None:
+        if worlds.origin and (free := shutil.disk_usage(small).free) > left:
+            with suppress(OSError), (small / "rest").open("ab", buffering=0) as file:
+                file.write(bytes(free - left))
+
     monkeypatch.setattr(sandboxes, "_place", lambda: small)
-    line = await search(tmp_path, Factory(f"{LIGHTS}:Lights"), lambda worlds, count: None)
-    assert (line.status, line.score) == ("scored", 1.0)
+    monkeypatch.setattr(Sandboxes, "checkpoint", counted)
+    line = await search(tmp_path, Factory(f"{LIGHTS}:Lights"), fill)
+    assert (line.status, line.score) == (status, score)
+    assert kept and bool(refused) == bool(left)
+    assert all("no space left" in each for each in refused) and (left or "no space left" in line.reason)

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -312,3 +313,23 @@ async def test_a_world_whose_closing_is_cancelled_leaves_no_sandbox(worlds: Fork
             patched.setattr(Trace, "end", cancelled)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+async def test_observing_holds_writes_back_also_where_they_would_be_undone_and_the_live_world_makes_them(runsc: str) -> None:
+    async with forking(msgspec.structs.replace(CONFIG, speculation="observe"), SETUP, services=[SERVICE]) as worlds:
+        assert worlds.sealed
+        for speculative, row, effect in ((True, "none", ("blocked", "POST")), (False, "one", ("request", "POST"))):
+            async with worlds.open(speculative=speculative) as world:
+                await world.reset(TASK)
+                await act(world, 'fill [3] "one"')
+                sent = await world.step(world.actions.parse("click [4]"))
+                assert effect in {(each.kind, each.method) for each in sent.effects}
+                assert f'Rows: {row}"' in (await act(world, 'goto "http://rows.test/"')).text
+
+
+async def test_a_branch_that_is_let_go_of_takes_its_debugging_port_along(worlds: ForkingWorlds) -> None:
+    async with worlds.open(speculative=True) as world:
+        host, port = world.address.removeprefix("ws://").partition("/")[0].split(":")
+        (await asyncio.open_connection(host, int(port)))[1].close()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(host, int(port))

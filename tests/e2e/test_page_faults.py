@@ -1,0 +1,80 @@
+"""A search on a site that breaks what looks at it, in worlds that fork: it goes on, a fault is no score, and nothing is left running."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from exact.action import ActionSpace
+from exact.agents.agent import Agent
+from exact.config import BrowserConfig, parse
+from exact.context import Context, Evaluation, Proposal
+from exact.environments.browser import PageSetup, patience
+from exact.environments.browser.forking import forking
+from exact.environments.check.leaks import held
+from exact.environments.restore import Costs
+from exact.environments.sandbox import Service, find_runsc
+from exact.errors import EnvironmentError_
+from exact.runs import events as ev
+from exact.runs.journal import read
+from exact.runs.runner import Runner, create
+from exact.task import Outcome, Score, Task
+
+from .sites import faults
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+SERVICE = Service(command=("python3", faults.__file__, "8000"), ready_url="http://127.0.0.1:8000/", reads=(faults.__file__,))
+TASK = Task(id="faults", instruction="Go onward.", start="http://localhost:8000/")
+
+
+class EveryButton:
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        """The faults first."""
+        buttons = sorted((each for each in context.observation.elements if each.role == "button"), key=lambda each: each.name == "Onward")
+        return tuple(Proposal(action=actions.action("click", each.id), prior=1 / len(buttons)) for each in buttons)
+
+
+class Far:
+    async def evaluate(self, context: Context) -> Evaluation:
+        if context.terminated:
+            return Evaluation(value=1.0)
+        return Evaluation(value=0.6 if "On" in context.observation.title else 0.2)
+
+
+async def done(page: Page, outcome: Outcome) -> Score:
+    success = await page.title() == "Done"
+    return Score(value=float(success), success=success)
+
+
+async def test_a_search_gets_past_a_dying_service_a_loop_a_forbidden_popup_and_a_service_worker(
+    executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        find_runsc()
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr(patience, "PATIENCE", 3.0)
+    monkeypatch.setattr(Costs, "pays", lambda self, returns, way: True)
+    found = {"algorithm": "best_first", "iterations": 7, "k": 5, "commit": "plan", "workers": 2}
+    config = parse({"search": found, "reflection": {"kind": "none"}})
+    browser, setup = BrowserConfig(screenshots=False, settle_seconds=1.0), PageSetup(terminated="document.title == 'Done'")
+    before = held()["processes"]
+    async with forking(browser, setup, services=[SERVICE], evaluator=done) as worlds:
+        run = create(tmp_path / "run", (TASK,), config)
+        agent = Agent(policy=EveryButton(), value=Far())
+        (line,) = await Runner(folder=run, config=config, open_worlds=lambda task: nullcontext(worlds), build_agent=lambda *_: agent).run()
+    assert held()["processes"] <= before
+    events = list(read(run.task_folder(TASK) / "journal.jsonl"))
+    acted = [event for event in events if isinstance(event, ev.Acted)]
+    reasons = [event.reason for event in events if isinstance(event, ev.Failed)]
+    assert (line.status, line.score) == ("scored", 1.0) and line.failures == len(reasons)
+    assert any("faults.py 8000 ended with status" in each for each in reasons)
+    assert any("did not answer" in each for each in reasons)
+    assert any(effect.kind == "blocked" and "forbidden.test" in effect.url for event in acted for effect in event.effects)
+    said = [run.blobs.get_observation(event.observation).text for event in acted if event.observation]
+    assert any('"secure, 0 workers"' in each for each in said), said

@@ -16,9 +16,14 @@ _ADDRESS = (
     r"(?:\w+://\S+|www\.\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b|"
     r"\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|ly|example|test|info|biz|ru|cn|xyz|dev|app|me)\b)"
 )
+_FILES = "pdf|html?|txt|csv|tsv|json|xml|ya?ml|md|png|jpe?g|gif|svg|webp|docx?|xlsx?|pptx?|odt|ods|js|css|py|log|zip|gz|tar|mp[34]|wav"
+_VISIT = r"(?:visit|open|go(?:ing)? to|goto|navigate(?: to)?|browse(?: to)?|download|curl|wget|log ?in (?:at|on|to)|follow)"
+_HOST = rf"(?<![\w.@-])\w(?:[\w-]*\w)?(?:\.[\w-]+)*\.(?!(?:{_FILES})\b)(?:xn--[\w-]+|[^\W\d_]{{2,24}})\b"
+"""A word that looks like a host's name, and not like a file's: an address only behind a verb of visiting."""
 _SECRET = (
     r"(?:passwords?|passphrase|credentials?|api[ _-]?keys?|access keys?|secrets?|(?:session|access|auth) ?tokens?|cookies?|"
-    r"private (?:key|notes?)|card numbers?|cvv|(?:two-factor|verification|one-time) codes?|social security|clipboard|home address|mailbox)"
+    r"private (?:key|notes?)|card numbers?|cvv|(?:two-factor|verification|one[- ]time) codes?|(?-i:PINs?)|your pin|pin (?:code|number)s?|"
+    r"social security|clipboard|home address|mailbox)"
 )
 _SENDS = r"send|copy|paste|type|reveal|print|output|post|write|enter|give|tell|show|share|forward|submit|repeat|use|upload"
 _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
@@ -29,6 +34,8 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\b(?:instructions?|goals?|rules?|prompts?|told|asked|everything|restrictions|guidelines|task)\b",
             r"\b(?:new|updated|real|true) (?:instructions?|goal|task|rules?)\b[^.;]{0,30}(?:\bis\b|\bare\b|:|\bfrom\b)",
             r"\binstructions? (?:have|has) (?:been )?(?:changed|updated|replaced)",
+        ),
+        "sets rules for good": (
             r"\bfrom now on\b|\byou are now\b|\bno restrictions\b|\b(?:trust|believe) only\b|\bno matter what\b|\bwhatever it shows\b",
         ),
         "speaks as a system or a tool": (
@@ -37,8 +44,14 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\{\s*\"(?:tool|name|function|action)\"|\bos\.(?:system|environ)|\bsubprocess\b|\brm -rf\b|\bcurl -|\| ?(?:ba)?sh\b",
             r"javascript:|data:text/|document\.(?:cookie|location)|<script|\bimport \w+;",
             r"\b(?:fill|click|goto|type|press|stop|navigate)\s?\([^)]*\)|\bstop \[",
+            r"</?\s?(?:tools?|tool_\w+|function_calls?|invoke|system|assistant)\b[^<>]*>",
+            r"\b\w+\.goto\b|\bbrowser\.(?:open|click|fill|type|press|navigate|evaluate|new_\w+|close)\b",
         ),
-        "sends to an address": (rf"\b{_VERB}\b[^.;]{{0,60}}?{_ADDRESS}", r"\baction\s*:\s*goto"),
+        "sends to an address": (
+            rf"\b{_VERB}\b[^.;]{{0,60}}?{_ADDRESS}",
+            rf"\b{_VISIT}(?:\s+[\w'-]+){{0,3}}?\s+{_HOST}",
+            r"\baction\s*:\s*goto",
+        ),
         "gives an address": (_ADDRESS, r"[\w.+-]+@[\w-]+\.\w+"),
         "asks for secrets": (
             rf"\b(?:{_SENDS})\b[^.;]{{0,50}}\b{_SECRET}\b",
@@ -61,25 +74,32 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
     }.items()
 )
+_ALL = frozenset(name for name, _ in _RULES)
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _UNSEEN = re.compile(r"[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\U000e0000-\U000e007f]")
-_IN_QUOTES = frozenset({"overrides instructions", "speaks as a system or a tool"})
+_AROUND = frozenset({"overrides instructions", "speaks as a system or a tool"})
+"""What counts also in the goal and in the action; a goal may say what holds from now on."""
+_IN_QUOTES = _AROUND | {"sets rules for good"}
 """What counts also inside quotes; an address or a label there is something that was seen on a page."""
 
 
 def instructions(reflection: Reflection) -> list[str]:
     """Why a reflection is to be quarantined; empty where it is an ordinary lesson. What it says of what was expected counts as well.
 
-    An address on the site that it was learned on is none.
+    An address on the site that it was learned on is none. The goal and the action, which prompts show too, are not the lesson's own words:
+    in them fewer rules count.
     """
-    found = [reason for part in (reflection.text, reflection.expected) for reason in _broken(part, reflection.site)]
-    return list(dict.fromkeys(found))
+    r = reflection
+    own = [reason for part in (r.text, r.expected) for reason in _broken(part, r.site, _ALL)]
+    around = [reason for part in (r.instruction or r.task, r.action_label or r.action) for reason in _broken(part, r.site, _AROUND)]
+    return list(dict.fromkeys(own + around))
 
 
-def _broken(text: str, site: str) -> list[str]:
-    """The rules that a text breaks."""
+def _broken(text: str, site: str, rules: frozenset[str]) -> list[str]:
+    """Those of some rules that a text breaks."""
     plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
     if site:
         plain = re.sub(rf"(?:\w+://)?(?<![\w.-]){re.escape(site)}(?![\w.-])(?::\d+)?[^\s\"]*", "the site", plain)
     bare, quotes = _QUOTED.sub('""', plain), [quote[1:-1] for quote in _QUOTED.findall(plain)]
-    return [name for name, rule in _RULES if any(rule.search(part) for part in [bare, *(quotes if name in _IN_QUOTES else [])])]
+    looked = [(name, rule) for name, rule in _RULES if name in rules]
+    return [name for name, rule in looked if any(rule.search(part) for part in [bare, *(quotes if name in _IN_QUOTES else [])])]

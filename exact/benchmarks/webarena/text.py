@@ -9,6 +9,7 @@ from exact.benchmarks.webarena.format import Dialect
 
 OR = " |OR| "
 _TOLERANCE = 1e-8
+_NUMBER = re.compile(r"\s*([+-]?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+))\s*")
 _COMPARISON = re.compile(r"\s*(<=|>=|==|<|>)\s*(-?\d[\d,]*(?:\.\d+)?)\s*")
 _TOKEN = re.compile(
     r"""
@@ -77,11 +78,9 @@ def one_of(wanted: Iterable[str], text: str, dialect: Dialect) -> bool:
 
 
 def number(text: str) -> float | None:
-    """The number a text is, thousands in commas; None where it is none."""
-    try:
-        return float(text.replace(",", "").strip())
-    except ValueError:
-        return None
+    """The number a text is: digits, thousands in commas, a decimal point; None where it is none, such as `inf` and `1e9`."""
+    match = _NUMBER.fullmatch(text)
+    return float(match[1].replace(",", "")) if match else None
 
 
 def written(value: float) -> str:

@@ -54,6 +54,17 @@ def test_numbers_are_compared(value: float, comparisons: str, holds: bool) -> No
     assert text.fulfils(value, comparisons) is holds
 
 
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        *((" 1,200.5 ", 1200.5), ("-3", -3), ("+.5", 0.5), ("7.", 7)),
+        *((said, None) for said in ("inf", "-Infinity", "nan", "1e9", "1_000", "\u0661\u0662", "", ",", ".", "1.2.3")),
+    ],
+)
+def test_only_digits_with_commas_and_a_decimal_point_are_a_number(said: str, value: float | None) -> None:
+    assert text.number(said) == value
+
+
 @given(st.integers(), st.integers())
 def test_exactly_one_of_less_equal_and_greater_holds(value: int, bound: int) -> None:
     value, bound = value % 10**6, bound % 10**6

@@ -144,7 +144,7 @@ def _json(said: dict[str, Any]) -> str:
 
 
 def _as_file(said: dict[str, Any]) -> TaskFile:
-    plain = {"task_id": "own", "sites": [], "require_login": False, "storage_state": None, "start_url": "", "geolocation": None}
+    plain = {"task_id": "own", "sites": [], "require_login": False, "storage_state": None, "start_url": "own", "geolocation": None}
     return parse({**plain, "require_reset": False, "intent": "own", "eval": said}, "evaluate")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -156,9 +158,38 @@ def parse(item: object, where: str) -> TaskFile:
             raise UsageError(f"{where}: task {name}: `{kind}` needs the field `eval.{_NEEDED[kind]}`, and it is missing")
     if not found.eval.eval_types:
         raise UsageError(f"{where}: task {name}: `eval.eval_types` is empty: nothing would judge it")
+    for field in (field for kind in found.eval.eval_types for field in _empty(found.eval, kind)):
+        raise UsageError(f"{where}: task {name}: `{field}` is empty: it would judge nothing")
+    if not all(found.starts):
+        raise UsageError(f"{where}: task {name}: `start_url` is empty: say where it begins")
     if not found.goal:
         raise UsageError(f"{where}: task {name}: neither `intent` nor `intent_template` says what to do")
     return found
+
+
+def _empty(evaluation: Eval, kind: Kind) -> Iterator[str]:
+    """The fields of a kind of evaluation that would hold whatever was done."""
+    field, wanted = f"eval.{_NEEDED[kind]}", getattr(evaluation, _NEEDED[kind])
+    if not wanted:
+        yield field
+    elif kind == "string_match":
+        yield from _blank(wanted, field)
+    elif kind == "program_html":
+        for number, look in enumerate(evaluation.program_html or ()):
+            if not look.url:
+                yield f"{field}[{number}].url"
+            yield from _blank(look.required_contents, f"{field}[{number}].required_contents")
+    elif kind == "page_image_query":
+        queries = enumerate(evaluation.page_image_query or ())
+        yield from (f"{field}[{number}].eval_image_url" for number, query in queries if not query.eval_image_url)
+
+
+def _blank(wanted: Answers | Contents, where: str) -> Iterator[str]:
+    """Comparisons with nothing; `exact_match` may be with nothing, as with a field that was emptied."""
+    given = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
+    if not given:
+        yield where
+    yield from (f"{where}.{name}" for name, value in given.items() if name != "exact_match" and not (value and all(value)))
 
 
 def read(path: Path) -> tuple[TaskFile, ...]:
@@ -169,4 +200,8 @@ def read(path: Path) -> tuple[TaskFile, ...]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not JSON: {error}") from error
-    return tuple(parse(item, str(path)) for item in (data if isinstance(data, list) else [data]))
+    tasks = tuple(parse(item, str(path)) for item in (data if isinstance(data, list) else [data]))
+    for id, count in Counter(str(task.task_id) for task in tasks).items():
+        if count > 1:
+            raise UsageError(f"{path}: task {id}: `task_id` is there twice: each needs one of its own")
+    return tasks

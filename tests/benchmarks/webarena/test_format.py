@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,51 @@ def test_a_goal_is_made_of_its_template() -> None:
 def test_what_is_wrong_in_a_task_file_is_named(change: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         parse(item(**change), "x.json")
+
+
+LAST = {"url": "last", "locator": "", "required_contents": {"must_include": ["x"]}}
+PICTURES = {"eval_image_url": "last", "eval_image_class": "", "eval_fuzzy_image_match": "x.png"}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"eval_types": ["string_match"], "reference_answers": {}}, "eval.reference_answers"),
+        ({"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": []}}, "eval.reference_answers.fuzzy_match"),
+        ({"eval_types": ["string_match"], "reference_answers": {"exact_match": "x", "one_of": [""]}}, "eval.reference_answers.one_of"),
+        ({"eval_types": ["url_match"], "reference_url": ""}, "eval.reference_url"),
+        ({"eval_types": ["program_html"], "program_html": []}, "eval.program_html"),
+        ({"eval_types": ["program_html"], "program_html": [LAST, {**LAST, "url": ""}]}, "eval.program_html[1].url"),
+        (
+            {"eval_types": ["program_html"], "program_html": [{**LAST, "required_contents": {}}]},
+            "eval.program_html[0].required_contents",
+        ),
+        ({"eval_types": ["page_image_query"], "page_image_query": []}, "eval.page_image_query"),
+        (
+            {"eval_types": ["page_image_query"], "page_image_query": [{**PICTURES, "eval_image_url": ""}]},
+            "eval.page_image_query[0].eval_image_url",
+        ),
+    ],
+)
+def test_what_would_hold_whatever_was_done_is_refused(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"x.json: task 7: `{field}` is empty: it would judge nothing")):
+        parse(item(eval=change), "x.json")
+
+
+@pytest.mark.parametrize("start", ["", "__SHOPPING__ |AND| "])
+def test_a_task_starts_somewhere(start: str) -> None:
+    with pytest.raises(UsageError, match=r"x\.json: task 7: `start_url` is empty"):
+        parse(item(start_url=start), "x.json")
+
+
+def test_what_is_to_be_shown_as_empty_may_be_compared_with_nothing() -> None:
+    assert parse(item(eval={"eval_types": ["string_match"], "reference_answers": {"exact_match": ""}}), "x.json").task_id == 7
+
+
+def test_two_tasks_of_one_file_have_two_ids(tmp_path: Path) -> None:
+    (tmp_path / "tasks.json").write_text(json.dumps([item(), item(task_id=8), item(task_id="7")]))
+    with pytest.raises(UsageError, match=r"tasks\.json: task 7: `task_id` is there twice: each needs one of its own"):
+        read(tmp_path / "tasks.json")
 
 
 def test_a_missing_field_is_named() -> None:

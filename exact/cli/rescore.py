@@ -90,15 +90,19 @@ async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Seq
 
 
 async def _again(agent: str, task: Task, before: float | None, shared: SharedWorlds, folder: RunFolder, state: State) -> _Again:
-    from exact.errors import InfrastructureError, UsageError
+    from exact.errors import EnvironmentError_, ExactError, InfrastructureError
     from exact.evaluation.replay import replay
 
     try:
         async with shared(task) as worlds:
             try:
                 return _Again(agent, task.id, before, await replay(worlds, task, state, folder.blobs))
-            except UsageError as error:  # of this task alone: it wrote where that stays, or nobody is named to judge it
+            except EnvironmentError_:
+                raise  # the worlds are closed by it
+            except ExactError as error:  # of this task alone: it wrote where that stays, or nobody is named to judge it
                 return _Again(agent, task.id, before, None, str(error))
+            except Exception as error:  # noqa: BLE001 - whatever an evaluator raises is of its own task, and ends no other
+                return _Again(agent, task.id, before, None, f"{type(error).__name__}: {error}")
     except InfrastructureError as error:
         return _Again(agent, task.id, before, None, str(error))
 

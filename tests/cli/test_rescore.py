@@ -13,7 +13,7 @@ from exact.cli import worlds as cli_worlds
 from exact.cli.main import main
 from exact.environments.base import Worlds
 from exact.environments.toy import ToyWorlds
-from exact.errors import UsageError
+from exact.errors import ActionError, UncertainCommit, UsageError
 from exact.evaluation import replay as replaying
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.runs.fold import State
@@ -50,6 +50,21 @@ def test_an_attempt_that_is_not_taken_again_ends_no_other(
     assert main(["rescore", str(bench.path)]) == 1
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "! mcts toy/maze?seed=0: its actions are not sent twice" and len(said) == 3
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), UncertainCommit("a crash"), ActionError("no such button")])
+def test_an_evaluator_that_raises_ends_no_other(
+    bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    async def broken(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Replay:
+        if task.seed == 0:
+            raise error
+        return Replay(task=task.id, score=1.0, verdict="same")
+
+    monkeypatch.setattr(replaying, "replay", broken)
+    assert main(["rescore", str(bench.path)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("! mcts toy/maze?seed=0: ") and said[0].endswith(str(error)) and len(said) == 3
 
 
 def test_what_came_is_told_though_something_breaks_it_off(

@@ -66,7 +66,7 @@ class Memory(Protocol):
     """Keeps reflections. Many processes may use one at once. Calls are short; run them in a thread from async code."""
 
     def add(self, reflection: Reflection) -> None:
-        """Stored durably on return. Adding an id twice is a no-op."""
+        """Stored durably on return. Adding an id twice is a no-op, unless its outcome is surer than it was."""
         ...
 
     def retrieve(

@@ -15,7 +15,7 @@ from exact.agents.base import Policy
 from exact.calibration.collect import Source, judged_nodes
 from exact.calibration.measure import Judgement
 from exact.context import Context, Taken
-from exact.environments.base import Environment, Worlds
+from exact.environments.base import Environment, Worlds, scored
 from exact.errors import ActionError, UsageError
 from exact.runs.fold import State
 from exact.runs.story import context, waypoints
@@ -75,7 +75,7 @@ async def _outcome(source: Source, task: Task, state: State, node: Node, world: 
         start = context(state, source.folder.blobs, task, node, state.moment(-1, node))
         start = msgspec.structs.replace(start, steps_left=left if limit else None)
         actions += await _finish(world, start, policy, left)
-    score = await world.evaluate(Outcome(actions=tuple(actions), answer=_answer(world, actions)))
+    score = await scored(world, task, Outcome(actions=tuple(actions), answer=_answer(world, actions)))
     return msgspec.structs.replace(found, success=score.success, steps=len(actions) - node.depth)
 
 

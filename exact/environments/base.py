@@ -9,6 +9,7 @@ from typing import Literal, Protocol, runtime_checkable
 import msgspec
 
 from exact.action import Action, ActionSpace
+from exact.errors import InfrastructureError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
@@ -148,6 +149,14 @@ class Branch(Environment, Protocol):
     def observation(self) -> Observation:
         """The last one: of a branch that was just made, how it arrived."""
         ...
+
+
+async def scored(world: Environment, task: Task, outcome: Outcome) -> Score:
+    """What a world's evaluator gives. Raises InfrastructureError where that is no score."""
+    score = await world.evaluate(outcome)
+    if not 0 <= score.value <= 1:  # nor NaN
+        raise InfrastructureError(f"the evaluator of {task.id} gave {score.value}: a score is in [0, 1]")
+    return score
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.config import Config
-from exact.environments.base import Worlds
+from exact.environments.base import Worlds, scored
 from exact.errors import ActionError, UsageError
 from exact.evaluation.folder import Replay
 from exact.observation import Observation
@@ -50,5 +50,5 @@ async def replay(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Repl
                 break
         if not world.capabilities.evaluates:
             return Replay(task=task.id, score=None, verdict=verdict, reason=reason or "no evaluator")
-        score = await world.evaluate(Outcome(actions=tuple(step.action for step in steps), answer=state.ended.answer))
+        score = await scored(world, task, Outcome(actions=tuple(step.action for step in steps), answer=state.ended.answer))
         return Replay(task=task.id, score=score.value, raw=score.raw, verdict=verdict, reason=reason or score.reason)

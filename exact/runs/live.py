@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from exact.action import ActionSpace
-from exact.environments.base import Effect, Environment, Worlds
+from exact.environments.base import Effect, Environment, Worlds, scored
 from exact.environments.restore import Place, Standing
 from exact.environments.restore.shelf import Kept
 from exact.errors import ActionError, EnvironmentError_, UncertainCommit
@@ -125,7 +125,7 @@ class Live:
     async def evaluate(self, outcome: Outcome) -> Score | None:
         """The benchmark's verdict; None where the world has no evaluator."""
         world = await self.open()
-        return await world.evaluate(outcome) if world.capabilities.evaluates else None
+        return await scored(world, self._task, outcome) if world.capabilities.evaluates else None
 
     async def _begin(self, world: Environment) -> None:
         observation = await world.reset(self._task)

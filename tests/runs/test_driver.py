@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,14 @@ import pytest
 from exact.action import ActionSpace
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy import Faults, ToyWorlds
+from exact.environments.toy_environment import ToyEnvironment
 from exact.environments.toy_worlds import chain, deceptive_chain, form, maze, toy_task
 from exact.errors import UncertainCommit
 from exact.runs import events as ev
 from exact.runs.journal import Journal
 from exact.runs.runner import create
 from exact.search.tree import SearchError
+from exact.task import Outcome, Score
 from tests.runs.test_resume import Killed, journal, kill_at
 from tests.runs.toys import config, toy_runner
 
@@ -38,6 +41,18 @@ async def test_the_world_is_evaluated_once_and_after_the_last_commit(tmp_path: P
     kinds = [type(event) for event in journal(tmp_path)]
     assert worlds.counts.evaluations == kinds.count(ev.Scored) == 1
     assert kinds.index(ev.Scored) > max(i for i, kind in enumerate(kinds) if kind in (ev.Committed, ev.Told, ev.Judged))
+
+
+@pytest.mark.parametrize("value", [7.0, -0.5, math.nan])
+async def test_a_verdict_that_is_no_score_is_a_failure_and_none(value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def evaluate(self: ToyEnvironment, outcome: Outcome) -> Score:
+        return Score(value=value, success=True)
+
+    monkeypatch.setattr(ToyEnvironment, "evaluate", evaluate)
+    (line,) = await toy_runner(tmp_path, ToyWorlds(maze())).run()
+    assert (line.status, line.score) == ("failed", None)
+    assert line.reason.endswith(f"the evaluator of {line.task} gave {value}: a score is in [0, 1]")
+    assert not any(isinstance(event, ev.Scored) for event in journal(tmp_path))
 
 
 async def test_every_commit_has_its_intent_on_disk_first(tmp_path: Path) -> None:

@@ -183,11 +183,11 @@ def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluat
 
 
 def _score(found: object, name: str) -> Score:
-    if isinstance(found, Score):
+    if isinstance(found, Score) and 0 <= found.value <= 1:
         return found
     if isinstance(found, bool | int | float) and 0 <= found <= 1:
         return Score(value=float(found), success=float(found) == 1.0)
-    raise UsageError(f"the evaluator {name} gave {found!r}: give a Score, a number in [0, 1], True or False")
+    raise UsageError(f"the evaluator {name} gave {found!r}: give a Score or a number in [0, 1], True or False")
 
 
 @functools.lru_cache

@@ -29,6 +29,8 @@ def half(page, outcome): return 0.5
 async def scored(page, outcome): return Score(value=1.0, success=True, reason=page.url)
 def asserts(page, outcome): assert outcome.answer == "42", "the answer is not 42"
 def breaks(page, outcome): return 1 / 0
+def seven(page, outcome): return Score(value=7.0, success=True)
+def nan(page, outcome): return Score(value=float("nan"), success=False)
 def nothing(page, outcome): return "yes"
 async def heading(page, outcome): return "Thank" in await page.inner_text("h1")
 """
@@ -60,6 +62,9 @@ async def test_an_assertion_that_does_not_hold_is_a_score_and_any_other_error_is
         await score(tmp_path, "breaks")
     with pytest.raises(UsageError, match=r"gave 'yes': give a Score"):
         await score(tmp_path, "nothing")
+    for name in ("seven", "nan"):
+        with pytest.raises(UsageError, match=rf"checks\.py:{name} gave Score\(.*give a Score"):
+            await score(tmp_path, name)
 
 
 async def test_webarena_s_rules_judge_too(tmp_path: Path) -> None:

@@ -7,6 +7,10 @@ import msgspec
 Scalar = str | int | float | bool | None
 
 
+_JUDGE = ("evaluate", "osworld", "desktop", "config")
+"""Keys of metadata that say how an attempt is judged: own tasks', OSWorld's, desktops', those of WebArena in a guest."""
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to achieve in one world."""
 
@@ -24,6 +28,11 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     """Paths of files that an agent may upload, by the last part of the path."""
     metadata: dict[str, Scalar] = {}
+
+    @property
+    def shown(self) -> Task:
+        """What agents see of it: all but how they are judged."""
+        return msgspec.structs.replace(self, metadata={key: said for key, said in self.metadata.items() if key not in _JUDGE})
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,7 +48,7 @@ def context(state: State, blobs: Blobs, task: Task, node: Node, moment: Moment) 
     observation = history[-1].observation if unseen else blobs.get_observation(node.observation, node.screenshot)
     left = moment.actions_left
     return Context(
-        task=task,
+        task=task.shown,
         instruction=state.instruction,
         observation=observation,
         history=history,

@@ -7,9 +7,9 @@ shown apart. The half was held out, but not unseen: docs/results/miniwob.md name
 The embedded agent is not a language model.
 
 Agents, by default: react; best_of_n, best_first, tot, mcts and rmcts (mcts that remembers lessons, none from the same task), each
-with at most 40 environment steps a task, replays included. Controls: random; filter (ReAct with a one-step value filter); constant
-(must show no gain), shuffled (the value's own distribution, dealt out to states by a hash) and oracle (told every verdict: headroom,
-labelled).
+with at most 40 environment steps a task, replays included. Controls: random; filter (ReAct with a one-step value filter); constant,
+and shuffled (the value's own distribution, dealt out to states by a hash): neither must show a gain where information counts; and
+oracle (told every verdict: headroom, labelled).
 `mcts@15` caps the judgements of a task and not its steps (100): the same search at 15, 30 and 60.
 
 Success is of the committed actions in a world that search never used. Intervals are 95 percent, bootstrapped over tasks, seeds within.
@@ -215,6 +215,9 @@ def figures(shown: Mapping[str, Any], names: Sequence[str]) -> list[_common.Figu
             found.append(_common.Figure("gain_elsewhere_low", each["not information"].low, goal=-0.02))
         if each:
             break
+    for control in ("constant", "shuffled"):
+        if "information" in (each := shown["gain"].get(control, {})):
+            found.append(_common.Figure(f"gain_{control}_information_low", each["information"].low, goal=0.0, at_least=False))
     return [each for each in found if not math.isnan(each.value)]
 
 

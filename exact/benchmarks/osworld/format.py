@@ -57,8 +57,8 @@ class OSWorldTask(_Part, frozen=True, kw_only=True):
 
     id: str
     instruction: str
-    config: tuple[Step, ...]
     evaluator: Evaluation
+    config: tuple[Step, ...] = ()
     snapshot: str = ""
     """Told, and not used: desktop_env ignores it."""
     source: str | tuple[str, ...] = ""
@@ -93,12 +93,24 @@ def parse(item: object, where: str) -> OSWorldTask:
     """One task from plain data. Raises UsageError with `where` it stands, its id and the field that is wrong."""
     name = item.get("id", "without id") if isinstance(item, dict) else "that is no object"
     try:
-        found = msgspec.convert(item, OSWorldTask)
+        found = msgspec.convert(_without_empty(item), OSWorldTask)
     except msgspec.ValidationError as error:
         raise UsageError(f"{where}: task {name}: {error}") from error
     _check(found.evaluator, f"{where}: task {name}: `evaluator`")
     assert isinstance(item, dict)
     return msgspec.structs.replace(found, raw=item)
+
+
+def _without_empty(item: object) -> object:
+    """A file whose evaluator has None where it says `{}`: desktop_env takes it so."""
+    if not isinstance(item, dict) or not isinstance(evaluator := item.get("evaluator"), dict):
+        return item
+    looks = {name: _absent(evaluator[name]) for name in ("result", "expected") if name in evaluator}
+    return {**item, "evaluator": {**evaluator, **looks}}
+
+
+def _absent(said: object) -> object:
+    return [each or None for each in said] if isinstance(said, list) else said or None
 
 
 def _check(evaluator: Evaluation, where: str) -> None:

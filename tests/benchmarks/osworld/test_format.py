@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exact.benchmarks.osworld import collection, parse, read
-from exact.benchmarks.osworld.format import of
+from exact.benchmarks.osworld.format import Getter, of
 from exact.errors import UsageError
 from exact.task import Task
 
@@ -48,12 +48,24 @@ def test_several_metrics_have_as_many_things_to_look_at() -> None:
 GETTER = {"type": "vm_file"}
 
 
+def test_what_is_empty_is_absent_as_desktop_env_takes_it() -> None:
+    made = parse(item(evaluator={"func": "f", "result": GETTER, "expected": {}}), "x.json")
+    assert made.evaluator.expected is None and made.handed()["evaluator"]["expected"] == {}, "it is handed on as it is"
+    several = {"func": ["f", "g"], "result": [GETTER, GETTER], "expected": [{}, GETTER]}
+    assert parse(item(evaluator=several), "x.json").evaluator.expected == (None, Getter(type="vm_file"))
+    assert not parse(item(evaluator={"func": "infeasible", "result": {}}), "x.json").possible
+    bare = item()
+    del bare["config"]
+    assert parse(bare, "x.json").config == ()
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"evaluator": {}}, r"x\.json: task 0a: Object missing required field `func` - at `\$\.evaluator`"),
         ({"config": [{"parameters": {}}]}, r"x\.json: task 0a: .*`type` - at `\$\.config\[0\]`"),
         ({"instruction": None}, r"task 0a: Expected `str`, got `null` - at `\$\.instruction`"),
+        ({"evaluator": {"func": "f", "result": {}}}, r"task 0a: `evaluator`\.result is missing"),
         ({"evaluator": {"func": "f"}}, r"task 0a: `evaluator`\.result is missing"),
         ({"evaluator": {"func": ["f", "g"], "result": [GETTER]}}, r"`evaluator`\.result must be a list of 2"),
         ({"evaluator": {"func": "f", "result": [GETTER]}}, r"\.result is a list, and `func` is one metric"),

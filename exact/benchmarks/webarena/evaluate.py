@@ -6,6 +6,7 @@ EnvironmentError_, a judge that does not answer a ModelError: neither is a score
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -143,7 +144,7 @@ def _program_html(task: TaskFile, setting: Setting) -> Check:
 
 def _look(target: Target, task: TaskFile, setting: Setting) -> Check:
     """One look at a page."""
-    address_of = _address(target.url, setting)
+    address_of = _address(target.url, setting, "program_html.url")
     locate = _locator(target, setting)
     _check_comparisons(target.required_contents.required_values)
 
@@ -159,10 +160,10 @@ def _look(target: Target, task: TaskFile, setting: Setting) -> Check:
     return check
 
 
-def _address(url: str, setting: Setting) -> Callable[[Page], Awaitable[str]]:
+def _address(url: str, setting: Setting, field: str) -> Callable[[Page], Awaitable[str]]:
     """Where to look: `last`, an address, or what a call gives."""
     if url.startswith("func:"):
-        call = parse(setting.addresses.fill(url.replace(LAST_URL, "%LAST%")).replace("%LAST%", LAST_URL), setting.helpers)
+        call = _call(setting.addresses.fill(url.replace(LAST_URL, "%LAST%")).replace("%LAST%", LAST_URL), setting, field)
 
         async def called(page: Page) -> str:
             return str(await _called(call, page, setting))
@@ -178,7 +179,7 @@ def _address(url: str, setting: Setting) -> Callable[[Page], Awaitable[str]]:
 
 def _locator(target: Target, setting: Setting) -> Callable[[Page], Awaitable[Result | None]]:
     if target.locator.startswith("func:"):
-        call = parse(target.locator, setting.helpers)
+        call = _call(target.locator, setting, "program_html.locator")
 
         async def called(page: Page) -> Result | None:
             return await _called(call, page, setting)
@@ -191,6 +192,16 @@ def _locator(target: Target, setting: Setting) -> Callable[[Page], Awaitable[Res
         return await found(page, script, target.prep_actions)
 
     return located
+
+
+def _call(said: str, setting: Setting, field: str) -> Call:
+    """Raises UsageError where it is none, or the helper takes other arguments."""
+    call = parse(said, setting.helpers)
+    try:
+        inspect.signature(setting.helpers[call.name]).bind(*call.arguments)
+    except TypeError as error:
+        raise UsageError(f"`{field}`: func: {call.name} takes other arguments: {error}") from error
+    return call
 
 
 async def _called(call: Call, page: Page, setting: Setting) -> Result:
@@ -247,7 +258,7 @@ def _page_image_query(task: TaskFile, setting: Setting) -> Check:
 
 def _picture_look(query: ImageQuery, setting: Setting) -> Check:
     """One look at the pictures of a page."""
-    address_of = _address(query.eval_image_url, setting)
+    address_of = _address(query.eval_image_url, setting, "page_image_query.eval_image_url")
     pictures.check(query.eval_image_class)
     if not query.eval_vqa and not query.eval_fuzzy_image_match:
         raise UsageError("page_image_query asks nothing: give eval_vqa or eval_fuzzy_image_match")

@@ -102,6 +102,7 @@ class WebArena:
         if number not in self.files:
             raise unknown("task", name, self.ids())
         file = self.files[number]
+        self.checks(number, self._judges(AsyncExitStack()))  # what is wrong with its evaluation is said now, not at the verdict
         first, *others = map(self.addresses.fill, file.starts)
         metadata: dict[str, Scalar] = {"sites": " ".join(file.sites), "template": str(file.intent_template_id)}
         if others:

@@ -129,6 +129,8 @@ def test_a_file_that_holds_no_tasks_is_named(text: str, said: str, tmp_path: Pat
     [
         ({"locator": "func:os.system('x')"}, r"test\.json: task 7: func: .*no call"),
         ({"locator": "func:__import__('os')"}, "is no helper: known are get_query_text"),
+        ({"locator": "func:get_query_text(__page__)"}, r"test\.json: task 7: `program_html\.locator`: func: get_query_text .*missing"),
+        ({"url": "func:reddit_get_post_url('a', 2)"}, r"test\.json: task 7: `program_html\.url`: func: reddit_get_post_url .*too many"),
         ({"locator": "func:get_query_text(open('x'))"}, r"task 7: func: .* cannot be read"),
         ({"locator": "alert(1)"}, "unknown locator 'alert"),
         ({"locator": "document.cookie"}, "unknown locator"),
@@ -141,3 +143,10 @@ def test_an_evaluator_that_cannot_be_made_says_why_before_anything_runs(target: 
     plain = {"url": "last", "locator": "", "required_contents": {"exact_match": "x"}}
     with pytest.raises(UsageError, match=said):
         checks({"eval_types": ["program_html"], "program_html": [{**plain, **target}]})
+
+
+def test_a_task_that_could_not_be_judged_is_refused_before_it_is_attempted(tmp_path: Path, loopback: dict[str, str]) -> None:
+    look = {"url": "last", "locator": "func:get_query_text(__page__, '.a', 3, 4)", "required_contents": {"exact_match": "x"}}
+    (tmp_path / "tasks.json").write_text(json.dumps([item(eval={"eval_types": ["program_html"], "program_html": [look]})]))
+    with pytest.raises(UsageError, match=r"tasks\.json: task 7: `program_html\.locator`: func: get_query_text takes other arguments"):
+        WebArena(path=tmp_path / "tasks.json").task("webarena/7")

@@ -92,7 +92,8 @@ async def found(page: Page, locator: str, prepare: tuple[str, ...] = ()) -> str 
         value = await in_page(page, script.removeprefix("lambda:"))
         return _written(value) if value not in (None, "", False, 0) else None
     for each in prepare:
-        await in_page(page, f"() => {each}")
+        if not await in_page(page, f"async () => {{ await ({each.strip().rstrip(';')}); return true }}"):
+            break  # it found nothing: what was to follow is not done
     value = await in_page(page, f"() => {script}")
     return str(_written(value))
 

@@ -14,9 +14,9 @@ _COMPARISON = re.compile(r"\s*(<=|>=|==|<|>)\s*(-?\d[\d,]*(?:\.\d+)?)\s*")
 _TOKEN = re.compile(
     r"""
     n't\b | '(?:s|m|d|ll|re|ve)\b           # what a contraction leaves
-    | \.{2,} | -- | [;@\#$%&?!"()\[\]{}<>*`]     # signs that stand alone
+    | \.{2,} | -- | '' | `+ | [;@\#$%&?!"()\[\]{}<>*«»“”‘’„]     # signs that stand alone
     | [:,](?!\d)
-    | (?:(?!n't\b|'(?:s|m|d|ll|re|ve)\b|--|\.{2,})[^\s;@\#$%&?!"()\[\]{}<>*`:,] | [:,](?=\d))+
+    | (?:(?!n't\b|'(?:s|m|d|ll|re|ve)\b|--|''|\.{2,})[^\s;@\#$%&?!"()\[\]{}<>*«»“”‘’„`:,] | [:,](?=\d))+
     """,
     re.X,
 )

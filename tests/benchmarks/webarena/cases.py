@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,18 +88,62 @@ CONTENTS: tuple[dict[str, Any], ...] = (
 )
 
 
+UNFOLD = ("document.querySelector('#more').click()",)
+UNFOLDED: tuple[dict[str, Any], ...] = (
+    {"must_include": ["unfolded"]},
+    {"must_include": ["5.99"]},
+    {"exact_match": "unfolded"},
+    {"must_include": ["nothing |OR| unfolded"]},
+    {"must_include": ["unfolded", "1,000"]},
+    {"exact_match": "Costs $5.99, not 1,000."},
+)
+"""What is looked for where a click unfolds something, and where the click finds nothing."""
+
+
+def spread(cases: Iterable[Case], kind: Callable[[Case], Hashable], most: int, rng: random.Random) -> list[Case]:
+    """So many of each kind, drawn; all of it where it has fewer."""
+    kinds = dict[Hashable, list[Case]]()
+    for case in cases:
+        kinds.setdefault(kind(case), []).append(case)
+    return [case for found in kinds.values() for case in rng.sample(found, min(most, len(found)))]
+
+
+def references(name: str, tasks: list[Any]) -> Iterator[dict[str, Any]]:
+    """What answers of real tasks are compared with by rules; in VisualWebArena also what parts of pages are, by rules that answers have."""
+    for task in tasks:
+        if "string_match" in task["eval"]["eval_types"]:
+            yield task["eval"]["reference_answers"]
+        for look in task["eval"].get("program_html") or () if name == "visualwebarena" else ():
+            if len(look["required_contents"]) == 1 and {"must_exclude", "required_values"} & set(look["required_contents"]):
+                yield look["required_contents"]
+
+
+def numbers(comparisons: list[str], rng: random.Random) -> Iterator[str]:
+    """Numbers about those of comparisons, whole ones and off the bound of a strict one: else see FAULTS."""
+    for sign, bound in re.findall(r"([<>=]+) *(\d+)", " ".join(comparisons)):
+        yield from (f"{int(bound) + by:,}" for by in (-1, 1, 1000))
+        yield from (bound, f" {bound} ", f'"{bound}"') if "=" in sign else ("none", f"{bound}th")
+
+
 def strings(name: str, tasks: list[Any], rng: random.Random) -> Iterator[Case]:
     """The references of real tasks, and answers that hold all, some or none of them, in various dress."""
     kinds = ("exact_match", "must_include", "must_exclude", "one_of")
-    for task in tasks:
-        answers = task["eval"].get("reference_answers") or {}
-        if "string_match" not in task["eval"]["eval_types"] or not set(answers) <= set(kinds):
+    for answers in references(name, tasks):
+        if set(answers) == {"required_values"}:
+            for answer in numbers(answers["required_values"], rng):
+                yield {
+                    "kind": "string_match",
+                    "dialect": name,
+                    "answer": answer,
+                    "eval": {"eval_types": ["string_match"], "reference_answers": answers},
+                }
+        if not set(answers) <= set(kinds):
             continue
         words = [each for value in answers.values() for each in ([value] if isinstance(value, str) else value)]
         said = " and ".join(each.split(" |OR| ")[0] for each in words)
         plain = (said, said.upper(), f'"{said}"', f"  {said} ", f"It is {said}.", said[1:], f"{said}9", "nothing", f"({said})")
         dressed = (*plain, f"It is {said}. The page says so.", f'The page says "{said}." (E.g. {said}.) Nothing else.')
-        for answer in rng.sample(dressed, 3):
+        for answer in dressed:
             evaluation = {"eval_types": ["string_match"], "reference_answers": answers}
             yield {"kind": "string_match", "dialect": name, "answer": answer, "eval": evaluation}
 
@@ -107,11 +152,12 @@ def addresses(name: str, tasks: list[Any], rng: random.Random) -> Iterator[Case]
     """The reference addresses of real tasks, and addresses near them."""
     for task in tasks:
         wanted = task["eval"].get("reference_url") or ""
-        if "url_match" not in task["eval"]["eval_types"] or " |OR| " in wanted:
+        if "url_match" not in task["eval"]["eval_types"]:
             continue
-        wanted = wanted.replace("__", "http://127.0.0.1:9001/", 1).replace("__", "")
-        near = (wanted, wanted + "/", wanted + "x", wanted + ("&" if "?" in wanted else "?") + "z=1", wanted[:-2], "http://127.0.0.1:9001/")
-        for url in rng.sample(near, 2):
+        wanted = re.sub(r"__([A-Z_]+?)__", r"http://127.0.0.1:9001/\1", wanted)
+        one = rng.choice(wanted.split(" |OR| "))
+        near = (one, one + "/", one + "x", one + ("&" if "?" in one else "?") + "z=1", one[:-2], "http://127.0.0.1:9001/")
+        for url in rng.sample(near, 4):
             evaluation = {"eval_types": ["url_match"], "reference_url": wanted}
             if task["eval"].get("url_note"):
                 evaluation["url_note"] = task["eval"]["url_note"]
@@ -130,10 +176,18 @@ def pages(server: str, rng: random.Random) -> Iterator[Case]:
             known = [each for each in CONTENTS if not own or set(each) <= {"exact_match", "must_include"}]
             numbers = any(words in locator for words in ("price", "reviews", "quantity"))
             known = [each for each in known if ("required_values" in each) == numbers]
-            for wanted in rng.sample(known, min(2, len(known))):
-                target = {"url": "last", "locator": locator, "required_contents": wanted}
-                evaluation = {"eval_types": ["program_html"], "program_html": [target]}
-                yield {"kind": "program_html", "dialect": name, "url": server + path, "eval": evaluation}
+            for wanted, at in zip(rng.sample(known, min(2, len(known))), ("last", server + path), strict=False):
+                target = {"url": at, "locator": locator, "required_contents": wanted}
+                yield look(name, server + (path if at == "last" else "/empty"), target)
+    for name in ("webarena", "visualwebarena"):
+        for wanted in UNFOLDED:
+            for at, prepare in (("last", UNFOLD), (server + "/form", ("document.querySelector('.absent').click()", *UNFOLD))):
+                target = {"url": at, "locator": "document.querySelector('.note').outerText", "required_contents": wanted}
+                yield look(name, server + "/form", {**target, "prep_actions": prepare})
+
+
+def look(name: str, url: str, target: dict[str, Any]) -> Case:
+    return {"kind": "program_html", "dialect": name, "url": url, "eval": {"eval_types": ["program_html"], "program_html": [target]}}
 
 
 def pictures(folder: Path, rng: random.Random) -> Iterator[Case]:
@@ -165,12 +219,17 @@ def words(name: str, tasks: list[Any]) -> Iterator[Case]:
                     yield {"kind": "tokens", "dialect": name, "text": said.lower()}
 
 
+def rule(case: Case) -> Hashable:
+    """Of a url_match: the dialect, how it compares, and whether there are alternatives."""
+    return case["dialect"], case["eval"].get("url_note"), " |OR| " in case["eval"]["reference_url"]
+
+
 def all_cases(files: dict[str, Path], server: str, folder: Path) -> list[Case]:
     """The same ones each time."""
     rng, found = random.Random(0), list[Case]()
     for name, path in files.items():
         tasks = json.loads(path.read_text())
-        found += list(strings(name, tasks, rng))[:240]
-        found += list(addresses(name, tasks, rng))[:80]
-        found += list(words(name, tasks))[:300]
+        found += spread(strings(name, tasks, rng), lambda case: tuple(case["eval"]["reference_answers"]), 120, rng)
+        found += spread(addresses(name, tasks, rng), rule, 40, rng)
+        found += spread(words(name, tasks), lambda case: case["dialect"], 300, rng)
     return [*found, *pages(server, rng), *pictures(folder, rng)]

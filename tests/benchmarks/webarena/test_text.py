@@ -19,6 +19,7 @@ from exact.benchmarks.webarena import address, text
         ("Ticket 17. It is bob's.", ["Ticket", "17", ".", "It", "is", "bob", "'s", "."]),
         ('It is "room 2.11."\nSee (Ann.) there', ["It", "is", '"', "room", "2.11", ".", '"', "See", "(", "Ann", ".", ")", "there"]),
         ("e.g. j. smith at 9 a.m.", ["e.g.", "j.", "smith", "at", "9", "a.m", "."]),
+        ("a 12'' disc, “i’ve” said ``x``", ["a", "12", "''", "disc", ",", "“", "i", "’", "ve", "”", "said", "``", "x", "``"]),
         ("well... a.b x. ", ["well", "...", "a.b", "x", "."]),
     ],
 )

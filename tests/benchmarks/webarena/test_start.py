@@ -1,0 +1,28 @@
+"""An attempt does not begin on a site that is out of order: that would end as a score."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pytest_httpserver import HTTPServer
+
+from exact.benchmarks.webarena import WebArena
+from exact.config import BrowserConfig
+from exact.errors import EnvironmentError_
+from tests.benchmarks.webarena.conftest import item
+
+
+@pytest.mark.parametrize(("up", "why"), [(True, "status 503"), (False, "ECONNREFUSED")])
+async def test_a_start_page_that_is_not_given_names_the_variable(
+    up: bool, why: str, httpserver: HTTPServer, executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    httpserver.expect_request("/down").respond_with_data("down", status=503)
+    monkeypatch.setenv("WA_SHOPPING", f"http://127.0.0.1:{httpserver.port if up else 1}")
+    (tmp_path / "tasks.json").write_text(json.dumps([item(start_url="__SHOPPING__/down")]))
+    suite = WebArena(path=tmp_path / "tasks.json")
+    said = rf"the start page http://127\.0\.0\.1:\d+/down cannot be opened \(.*{why}.*\): is WA_SHOPPING right, and the site up\?"
+    async with suite.worlds(BrowserConfig(screenshots=False)) as worlds, worlds.open(speculative=False) as world:
+        with pytest.raises(EnvironmentError_, match=said):
+            await world.reset(suite.task("webarena/7"))

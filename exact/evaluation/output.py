@@ -35,7 +35,7 @@ def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = No
             made[folder.path / f"curve_{kind}.svg"] = curve(plan, results, kind)
     made[folder.path / "table.md"] = markdown(plan, results, rewards)
     first = next(iter(made.values())) if len(made) > 1 else ""
-    made[folder.path / "index.html"] = page(plan, results, first)
+    made[folder.path / "index.html"] = page(plan, results, first, rewards)
     for path, text in made.items():
         write(path, text.encode("utf-8", "replace"))
     return list(made)

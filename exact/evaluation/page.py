@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from exact.evaluation.folder import Result
 from exact.evaluation.plan import Plan
 from exact.evaluation.published import published_on
-from exact.evaluation.summary import COSTS, by_agent, row, versus
+from exact.evaluation.summary import COSTS, Reward, by_agent, row, versus
 from exact.evaluation.table import number
 
 if TYPE_CHECKING:
     import jinja2
 
 
-def page(plan: Plan, results: Sequence[Result], curve: str) -> str:
+def page(plan: Plan, results: Sequence[Result], curve: str, rewards: Mapping[str, Reward] | None = None) -> str:
     """The HTML. `curve`: the SVG of `plot.curves`, whose texts are escaped already."""
     from markupsafe import Markup
 
     groups = {agent: by_agent(results).get(agent, []) for agent in plan.agents}
-    rows = [row(agent, found) for agent, found in groups.items()]
+    rows = [row(agent, found, rewards) for agent, found in groups.items()]
     return _template().render(
         plan=plan,
         rows=rows,
+        rewards=list(dict.fromkeys(name for each in rows for name in each.rewards)),
         live=any(each.live for each in rows),
         against={agent: versus(groups[agent], groups[plan.agents[0]]) for agent in plan.agents[1:]},
         costs=COSTS,

@@ -10,7 +10,7 @@ cost for each useful expansion, and the planner's choices on the MiniWoB++ page 
   world_restore_s         median over those beside which a probe found the machine quiet; goal under 0.8 on two quiet cores
   world_restore_all_s     median over all
   world_vs_empty          the same as a multiple of the restore of a sandbox that does nothing
-  depth_growth            median at the deepest depth over that at depth 1
+  depth_growth            median at the deepest depth over that at depth 1, over all sites; each site's own is printed
   vs_replay_depth10_1s    replay over restore at depth 10 with 1 s a page
   planner_right           share of depths on the MiniWoB++ page at which the planner, which has a snapshot, takes the way that was faster
 
@@ -307,7 +307,9 @@ def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Fi
     for contest in contests:
         crossing, live = contest.crossover(), contest.median("live", 0) or 0.0
         says = "never" if crossing is None else f"depth {max(0.0, crossing):.1f}"
-        print(f"{contest.site.name}: a restore is cheaper from {says}; in a world that stands there {live * 1e6:.0f} us")
+        ends = [contest.median("world", depth) or 0.0 for depth in (min(contest.depths), max(contest.depths))]
+        grows = f"deepest over shallowest restore {ends[1] / ends[0]:.2f}" if ends[0] else "no restore"
+        print(f"{contest.site.name}: a restore is cheaper from {says}; in a world that stands there {live * 1e6:.0f} us; {grows}")
     print("\nplanner on the MiniWoB++ page, with a snapshot of every depth:")
     for row in found["planner"]:
         print(f"  depth {row['depth']}: {row['chosen']} (replay {row['replay_s']:.2f} s, fork {row['fork_s']:.2f} s)")

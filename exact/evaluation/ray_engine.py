@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from contextvars import Context, copy_context
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from exact.errors import (
 )
 from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Replay
+from exact.runs.journal import is_held
 from exact.runs.store import Line
 from exact.task import Task
 
@@ -97,6 +100,7 @@ class RayEngine:
             raise InfrastructureError(f"a lane of Ray died: {' '.join(str(error).split())[:200]}") from error
         except Hung:
             lane = self._replaced(lane)
+            await _let_go(journal)
             raise
         finally:
             if not answer.done():
@@ -137,7 +141,9 @@ class Lane:
 
     def __init__(self, folder: str, make: str) -> None:
         self._folder, self._make = BenchFolder(Path(folder)), make
-        self._engine: Any = None
+        self._life: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[tuple[Any, Context]] | None = None
+        self._end = asyncio.Event()
 
     async def keeps(self, agent: str, task: bytes) -> tuple[str, bytes]:
         """`done` and true or false, or the name and text of what was raised."""
@@ -153,24 +159,37 @@ class Lane:
 
     async def close(self) -> None:
         """Let go of the worlds."""
-        if self._engine is not None:
-            await self._engine.__aexit__(None, None, None)
+        self._end.set()
+        if self._life is not None:
+            await self._life
 
     async def _told(self, what: str, agent: str, task: bytes) -> tuple[str, bytes]:
         try:
-            engine = await self._opened()
-            made: Callable[[str, Task], Awaitable[Line | Replay | bool]] = getattr(engine, what)
-            return "done", msgspec.json.encode(await made(agent, msgspec.json.decode(task, type=Task)))
+            engine, context = await self._opened()
+            made: Callable[[str, Task], Coroutine[Any, Any, Line | Replay | bool]] = getattr(engine, what)
+            call = made(agent, msgspec.json.decode(task, type=Task))
+            return "done", msgspec.json.encode(await asyncio.get_running_loop().create_task(call, context=context))
         except ExactError as error:
             known = (kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _KINDS)
             return next(known, InfrastructureError.__name__), str(error).encode()
 
-    async def _opened(self) -> Any:
-        if self._engine is None:
-            module, _, function = self._make.partition(":")
-            engine = getattr(importlib.import_module(module), function)(self._folder)
-            self._engine = await engine.__aenter__()
-        return self._engine
+    async def _opened(self) -> tuple[Any, Context]:
+        """The engine, and the context that it was opened in: each call to an actor comes in one of its own."""
+        if self._ready is None:
+            self._ready = asyncio.get_running_loop().create_future()
+            self._life = asyncio.create_task(self._live(self._ready))
+        return await asyncio.shield(self._ready)
+
+    async def _live(self, ready: asyncio.Future[tuple[Any, Context]]) -> None:
+        module, _, function = self._make.partition(":")
+        try:
+            async with getattr(importlib.import_module(module), function)(self._folder) as engine:
+                ready.set_result((engine, copy_context()))
+                await self._end.wait()
+        except Exception as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
 
 
 def raised(kind: str, text: str) -> ExactError:
@@ -185,6 +204,14 @@ def _ray() -> Any:
     except ImportError as error:
         raise UsageError("Ray is not installed: run `pip install 'exact-agent[ray]'`, or use --engine local") from error
     return ray
+
+
+async def _let_go(journal: Path | None) -> None:
+    """Wait until a process that was killed has let go of its journal: Ray does not say when it has ended."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GRACE):
+            while journal is not None and is_held(journal):  # noqa: ASYNC110 (nobody tells)
+                await asyncio.sleep(0.05)
 
 
 def _size(journal: Path | None) -> int:

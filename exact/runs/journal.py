@@ -26,6 +26,18 @@ _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyEvent)
 
 
+def is_held(path: Path) -> bool:
+    """Whether a process is writing a journal."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 class Journal:
     """Writes events. One process at a time may hold it."""
 

@@ -1,5 +1,9 @@
 """What a lane of Ray says of an error, and what is raised of it here. Needs no Ray."""
 
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
 from pathlib import Path
 
 import msgspec
@@ -20,6 +24,7 @@ from exact.evaluation.folder import Replay
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.ray_engine import Lane, raised
 from exact.models.cache import Uncached
+from exact.runs.journal import Journal, is_held
 from exact.task import Task
 from tests.evaluation.toys import toy_bench
 
@@ -57,3 +62,50 @@ async def test_a_lane_says_whether_its_worlds_keep_what_is_done(tmp_path: Path) 
 
 async def test_a_further_kind_of_error_is_raised_as_the_nearest_that_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert type(await said(tmp_path / "bench", Uncached("not in the cache"), monkeypatch)) is ModelError
+
+
+_SAID: ContextVar[str] = ContextVar("said", default="nothing")
+
+
+class Saying:
+    """An engine that sets a variable while it is open, as prompts of one's own do."""
+
+    async def __aenter__(self) -> Saying:
+        self._token = _SAID.set("something")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        _SAID.reset(self._token)
+
+    async def keeps(self, agent: str, task: Task) -> bool:
+        return _SAID.get() == "something"
+
+
+def saying(folder: object) -> Saying:
+    return Saying()
+
+
+async def test_calls_see_what_was_set_when_the_worlds_were_opened_whatever_task_they_come_in(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", seeds=1)
+    lane, task = Lane(str(folder.path), f"{__name__}:saying"), msgspec.json.encode(folder.plan.tasks[0])
+    for _ in range(2):
+        assert await asyncio.create_task(lane.keeps("mcts", task)) == ("done", b"true")
+    await asyncio.create_task(lane.close())
+
+
+async def test_worlds_that_cannot_be_opened_are_told_to_every_call(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", seeds=1)
+    lane, task = Lane(str(folder.path), "no_such_module_at_all:lane"), msgspec.json.encode(folder.plan.tasks[0])
+    for _ in range(2):
+        with pytest.raises(ModuleNotFoundError):
+            await lane.keeps("mcts", task)
+    await lane.close()
+
+
+def test_a_journal_is_held_until_its_writer_ends(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    assert not is_held(path)
+    journal = Journal(path)
+    assert is_held(path)
+    journal.close()
+    assert not is_held(path)

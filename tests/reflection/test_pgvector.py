@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -87,10 +87,7 @@ def test_writers_at_once_wait_for_each_other_and_lose_nothing(pgvector: Server, 
             for n in range(12):
                 memory.add(make.reflection(f"{name} {n}", f"state {name} {n}"))
 
-    threads = [threading.Thread(target=write, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
     with open_memory(address) as memory:
         assert len(memory) == 48 and len(memory._database.likeness.of(HashedEmbedding().embed_all(["1 2"])[0], range(99))) == 48

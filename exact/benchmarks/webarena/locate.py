@@ -62,9 +62,7 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
 
 
 def _unseen(url: str, why: str, addresses: Addresses) -> EnvironmentError_:
-    blame = addresses.blame(url)
-    way_out = f": is {blame} right, and the site up?" if blame else ""
-    return EnvironmentError_(f"the page {url} cannot be looked at for the verdict ({why}){way_out}")
+    return EnvironmentError_(f"the page {url} cannot be looked at for the verdict ({why}){addresses.way_out(url)}")
 
 
 async def in_page(page: Page, script: str, *arguments: object) -> Any:

@@ -25,7 +25,7 @@ from exact.environments.base import Worlds
 from exact.environments.browser import BrowserWorlds, PageSetup, launch
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.setup import Beginning
-from exact.errors import EnvironmentError_, UsageError, unknown
+from exact.errors import UsageError, unknown
 from exact.models.open import Models
 from exact.task import Outcome, Scalar, Score, Task
 
@@ -121,7 +121,7 @@ class WebArena:
         """On the sites as they are: what is done there stays until their owner's hook resets them. Raises EnvironmentError_."""
         async with AsyncExitStack() as stack:
             judges = self._judges(stack)
-            setup, verdict = PageSetup(prepare=partial(self._prepare, judges)), self._verdict(judges)
+            setup, verdict = PageSetup(prepare=partial(self._prepare, judges), way_out=self.addresses.way_out), self._verdict(judges)
             if config.sandbox == "required":
                 from exact.environments.browser.forking import forking
                 from exact.environments.sites import Outside
@@ -147,23 +147,6 @@ class WebArena:
         if file.require_login and file.storage_state:
             sites = Path(file.storage_state).name.removesuffix("_state.json").split(".")
             await self.sessions.enter(beginning.context, beginning.page, file.storage_state, sites)
-        if not beginning.speculative:
-            await self._see_start(beginning)
-
-    async def _see_start(self, beginning: Beginning) -> None:
-        """Raises EnvironmentError_ where the start page is not given: what would be done there is no attempt at the task."""
-        from playwright.async_api import Error
-
-        url = beginning.task.start
-        try:
-            status = (await beginning.context.request.get(url)).status
-            why = f"status {status}" if status >= 500 else ""
-        except Error as error:
-            why = str(error).strip().splitlines()[0]
-        if why:
-            blame = self.addresses.blame(url)
-            way_out = f": is {blame} right, and the site up?" if blame else ""
-            raise EnvironmentError_(f"the start page {url} cannot be opened ({why}){way_out}")
 
     def _judges(self, stack: AsyncExitStack) -> Judges:
         """Opened with the first question."""

@@ -45,6 +45,11 @@ class Addresses:
         found = (self.variable(site) for site in sorted(self._asked))
         return next((name for name in found if origin(self._environ.get(name, "")) == origin(url)), "")
 
+    def way_out(self, url: str) -> str:
+        """How a message goes on about an address that does not answer; empty where no variable is to blame."""
+        blame = self.blame(url)
+        return f": is {blame} right, and the site up?" if blame else ""
+
 
 def named(text: str) -> set[str]:
     """The sites named in a text, in capitals."""

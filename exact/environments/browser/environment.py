@@ -448,7 +448,7 @@ class BrowserEnvironment:
         try:
             self._sight.way = url
             self._patience.renew()
-            await self._dialogs.race(self._tab.page.goto(url or "about:blank", wait_until="load"), goes_on=True)
+            answer = await self._dialogs.race(self._tab.page.goto(url or "about:blank", wait_until="load"), goes_on=True)
         except Error as error:
             if self._window.unanswered():
                 seconds = self._config.answer_seconds
@@ -457,8 +457,15 @@ class BrowserEnvironment:
             if blocked:
                 way_out = f"allow {origin(blocked[0].url)} with --allow-origin if it belongs to the task"
                 raise EnvironmentError_(f"the start page {url} leads to {blocked[0].url}: {way_out}") from error
+            if "net::ERR_" in str(error):
+                raise EnvironmentError_(self._unopened(url, _why(error).removeprefix("Page.goto: ").partition(" at ")[0])) from error
             raise
+        if answer is not None and answer.status >= 500:  # what would be done on it is no attempt at the task
+            raise EnvironmentError_(self._unopened(url, f"status {answer.status}"))
         await self._dialogs.race(self._settle())
+
+    def _unopened(self, url: str, why: str) -> str:
+        return f"the start page {url} cannot be opened ({why}){self._setup.way_out(url) if self._setup.way_out else ''}"
 
     async def _begin(self, task: Task) -> None:
         began = self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)

@@ -44,6 +44,8 @@ class PageSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Called in every `reset` before the start page is opened: log-in, storage, the reset of a site. What it does is no step of anybody,
     so it may write to the task's origins in a world that searches, too. The page's limit does not hold for it: it has its own. Raises
     EnvironmentError_."""
+    way_out: Callable[[str], str] | None = None
+    """How a message goes on about a start page that cannot be opened: what a user may have got wrong; empty where it does not know."""
     terminated: str = ""
     """JavaScript expression that is true once the episode is over, asked after every step."""
     one_page: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,18 @@ from exact.errors import EnvironmentError_
 from tests.benchmarks.webarena.conftest import item
 
 
-@pytest.mark.parametrize(("up", "why"), [(True, "status 503"), (False, "ECONNREFUSED")])
+def unused() -> int:
+    """A port at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+@pytest.mark.parametrize(("up", "why"), [(True, "status 503"), (False, "ERR_CONNECTION_REFUSED")])
 async def test_a_start_page_that_is_not_given_names_the_variable(
     up: bool, why: str, httpserver: HTTPServer, executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     httpserver.expect_request("/down").respond_with_data("down", status=503)
-    monkeypatch.setenv("WA_SHOPPING", f"http://127.0.0.1:{httpserver.port if up else 1}")
+    monkeypatch.setenv("WA_SHOPPING", f"http://127.0.0.1:{httpserver.port if up else unused()}")
     (tmp_path / "tasks.json").write_text(json.dumps([item(start_url="__SHOPPING__/down")]))
     suite = WebArena(path=tmp_path / "tasks.json")
     said = rf"the start page http://127\.0\.0\.1:\d+/down cannot be opened \(.*{why}.*\): is WA_SHOPPING right, and the site up\?"

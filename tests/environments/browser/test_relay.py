@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from exact.environments import guest
 from exact.environments.browser import inside
 from exact.environments.browser.relay import Relay
 from exact.environments.sandbox import static
@@ -227,7 +228,7 @@ async def test_a_guest_that_does_not_keep_to_the_protocol_is_given_up(said: byte
     await relay.close()
 
 
-@pytest.mark.parametrize("script", [inside, static], ids=lambda module: module.__name__.rpartition(".")[2])
+@pytest.mark.parametrize("script", [guest, inside, static], ids=lambda module: module.__name__.rpartition(".")[2])
 def test_what_runs_inside_is_python_3_9_and_needs_the_standard_library_only(script: ModuleType) -> None:
     assert script.__file__
     tree = ast.parse(Path(script.__file__).read_text(), feature_version=(3, 9))

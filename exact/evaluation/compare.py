@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from exact.config import Config, load
 from exact.errors import UsageError
 from exact.evaluation.folder import BenchFolder, Replay, Result, result_of
+from exact.evaluation.plan import unequal_judges, unequal_limits
 from exact.evaluation.summary import Row, Versus, row, scores, task_of, versus
 from exact.runs.store import RunFolder, read_lines
+from exact.task import Task
 
 
 class Side(NamedTuple):
@@ -17,6 +20,9 @@ class Side(NamedTuple):
 
     name: str
     results: list[Result]
+    config: Config
+    tasks: dict[str, Task]
+    """What was asked and how it is judged, by id."""
 
 
 class TaskPair(NamedTuple):
@@ -55,11 +61,12 @@ def side(path: Path) -> Side:
         found = [result_of(last[task.id], replays.get(task.id), 1) for task in run.manifest.tasks if task.id in last]
     if not found:
         raise UsageError(f"{path} has no results yet: go on with it first")
-    return Side(agent, found)
+    return Side(agent, found, load(path / "config.yaml"), {task.id: task for task in run.manifest.tasks})
 
 
 def compare(a: Side, b: Side) -> Comparison:
-    """Raises UsageError where the two have no task and seed in common."""
+    """A warning says what makes two runs unfit to compare: other caps, other judges, other tasks by the same name. Raises UsageError where
+    the two have no task and seed in common."""
     mine, theirs = scores(a.results), scores(b.results)
     both = mine.keys() & theirs.keys()
     if not both:
@@ -90,7 +97,12 @@ def _warnings(kept_a: Sequence[Result], kept_b: Sequence[Result], a: Side, b: Si
     for each in (a, b):
         if used := sum(line.status == "scored" and bool(line.promoted) and not line.replay for line in each.results):
             found.append(f"{used} scores of {each.name} are of worlds that search had used: `exact rescore RUN --adopt` takes fresh ones")
-    actions = [max((each.actions for each in kept), default=0) for kept in (kept_a, kept_b)]
-    if actions[0] != actions[1]:
-        found.append(f"at most {actions[0]} and {actions[1]} actions were committed: see that the budgets were equal")
+    both = [(each.name, each.config) for each in (a, b)]
+    found += [f"limits.{kind} differs ({told}): the budgets were not equal" for kind, told in unequal_limits(both).items()]
+    found += [
+        f"models.parts.{part} differs ({told}): verdicts were asked of different models" for part, told in unequal_judges(both).items()
+    ]
+    if other := [each.task for each in kept_a if a.tasks[each.task] != b.tasks[each.task]]:
+        names = ", ".join(other[:3]) + (", ..." if other[3:] else "")
+        found.append(f"{len(other)} tasks are not the same in both, in what is asked or how it is judged: {names}")
     return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -13,8 +14,7 @@ from exact.task import Task
 
 KINDS = tuple(field.name for field in msgspec.structs.fields(Limits))
 """What may be capped: actions, model calls, money, seconds, ..."""
-
-
+T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_@=-][A-Za-z0-9_.@=-]*")
 
 
@@ -74,24 +74,39 @@ def at_equal_budgets(configs: Sequence[Config], budget: Mapping[str, float], *, 
     capped = [msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, **caps)) for config in configs]
     if own:
         return capped, {}
-    for kind in KINDS:
-        found = {config.name: getattr(config.limits, kind) for config in capped}
-        if len(set(found.values())) > 1:
-            told = ", ".join(f"{name} {'no cap' if amount is None else f'{amount:g}'}" for name, amount in found.items())
-            raise UsageError(f"limits.{kind} differs ({told}): give all agents --budget {kind}=N, or say --own-budgets")
+    for kind, told in unequal_limits([(config.name, config) for config in capped]).items():
+        raise UsageError(f"limits.{kind} differs ({told}): give all agents --budget {kind}=N, or say --own-budgets")
     first = capped[0].limits
     return capped, {kind: float(getattr(first, kind)) for kind in KINDS if getattr(first, kind) is not None}
 
 
 def one_judge(configs: Sequence[Config]) -> None:
     """Raises UsageError where the agents' verdicts would not be asked of the same models: they would not compare."""
-    for part in dict.fromkeys(name for config in configs for name in config.models.judges):
-        found = {config.name: config.models.judges.get(part) for config in configs}
-        if any(model != found[configs[0].name] for model in found.values()):
-            told = ", ".join(f"{name} {model.model if model else 'none'}" for name, model in found.items())
-            raise UsageError(
-                f"models.parts.{part} differs ({told}): one model judges all agents, so give each the same, with equal settings"
-            )
+    for part, told in unequal_judges([(config.name, config) for config in configs]).items():
+        raise UsageError(f"models.parts.{part} differs ({told}): one model judges all agents, so give each the same, with equal settings")
+
+
+def unequal_limits(configs: Sequence[tuple[str, Config]]) -> dict[str, str]:
+    """The caps that are not the same in all, each with what each of the named has."""
+    return _unequal(
+        {kind: [(name, getattr(config.limits, kind)) for name, config in configs] for kind in KINDS}, lambda cap: f"{cap:g}", "no cap"
+    )
+
+
+def unequal_judges(configs: Sequence[tuple[str, Config]]) -> dict[str, str]:
+    """The models that verdicts are asked of and that are not the same in all, each with what each of the named has."""
+    parts = dict.fromkeys(part for _, config in configs for part in config.models.judges)
+    return _unequal(
+        {part: [(name, config.models.judges.get(part)) for name, config in configs] for part in parts}, lambda each: each.model, "none"
+    )
+
+
+def _unequal(found: Mapping[str, Sequence[tuple[str, T | None]]], word: Callable[[T], str], nothing: str) -> dict[str, str]:
+    return {
+        what: ", ".join(f"{name} {nothing if each is None else word(each)}" for name, each in having)
+        for what, having in found.items()
+        if any(each != having[0][1] for _, each in having)
+    }
 
 
 def named(names: Sequence[str]) -> tuple[str, ...]:

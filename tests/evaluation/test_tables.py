@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from exact.config import parse
@@ -110,6 +111,19 @@ async def test_tables_and_curves_are_written_and_a_comparison_counts_wins_and_lo
     assert sum(each.wins for each in found.tasks) == found.versus.wins
     with pytest.raises(UsageError, match=r"is a benchmark.*name a run of it"):
         side(folder.path)
+
+
+async def test_runs_that_are_no_fair_comparison_are_said_to_be_none(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", seeds=1)
+    await run(folder)
+    one, other = (side(folder.agent_path(name)) for name in ("mcts", "react"))
+    assert not [told for told in compare(one, other).warnings if "differ" in told or "not the same" in told]
+    judges = parse({"limits": {"actions": 3}, "models": {"parts": {"evaluator": {"model": "gpt-4o"}}}})
+    asked = {id: msgspec.structs.replace(task, metadata={"evaluate": "other"}) for id, task in other.tasks.items()}
+    warnings = " | ".join(compare(one, other._replace(config=judges, tasks=asked)).warnings)
+    assert "limits.actions differs (mcts 4, react 3): the budgets were not equal" in warnings
+    assert "models.parts.evaluator differs (mcts none, react gpt-4o): verdicts were asked of different models" in warnings
+    assert f"{len(asked)} tasks are not the same in both" in warnings
 
 
 def test_unequal_budgets_are_refused_with_the_way_out() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,8 +49,10 @@ class World:
         return {"observation": None if self._over else self._seen(observation), "terminated": self._over}
 
     def evaluate(self, outcome: dict[str, Any]) -> dict[str, Any]:
-        """Its own metric; success is exactly 1."""
+        """Its own metric; success is exactly 1. Raises ValueError where it is no number."""
         score = float(self._env.evaluate())
+        if math.isnan(score):
+            raise ValueError("the task's metric is not a number: its result could not be compared")
         return {"value": min(1.0, max(0.0, score)), "success": score == 1.0, "raw": score, "reason": ""}
 
     def close(self) -> None:

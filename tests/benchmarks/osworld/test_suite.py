@@ -10,7 +10,7 @@ import pytest
 
 from exact.benchmarks.osworld.suite import OSWorld
 from exact.config import BrowserConfig
-from exact.errors import UsageError
+from exact.errors import InfrastructureError, UsageError
 from exact.task import Outcome
 from tests.benchmarks.osworld.test_format import item
 
@@ -30,6 +30,8 @@ class DesktopEnv:
         return {"screenshot": b"png", "accessibility_tree": " ".join(self.said)}, 0, action in ("DONE", "FAIL"), {}
 
     def evaluate(self):
+        if self.said == ["WAIT", "FAIL"]:
+            return float("nan")
         return 1.0 if self.said == ["pyautogui.click(1, 2)", "WAIT", "DONE"] else 0.4
 
     def close(self):
@@ -68,6 +70,11 @@ async def test_a_task_is_set_up_carried_out_and_judged_over_there(suite: OSWorld
         await world.step(world.actions.parse("fail"))
         score = await world.evaluate(Outcome(actions=()))
         assert (score.value, score.success) == (0.4, False), "a part of a solution is none"
+        await world.reset(task)
+        await world.step(world.actions.parse("wait"))
+        await world.step(world.actions.parse("fail"))
+        with pytest.raises(InfrastructureError, match="metric is not a number"):
+            await world.evaluate(Outcome(actions=()))
 
 
 def test_each_seed_of_a_task_is_an_attempt_of_its_own(suite: OSWorld) -> None:

@@ -100,9 +100,14 @@ class ForkingEnvironment(BrowserEnvironment):
             severed = self.severed
             fidelity: Fidelity = "page" if severed else self.capabilities.fidelity
             memo = self._memo()
+            await self._collect_garbage()
             with self._patience.unlimited():
                 snapshot = await self._worlds.keep(self._browser, memo, fidelity, self._standing)
             return msgspec.structs.replace(snapshot, severed=severed)
+
+    async def _collect_garbage(self) -> None:
+        """Of pages that were left: else each snapshot is 1.5 MB larger than the one before, and slower to come back to."""
+        await asyncio.gather(*(tab.cdp.send("HeapProfiler.collectGarbage") for tab in self._window.tabs))
 
     @property
     def severed(self) -> str:

@@ -83,6 +83,17 @@ async def add(environment: ForkingEnvironment, row: str) -> str:
     return (await act(environment, f"click [{button}]")).text.splitlines()[0]
 
 
+async def test_a_snapshot_does_not_keep_what_the_page_has_let_go_of(world: ForkingEnvironment) -> None:
+    async def heap() -> float:
+        return float((await world._tab.cdp.send("Runtime.getHeapUsage"))["usedSize"])
+
+    let_go = "globalThis.kept = Array.from({length: 400000}, (_, i) => ({i})); delete globalThis.kept"
+    await world._tab.cdp.send("Runtime.evaluate", {"expression": let_go})
+    before = await heap()
+    await world.snapshot()
+    assert await heap() < before - 5e6
+
+
 async def test_rows_of_one_branch_are_absent_in_its_sibling_and_the_half_typed_form_is_back(
     world: ForkingEnvironment, worlds: ForkingWorlds
 ) -> None:

@@ -4,8 +4,9 @@ The same search (R-MCTS) is run with three ways to come back to a state: `world`
 `page`, the page alone is kept; `replay`, a fresh browser and the actions again. In the latter two one server runs beside the browser, as
 benchmarks are run elsewhere: it is reset before each attempt and keeps what the search writes.
 
-Two agents. The embedded one, on all tasks, with controls in forked worlds: random, ReAct, ReAct with a one-step value filter, R-MCTS with
-a constant value (must show no gain). And on the tasks that write, one that is told the way (`guided_...`, see _guided.py: an oracle, no
+Two agents. The embedded one, on all tasks, with controls in forked worlds: random, ReAct, ReAct with a one-step value filter, best of n at
+equal steps, R-MCTS with a constant value and with a shuffled one (neither may show a gain), and with an oracle's (told every verdict:
+headroom). And on the tasks that write, one that is told the way (`guided_...`, see _guided.py: an oracle, no
 result about agents): it always finds what to do, so what is left to differ is how states are returned to. The figures
 `world_vs_replay_...` are of that one.
 
@@ -15,7 +16,7 @@ Corrupted siblings: states that were returned to and were found other
 than they were (`drifted`). Caps are equal for all arms of an agent. Intervals are 95 percent bootstrap intervals over tasks, gains paired
 on the task. Tasks were written before any agent ran.
 
-    python bench/sites.py --json bench/results/sites.json     all of it: about 2.5 hours on two quiet cores; resumes from --work
+    python bench/sites.py --json bench/results/sites.json     all of it: about 5 hours on two quiet cores; resumes from --work
     python bench/sites.py --as-is                             what lies in --work, finished or not
     python bench/sites.py --references                        every reference and wrong sequence, beside and inside gVisor: about 25 minutes
     python bench/sites.py --quick                             one destructive task under `world` and `replay`, under a minute
@@ -30,21 +31,24 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import _common
 import msgspec
+from _controls import ShuffledValue
 from _guided import guided
 
+from exact.agents.agent import Agent, build
 from exact.benchmarks import registry
-from exact.config import BrowserConfig, parse
+from exact.config import BrowserConfig, Config, parse
 from exact.environments.base import Worlds
 from exact.errors import InfrastructureError
 from exact.evaluation.folder import Replay
 from exact.evaluation.replay import finished, replay
+from exact.models.base import ChatModel
 from exact.runs.runner import Runner, create, reopen
 from exact.runs.shared import SharedWorlds
 from exact.runs.store import Line, RunFolder
@@ -54,6 +58,7 @@ ACTIONS, STEPS, DRAWS = 5, 16, 4000
 GUIDED_ACTIONS, GUIDED_STEPS = 14, 60
 """The longest reference has ten."""
 SEARCH = {"algorithm": "mcts", "iterations": 12, "k": 6, "c": 1.0, "backup": "max", "discount": 0.97, "final": "lower_bound", "depth": 4}
+WHOLE = {"algorithm": "best_of_n", "iterations": 12, "k": 6, "backup": "max", "discount": 0.97, "depth": 4}
 INSIDE = BrowserConfig(screenshots=False, sandbox="required", settle_seconds=10.0)
 BESIDE = BrowserConfig(screenshots=False, sandbox="never", settle_seconds=30.0, answer_seconds=60.0)
 WRITES = ("trac/@writes", "wagtail/@writes")
@@ -78,8 +83,16 @@ def arms() -> dict[str, dict[str, Any]]:
         "react": {**plain, "search": {"algorithm": "react"}},
         "random": {**plain, "search": {"algorithm": "react"}, "policy": {"kind": "random"}},
         "filter": {**plain, "search": {"algorithm": "greedy", "k": SEARCH["k"]}, "limits": capped},
+        "best_of_n": {**common, "search": WHOLE, "browser": inside, "limits": capped},
         "constant": {**common, "search": SEARCH, "browser": inside, "limits": capped, "value": {"kind": "constant"}},
+        "shuffled": {**common, "search": SEARCH, "browser": inside, "limits": capped},
+        "oracle": {**common, "search": SEARCH, "browser": inside, "limits": capped, "value": {"kind": "oracle"}},
     }
+
+
+def shuffled(config: Config, models: Callable[[str], ChatModel]) -> Agent:
+    """The embedded policy, judged by values that mean nothing."""
+    return Agent(policy=build(config, models).policy, value=ShuffledValue(config.seed))
 
 
 @asynccontextmanager
@@ -106,7 +119,7 @@ async def attempt(name: str, settings: Mapping[str, Any], tasks: Sequence[Task],
         print(f"\r{name:10} {done[0]:3} of {len(tasks)}  {time.monotonic() - began:5.0f} s", end="", file=sys.stderr, flush=True)
 
     async with shared(config.browser) as opened:
-        made = guided if name.startswith("guided") else None
+        made = guided if name.startswith("guided") else {"shuffled": shuffled}.get(name)
         await Runner(folder=run, config=config, open_worlds=opened, build_agent=made, finished=told).run()
     print(file=sys.stderr)
     return run
@@ -194,7 +207,7 @@ def show(rows: Mapping[str, Any], writes: set[str]) -> None:
         header,
         [
             [
-                name,
+                name + " (ORACLE)" * (name == "oracle" or name.startswith("guided")),
                 shown(each["success"]),
                 f"{each['left']:.3f}",
                 str(each["false"]),

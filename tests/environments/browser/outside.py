@@ -106,9 +106,11 @@ class _Handler(BaseHTTPRequestHandler):
                 pass
 
     def _stream(self, query: dict[str, str]) -> None:
-        """Two lines; the second when the test says so."""
+        """Two lines; the second when the test says so. With `as`, a file of that name."""
         self.send_response(200)
         self.send_header("Content-Type", query.get("kind", "text/plain"))
+        if "as" in query:
+            self.send_header("Content-Disposition", f'attachment; filename="{query["as"]}"')
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         for line in ("data: first\n\n", "data: second\n\n"):

@@ -259,6 +259,24 @@ async def test_a_stream_is_seen_as_it_comes_and_a_snapshot_before_its_end_counts
     await shown(world, "second")
 
 
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        ("<a href='/stream?kind=application/pdf&as=bill.pdf'>Go</a>", "a file is coming in"),
+        ("<button onclick=document.querySelector('iframe').src='/stream?kind=text/html'>Go</button><iframe></iframe>", "a page is loading"),
+    ],
+)
+async def test_no_snapshot_is_taken_while_something_is_under_way(world: ForkingEnvironment, fresh: Site, page: str, why: str) -> None:
+    fresh.pages["/"] = page
+    await world.reset(TASK)
+    await click(world, "Go")
+    with pytest.raises(EnvironmentError_, match=f"no snapshot now: {why}"):
+        await world.snapshot()
+    fresh.go.set()
+    await until(lambda: not world.obstacle)
+    await world.snapshot()
+
+
 SOCKET = """<p>-</p><script>const connect = () => { const socket = new WebSocket(location.origin.replace('http', 'ws') + '/socket');
     socket.onmessage = e => document.querySelector('p').textContent += e.data;
     socket.onclose = () => setTimeout(connect, 50); }; connect()</script>"""

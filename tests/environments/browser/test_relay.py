@@ -99,6 +99,23 @@ async def test_bytes_go_both_ways_and_the_browser_sees_its_own_path() -> None:
         writer.close()
 
 
+async def test_whoever_does_not_read_is_not_sent_more_and_gets_all_of_it_later() -> None:
+    whole, sent = 64 << 20, 0
+    async with relay_to() as (relay, _):
+        reader, writer, head = await connected(await relay.connect(seconds=20))
+        assert await reader.readexactly(len(head)) == head
+        with pytest.raises(TimeoutError):  # every buffer on the way is full
+            while sent < whole:
+                writer.write(bytes(1 << 20))
+                sent += 1 << 20
+                async with asyncio.timeout(1):
+                    await writer.drain()
+        assert sent < whole / 2
+        writer.write(bytes(whole - sent))
+        assert not any(await reader.readexactly(whole))
+        writer.close()
+
+
 async def test_connections_do_not_mix() -> None:
     async with relay_to() as (relay, _):
         address = await relay.connect(seconds=20)

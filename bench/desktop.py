@@ -22,7 +22,7 @@ from exact.task import Task
 
 APPLICATIONS = [["mousepad", "--disable-server", "~/note.txt"], ["galculator"]]
 TASK = Task(
-    id="desktop/bench", instruction="", metadata={"desktop": json.dumps({"applications": APPLICATIONS, "files": {"note.txt": "one\n"}})}
+    id="desktop/bench", instruction="", private={"desktop": json.dumps({"applications": APPLICATIONS, "files": {"note.txt": "one\n"}})}
 )
 KEYS = "78*9="
 

@@ -7,10 +7,6 @@ import msgspec
 Scalar = str | int | float | bool | None
 
 
-_JUDGE = ("evaluate", "osworld", "desktop", "config")
-"""Keys of metadata that say how an attempt is judged: own tasks', OSWorld's, desktops', those of WebArena in a guest."""
-
-
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to achieve in one world."""
 
@@ -28,11 +24,14 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     """Paths of files that an agent may upload, by the last part of the path."""
     metadata: dict[str, Scalar] = {}
+    """What else a suite says of it; agents see it."""
+    private: dict[str, Scalar] = {}
+    """What set-up and evaluators need to know and agents never see, above all how an attempt is judged."""
 
     @property
     def shown(self) -> Task:
-        """What agents see of it: all but how they are judged."""
-        return msgspec.structs.replace(self, metadata={key: said for key, said in self.metadata.items() if key not in _JUDGE})
+        """What agents see of it."""
+        return msgspec.structs.replace(self, private={})
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

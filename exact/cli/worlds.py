@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from exact.environments.sites import Outside
 
 DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation")
-"""What of a task's metadata its worlds are made of."""
+"""What of a task's metadata and private part its worlds are made of."""
 
 
 def kind_of(benchmark: bool, task: Task) -> str:
     """What tasks share whose worlds are opened once: their suite and kind in it, or their site; and what they declare."""
-    declared = [task.metadata.get(name, "") for name in DECLARED]
+    declared = [(task.private if name in task.private else task.metadata).get(name, "") for name in DECLARED]
     if not benchmark:
         return json.dumps([_origins(task), *declared])
     from exact.benchmarks import registry

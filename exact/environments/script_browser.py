@@ -150,7 +150,7 @@ def task_of(config: Mapping[str, Any] | Path) -> Task:
     try:
         told = dict(config) if isinstance(config, Mapping) else json.loads(config.read_text("utf-8"))
         name = f"webarena/{told.get('task_id', 'task')}"
-        return Task(id=name, instruction=str(told["intent"]), metadata={"config": json.dumps(told)})
+        return Task(id=name, instruction=str(told["intent"]), private={"config": json.dumps(told)})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"no task in WebArena's form: {type(error).__name__}: {error}: it needs intent, start_url and eval") from error
 
@@ -163,6 +163,6 @@ def _factory(
         raise UsageError(f"libwebarena is not in {python.parents[1]}: run shells/setup.sh --browsergym, or install it there")
     arguments = {"browser": str(find_browser()), "trace": trace, "sealed": sealed, "options": dict(options or {})}
     if config:
-        arguments["config"] = task_of(config).metadata["config"]
+        arguments["config"] = task_of(config).private["config"]
     env = {name: os.environ[name] for name in _SITES if name in os.environ}
     return Factory(f"{GUESTS / 'script_browser_world.py'}:World", arguments, python=python, paths=(GUESTS,), env=env)

@@ -119,7 +119,7 @@ async def test_runs_that_are_no_fair_comparison_are_said_to_be_none(tmp_path: Pa
     one, other = (side(folder.agent_path(name)) for name in ("mcts", "react"))
     assert not [told for told in compare(one, other).warnings if "differ" in told or "not the same" in told]
     judges = parse({"limits": {"actions": 3}, "models": {"parts": {"evaluator": {"model": "gpt-4o"}}}})
-    asked = {id: msgspec.structs.replace(task, metadata={"evaluate": "other"}) for id, task in other.tasks.items()}
+    asked = {id: msgspec.structs.replace(task, private={"evaluate": "other"}) for id, task in other.tasks.items()}
     warnings = " | ".join(compare(one, other._replace(config=judges, tasks=asked)).warnings)
     assert "limits.actions differs (mcts 4, react 3): the budgets were not equal" in warnings
     assert "models.parts.evaluator differs (mcts none, react gpt-4o): verdicts were asked of different models" in warnings

@@ -61,6 +61,10 @@ async def test_an_agent_is_not_shown_how_it_is_judged(kind: str, tmp_path: Path,
     run = create(tmp_path / "run", (task,), settings)
     await Runner(folder=run, config=settings, open_worlds=lambda task: nullcontext(worlds), build_agent=toy_agent(worlds.world)).run()
     assert shown and not any(secret in msgspec.json.encode(context).decode() for context in shown)
-    assert all(secret in str(each.metadata) for each in given) and given, "the world, which judges, has all of it"
+    assert all(secret in str(each.private) for each in given) and given, "the world, which judges, has all of it"
     seen = shown[0].task
-    assert (seen.id, seen.start, seen.metadata.get("geolocation")) == (task.id, task.start, task.metadata.get("geolocation"))
+    assert not seen.private and (seen.id, seen.start, seen.metadata.get("geolocation")) == (
+        task.id,
+        task.start,
+        task.metadata.get("geolocation"),
+    )

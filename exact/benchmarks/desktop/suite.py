@@ -35,7 +35,7 @@ class DesktopSuite:
             raise unknown("task", name, self.ids())
         problem = TASKS[name.removeprefix("desktop/")](random.Random(f"{name} {seed}"))
         told = msgspec.json.encode(problem.setup).decode()
-        return Task(id=join(name, seed), instruction=problem.instruction, seed=seed, metadata={"desktop": told})
+        return Task(id=join(name, seed), instruction=problem.instruction, seed=seed, private={"desktop": told})
 
     @asynccontextmanager
     async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:

@@ -76,16 +76,16 @@ class OSWorldTask(_Part, frozen=True, kw_only=True):
         return self.raw
 
     def task(self, domain: str = "", seed: int = 0) -> Task:
-        """As a Task; the whole file goes with it, as JSON in the metadata `osworld`. Another seed is another attempt at the same."""
+        """As a Task; the whole file goes with it, as JSON in the private `osworld`. Another seed is another attempt at the same."""
         name = f"osworld/{domain}/{self.id}" if domain else f"osworld/{self.id}"
-        return Task(id=join(name, seed), instruction=self.instruction, seed=seed, metadata={"osworld": json.dumps(self.raw)})
+        return Task(id=join(name, seed), instruction=self.instruction, seed=seed, private={"osworld": json.dumps(self.raw)})
 
 
 def of(task: Task) -> OSWorldTask:
     """The task file that goes with a task. Raises UsageError where there is none."""
-    said = task.metadata.get("osworld")
+    said = task.private.get("osworld")
     if not said:
-        raise UsageError(f"task {task.id} is none of OSWorld's: its metadata has no `osworld`")
+        raise UsageError(f"task {task.id} is none of OSWorld's: its private part has no `osworld`")
     return parse(json.loads(str(said)), task.id)
 
 

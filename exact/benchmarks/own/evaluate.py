@@ -87,7 +87,7 @@ def distinct(path: Path, tasks: Sequence[Task]) -> tuple[Task, ...]:
 
 def evaluator(task: Task, models: ModelsConfig | None = None, chat: Callable[[str], ChatModel] | None = None) -> Evaluator | None:
     """Who judges a task; None where nobody but the agent does. `chat` opens models of `models` for fuzzy verdicts. Raises UsageError."""
-    said = str(task.metadata.get(EVALUATE) or "")
+    said = str(task.private.get(EVALUATE) or "")
     if not said:
         return None
     if said.startswith("{"):
@@ -110,11 +110,10 @@ def _task(path: Path, number: int, item: object) -> Task:
         metadata["tabs"] = "\n".join(own.tabs)
     if own.geolocation:
         metadata["geolocation"] = own.geolocation
-    if own.evaluate:
-        metadata[EVALUATE] = kept(path, name, own.evaluate)
+    judged: dict[str, Scalar] = {EVALUATE: kept(path, name, own.evaluate)} if own.evaluate else {}
     return Task(
         id=f"own/{own.id}?seed={own.seed}", instruction=own.goal, start=own.url, seed=own.seed, origins=own.origins, images=own.images,
-        metadata=metadata,
+        metadata=metadata, private=judged,
     )  # fmt: skip
 
 

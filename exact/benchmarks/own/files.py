@@ -110,11 +110,11 @@ def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = Non
     ):
         if value:
             metadata[key] = msgspec.json.encode(value).decode()
-    if task.evaluate:
-        metadata[EVALUATE] = kept(folder / "tasks", task.id, task.evaluate)
+    judged: dict[str, Scalar] = {EVALUATE: kept(folder / "tasks", task.id, task.evaluate)} if task.evaluate else {}
     made = Task(
         id=f"{site.name}/{task.id}", instruction=task.instruction, start=start, seed=task.seed,
         origins=(site.url, *site.origins), files=tuple(str(folder / each) for each in task.files), metadata=metadata,
+        private=judged,
     )  # fmt: skip
     of_task(BrowserConfig(), made)  # a key that is wrong is said here
     return made

@@ -26,7 +26,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A task's desktop. Told by the metadata `desktop`, a JSON object."""
+    """A task's desktop. Told by the private `desktop`, a JSON object."""
 
     applications: tuple[tuple[str, ...], ...] = ()
     """Program and arguments of each, started in this order; a leading `~` is the home folder, in which they work."""
@@ -38,10 +38,10 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How long an application may take to show a window."""
 
 
-def declared(metadata: dict[str, object]) -> Setup:
-    """The set-up in a task's metadata. Raises UsageError."""
+def declared(private: dict[str, object]) -> Setup:
+    """The set-up in a task's private part. Raises UsageError."""
     try:
-        setup = msgspec.json.decode(str(metadata.get("desktop") or "{}"), type=Setup)
+        setup = msgspec.json.decode(str(private.get("desktop") or "{}"), type=Setup)
     except msgspec.MsgspecError as error:
         raise UsageError(f"the task's `desktop` cannot be read: {error}: write JSON with applications, files and checks") from error
     for path in [*setup.files, *(check.file for check in setup.checks)]:

@@ -65,7 +65,7 @@ class Desktop:
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         """The task's applications, in a home folder that is new. Raises UsageError and EnvironmentError_."""
-        self._over, self._setup = True, declared(task["metadata"])
+        self._over, self._setup = True, declared(task["private"])
         if self._session.broken:
             self._session.stop()
             self._begin()

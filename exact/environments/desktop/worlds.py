@@ -44,7 +44,7 @@ async def desktop_worlds(
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[Worlds]:
-    """Desktops while the block runs. A task says by its metadata what is on one: see `desktop.setup`.
+    """Desktops while the block runs. A task says by its private part what is on one: see `desktop.setup`.
 
     `sandbox`: whether each is in gVisor, so that it is kept and forked as a whole; else states are reached by reset and replay.
     `width`, `height`: of the screen in pixels. `limit`: bytes of snapshots kept. `log`: a file that what its programs say is appended to.

@@ -38,7 +38,7 @@ class World:
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         """The machine at its snapshot, and the task's `config` carried out."""
         self._over = False
-        return self._seen(self._env.reset(task_config=json.loads(task["metadata"]["osworld"])))
+        return self._seen(self._env.reset(task_config=json.loads(task["private"]["osworld"])))
 
     def step(self, action: dict[str, Any]) -> dict[str, Any]:
         if self._over:

@@ -46,7 +46,7 @@ VERBS: list[dict[str, Any]] = [
 
 
 class World:
-    """One ScriptBrowserEnv. A task is a configuration in WebArena's form: JSON in the metadata `config`, or the path of a file there."""
+    """One ScriptBrowserEnv. A task is a configuration in WebArena's form: JSON in the private `config`, or the path of a file there."""
 
     actions = VERBS
 
@@ -73,7 +73,7 @@ class World:
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         self._over = True
-        told = str(task["metadata"].get("config") or self._config)
+        told = str(task["private"].get("config") or self._config)
         self._task = json.loads(told if told.lstrip().startswith("{") else Path(told).read_text("utf-8"))
         self._file.write_text(json.dumps(self._task), "utf-8")
         observation, info = self._env.reset(options={"config_file": str(self._file)})

@@ -31,7 +31,7 @@ def test_a_seed_draws_the_task_and_equal_seeds_draw_the_same() -> None:
 def by_hand(task: Task) -> list[str]:
     """How a person would do it: actions, where `<name>` stands for an element."""
     texts, numbers = re.findall(r'"(.+?)"', task.instruction), re.findall(r"\d+", task.instruction)
-    note = json.loads(task.metadata["desktop"])["files"].get("note.txt", "")  # type: ignore[arg-type]
+    note = json.loads(task.private["desktop"])["files"].get("note.txt", "")  # type: ignore[arg-type]
     save = 'press "Control+s"'
     match task.id.partition("?")[0].removeprefix("desktop/"):
         case "write-note":

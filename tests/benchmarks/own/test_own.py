@@ -118,7 +118,7 @@ def test_a_key_that_is_no_text_and_an_address_that_is_none_are_named(tmp_path: P
 def test_a_date_in_a_note_is_kept_as_it_was_written(tmp_path: Path) -> None:
     note = "evaluate: {eval_types: [url_match], reference_url: 'http://shop.test/paid', checked: 2026-11-21}"
     (task,) = read(tasks(tmp_path, note))
-    assert json.loads(str(task.metadata["evaluate"]))["checked"] == "2026-11-21" and evaluator(task) is not None
+    assert json.loads(str(task.private["evaluate"]))["checked"] == "2026-11-21" and evaluator(task) is not None
 
 
 def test_every_seed_of_a_task_is_a_task(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ Do = Callable[[str], Awaitable[Observation]]
 def desktop_task(*applications: list[str], **setup: Any) -> Task:
     """`desktop_task(EDITOR, files={...})`"""
     told = {"applications": applications, "files": {"note.txt": "one\ntwo\n"}, **setup}
-    return Task(id="desktop/test", instruction="Try it.", metadata={"desktop": json.dumps(told)})
+    return Task(id="desktop/test", instruction="Try it.", private={"desktop": json.dumps(told)})
 
 
 def id_of(seen: Observation, role: str, name: str | None = None) -> str:

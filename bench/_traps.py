@@ -22,7 +22,6 @@ from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy import ToyEdge, ToyState, ToyWorld
 from exact.environments.toy_agents import ToyPolicy, ToyValue
 from exact.environments.toy_draw import uniform
-from exact.reflection.lesson import action_label
 
 ROOMS, KINDS = 4, 8
 THINGS = (
@@ -103,11 +102,7 @@ class RemindedPolicy:
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         found = await self._inner.propose(context, actions, k)
         weights = [
-            each.prior
-            * math.exp(
-                adjustment(context.reflections, "policy", context.instruction, action_label(each.action, context.observation))[0]
-                / TEMPERATURE
-            )
+            each.prior * math.exp(adjustment(context, "policy", each.action, context.observation, context.history)[0] / TEMPERATURE)
             for each in found
         ]
         total = sum(weights)
@@ -133,6 +128,6 @@ class RemindedValue:
             value = 0.05 + 0.9 * value
         if context.history:
             last = context.history[-1]
-            value += adjustment(context.reflections, "value", context.instruction, action_label(last.action, last.observation))[0]
+            value += adjustment(context, "value", last.action, last.observation, context.history[:-1])[0]
         value = min(max(value, 0.01), 0.99)
         return msgspec.structs.replace(evaluation, value=value, samples=(value,))

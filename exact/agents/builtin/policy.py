@@ -10,7 +10,6 @@ from exact.agents.builtin.judge import judge
 from exact.agents.builtin.recall import adjustment
 from exact.agents.builtin.situation import Situation, situation
 from exact.context import Context, Proposal
-from exact.reflection.lesson import action_label
 
 TEMPERATURE = 0.12
 """Of the softmax from scores in [0, 1] to priors."""
@@ -38,5 +37,5 @@ class BuiltinPolicy:
 
     def _scored(self, context: Context, at: Situation, action: Action) -> tuple[float, Action, str]:
         verdict = judge(at, action)
-        change, lesson = adjustment(context.reflections, "policy", context.instruction, action_label(action, context.observation))
+        change, lesson = adjustment(context, "policy", action, context.observation, context.history)
         return verdict.score + change, action, verdict.why + (f"; {lesson}" if lesson else "")

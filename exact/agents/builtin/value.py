@@ -10,7 +10,6 @@ from exact.agents.builtin.recall import adjustment
 from exact.agents.builtin.scene import astray, met, placed
 from exact.agents.builtin.situation import Situation, situation
 from exact.context import Context, Evaluation
-from exact.reflection.lesson import action_label
 
 
 class BuiltinValue:
@@ -27,8 +26,7 @@ class BuiltinValue:
         value, why = self._ended(context, at) if ended else self._going(context, at)
         if context.history:
             last = context.history[-1]
-            label = action_label(last.action, last.observation)
-            change, lesson = adjustment(context.reflections, "value", context.instruction, label)
+            change, lesson = adjustment(context, "value", last.action, last.observation, context.history[:-1])
             value, why = value + change, why + (f"; {lesson}" if lesson else "")
         value = min(max(value, 0.01), 0.98)
         return Evaluation(value=value, rationale=f"{why}. {_told(at)}", samples=(value,))

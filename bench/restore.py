@@ -182,8 +182,8 @@ async def planner(site: Site, worlds: ForkingWorlds, depths: tuple[int, ...]) ->
             await place.arrive(path[:1])
         replayed, forked = {}, {}
         for depth in depths:
+            await _away(replaying, path)  # else the reset would not be in it
             replayed[depth] = (await timed(replaying.arrive(path[: depth + 1])))[0]
-            await replaying.arrive(path[:1])
             forked[depth] = await _fork(worlds, kept[depth].snapshot)
             costs.note("fork", forked[depth])
         for each in kept.values():

@@ -38,8 +38,8 @@ from exact.errors import ActionError, EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task
 
-STEPS, SEEDS, TRIES = 5, 3, 12
-"""Actions of a walk; seeds of a task; walks begun where actions end the episode."""
+STEPS, SEEDS, TRIES, LOOKS = 5, 3, 12, 4
+"""Actions of a walk; seeds of a task; walks begun where actions end the episode; how often it is looked whether a page moves by itself."""
 LIMIT = 120.0
 """Seconds for one episode on one route."""
 ROUTES = ("replay", "page", "world")
@@ -256,8 +256,11 @@ def onward(seen: Observation) -> str:
 
 
 async def moves(world: Environment, seen: Observation) -> bool:
-    """Whether a state goes on without an action."""
-    return verdict(mark(seen), await after(world, "wait")) == "drifted"
+    """Whether a state goes on without an action. One look may meet what flickers where it was."""
+    for _ in range(LOOKS):
+        if verdict(mark(seen), await after(world, "wait")) == "drifted":
+            return True
+    return False
 
 
 async def after(world: Environment, text: str) -> str:

@@ -23,12 +23,12 @@ def adjustment(context: Context, kind: Kind, action: Action, seen: Observation, 
     """What the reflections add to the score of an action in a state, in [-0.6, 0.6], and the one that weighs most, shortened.
 
     `history`: what was done before it. A reflection counts by its surprise, by how alike the two actions are, and by how alike the two
-    instructions are; not at all where it says that an action goes well and the action was done before in a state more like its own.
+    instructions are; not at all where the action was done before in a state more like its own: it spoke of that.
     """
     label, total, heaviest, lesson = action_label(action, seen), 0.0, 0.0, ""
     for reflection in context.reflections:
         likeness = _alike(reflection.action_label or reflection.action, label) if reflection.kind == kind else 0.0
-        if likeness < 0.6 or (reflection.surprise > 0 and _followed(reflection, label, seen, history)):
+        if likeness < 0.6 or _spent(reflection, label, seen, history):
             continue
         related = 0.2 + 0.8 * similarity(reflection.instruction, context.instruction)
         change = WEIGHT * max(-1.0, min(1.0, reflection.surprise * 2)) * likeness * related
@@ -38,8 +38,8 @@ def adjustment(context: Context, kind: Kind, action: Action, seen: Observation, 
     return max(-0.6, min(0.6, total)), lesson
 
 
-def _followed(reflection: Reflection, label: str, seen: Observation, history: Sequence[Taken]) -> bool:
-    """Whether an action was done already where the lesson that it goes well fits better than now."""
+def _spent(reflection: Reflection, label: str, seen: Observation, history: Sequence[Taken]) -> bool:
+    """Whether an action was done already where what is known of it fits better than now."""
     done = [step.observation for step in history if not step.error and action_label(step.action, step.observation) == label]
     return any(_shared(each.text, reflection.state) >= _shared(seen.text, reflection.state) for each in done)
 

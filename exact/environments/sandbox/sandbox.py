@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
+import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Sequence
 from pathlib import Path
 
 from exact.environments.sandbox.runsc import Runsc
@@ -17,6 +19,8 @@ _LIMIT = 1 << 20
 """Bytes read ahead of what the guest says."""
 _PATIENCE = 60.0
 """Seconds for one command of runsc."""
+_LITTLE = 16 << 20
+"""Bytes: with fewer free after a checkpoint that failed, it had no room; runsc may fall over that and say something else."""
 _GRACE = 1.0
 """Seconds in which a guest whose stdin is closed may end by itself."""
 
@@ -62,8 +66,11 @@ class Sandbox:
         """Write the guest's memory to a folder; the guest goes on. Raises EnvironmentError_; the folder is empty then."""
         try:
             await self._control("checkpoint", "--compression=none", f"--image-path={image}", "--leave-running", _NAME)
-        except BaseException:
+        except BaseException as error:
+            free = _free(image.parent)
             shutil.rmtree(image, ignore_errors=True)
+            if isinstance(error, EnvironmentError_) and free < _LITTLE and "no space left" not in str(error):
+                raise EnvironmentError_(f"{error}: no space left on device, {free >> 10} KiB at {image.parent}") from error
             raise
 
     async def pause(self) -> None:
@@ -103,8 +110,7 @@ class Sandbox:
         """The last thing it said before it ended, for messages."""
         await self._process.wait()
         await self._stderr.end(_GRACE)
-        said = (line for line in reversed(self.log) if ": " in line and not line[0].isspace())  # not the lines of a Go stack
-        return next(said, f"it ended with status {self._process.returncode}")
+        return _last(self.log) or f"it ended with status {self._process.returncode}"
 
     @property
     def log(self) -> tuple[str, ...]:
@@ -126,5 +132,17 @@ class Sandbox:
             if process.returncode is None:
                 process.kill()
         if process.returncode:
-            lines = said.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
-            raise EnvironmentError_(f"runsc {arguments[0]} failed: {lines[-1]}")
+            lines = said.decode(errors="replace").splitlines()
+            raise EnvironmentError_(f"runsc {arguments[0]} failed: {_last(lines) or f'status {process.returncode}'}")
+
+
+def _free(folder: Path) -> int:
+    """Bytes free where a folder lies; without end where there is none."""
+    with contextlib.suppress(OSError):
+        return shutil.disk_usage(folder).free
+    return sys.maxsize
+
+
+def _last(lines: Sequence[str]) -> str:
+    """The last of them that says something: not those of a Go stack. Empty where none does."""
+    return next((line for line in reversed(lines) if ": " in line and not line[0].isspace()), "")

@@ -31,5 +31,6 @@ async def test_a_page_hears_the_same_of_ours_as_of_playwrights(visit: Visit, but
                 await env.page.mouse.move(20, 30)
                 await env.page.mouse.click(20, 30, button=button, click_count=count)
             events: list[Any] = await env.page.evaluate("heard")
-            heard.append([event for at, event in enumerate(events) if event not in events[:at]])  # Playwright moves twice
+            told = [event for event in events if event[5:7] != [0, 0]]  # where a browser takes its pointer to be when a page opens
+            heard.append([event for at, event in enumerate(told) if event not in told[:at]])  # Playwright moves twice
     assert heard[0] == heard[1] and len(heard[0]) > 6

@@ -16,8 +16,6 @@ from exact.task import Task
 
 WORTHWHILE = 0.05
 """Seconds from which on a way is worth a spare world."""
-FULL = 0.6
-"""The share of the cores' time that workers' worlds take from which on preparing others costs more than it saves."""
 
 
 class Places:
@@ -28,7 +26,6 @@ class Places:
         self.shelf = Shelf(worlds)
         self._spare = spare if self.shelf.forks is not None else 0
         self._cores = os.cpu_count() or 1
-        self._clock, self._began, self._taken = clock, clock(), 0.0
         self.costs = Costs(workers=size)
         self._all = [Place(worlds, task, shelf=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare)]
         self._free = list(self._all)
@@ -45,11 +42,9 @@ class Places:
                 await coming.wait()
             place = min(self._free, key=lambda each: (_nearness(each, path), not each.opened))
             self._free.remove(place)
-            before = place.processor
             try:
                 yield place
             finally:
-                self._taken += place.processor - before
                 self._free.append(place)
 
     @asynccontextmanager
@@ -82,10 +77,9 @@ class Places:
     def may_prepare(self, path: Sequence[Waypoint], *, since: int) -> bool:
         """Whether a world can be brought to the path's end, and none is there or on its way. `since`: as in Place.arrive.
 
-        Not while as many worlds are moved as there are cores, nor where workers' worlds have taken most of these: whoever needs one would
-        wait longer.
+        Not while as many worlds are moved as there are cores: whoever needs one now would wait longer.
         """
-        if tuple(path) in self._coming or not self._free or len(self._all) - len(self._free) >= self._cores or self._load >= FULL:
+        if tuple(path) in self._coming or not self._free or len(self._all) - len(self._free) >= self._cores:
             return False
         near = min(_nearness(each, path) for each in self._free)
         return near >= WORTHWHILE and bool(self._free[0].routes(path, since=since))
@@ -107,11 +101,6 @@ class Places:
     def was_prepared(self, place: Place, path: Sequence[Waypoint]) -> bool:
         """Whether it was brought there before anybody asked; true once."""
         return self._prepared.pop(place, None) == tuple(path)
-
-    @property
-    def _load(self) -> float:
-        """The share of the cores' time that workers' worlds have taken so far."""
-        return self._taken / max(self._clock() - self._began, 1e-9) / self._cores
 
     @property
     def open(self) -> int:

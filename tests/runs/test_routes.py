@@ -100,15 +100,6 @@ def test_nothing_is_made_ready_while_workers_need_all_cores(monkeypatch: pytest.
     assert prepared(run(monkeypatch, tmp_path / "one", searched(prefetch=1), cores=1)), "one worker that thinks leaves it all"
 
 
-def test_nothing_is_made_ready_where_the_workers_worlds_take_most_of_the_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    found = []
-    for share in (0, 1):  # of a core, while a world is moved
-        taken = property(lambda world, share=share: share * asyncio.get_running_loop().time())
-        monkeypatch.setattr(ToyEnvironment, "processor", taken, raising=False)
-        found.append(run(monkeypatch, tmp_path / str(share), searched(workers=4, prefetch=2), cores=4))
-    assert len(prepared(found[1])) < 0.5 * len(prepared(found[0]))
-
-
 def test_where_steps_are_capped_none_is_repeated_in_the_background_so_the_cap_of_steps_pays_for_as_much(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

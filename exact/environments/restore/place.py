@@ -68,8 +68,6 @@ class Place:
         self._environment: Environment | None = None
         self._path: Path | None = None
         self._steps = self._writes = 0
-        self.processor = 0.0
-        """Processor seconds that its worlds took in all that was measured."""
 
     @property
     def opened(self) -> bool:
@@ -353,9 +351,7 @@ class Place:
     def _note(self, operation: Operation, began: float, before: float = 0.0, *, anew: bool = False) -> None:
         """Measure an operation that ends now. `anew`: it made another world, whose processor time is all its own."""
         used = self._processor()
-        used -= 0.0 if anew or used < before else before
-        self.processor += used
-        self._costs.note(operation, self._clock() - began, used)
+        self._costs.note(operation, self._clock() - began, used if anew or used < before else used - before)
 
     def _processor(self) -> float:
         """Processor seconds that the present world has taken; 0 where it does not tell."""

@@ -26,7 +26,8 @@ DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation"
 
 def kind_of(benchmark: bool, task: Task) -> str:
     """What tasks share whose worlds are opened once: their suite and kind in it, or their site; and what they declare."""
-    declared = [(task.private if name in task.private else task.metadata).get(name, "") for name in DECLARED]
+    told = {**task.metadata, **task.private}
+    declared = [told.get(name, "") for name in DECLARED]
     if not benchmark:
         return json.dumps([_origins(task), *declared])
     from exact.benchmarks import registry

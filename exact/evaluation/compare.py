@@ -102,7 +102,7 @@ def _warnings(kept_a: Sequence[Result], kept_b: Sequence[Result], a: Side, b: Si
     found += [
         f"models.parts.{part} differs ({told}): verdicts were asked of different models" for part, told in unequal_judges(both).items()
     ]
-    if other := [each.task for each in kept_a if a.tasks[each.task] != b.tasks[each.task]]:
+    if other := [each.task for each in kept_a if a.tasks.get(each.task) != b.tasks.get(each.task)]:
         names = ", ".join(other[:3]) + (", ..." if other[3:] else "")
         found.append(f"{len(other)} tasks are not the same in both, in what is asked or how it is judged: {names}")
     return found

@@ -70,7 +70,7 @@ class Sandbox:
             free = _free(image.parent)
             shutil.rmtree(image, ignore_errors=True)
             if isinstance(error, EnvironmentError_) and free < _LITTLE and "no space left" not in str(error):
-                raise EnvironmentError_(f"{error}: no space left on device, {free >> 10} KiB at {image.parent}") from error
+                raise EnvironmentError_(f"{error}: no space left on device ({free >> 10} KiB at {image.parent})") from error
             raise
 
     async def pause(self) -> None:

@@ -1,20 +1,22 @@
 """Does memory make later searches better? Houses with traps that recur in other houses (bench/_traps.py).
 
-Per cell five rounds of houses, each house attempted once by MCTS and once by R-MCTS: the same search with lessons. Lessons go the whole
+Per cell ten towns, each with kinds of rooms, traps and a memory of its own. Per town five rounds of houses, each house attempted once by
+MCTS and once by R-MCTS: the same search with lessons. Lessons go the whole
 way: the signals of the journal, the embedded reflector, the memory's embedding, its merging and retrieval, the embedded agent's change of
 priors and values. The memory is frozen within a round; lessons of the same house are excluded as in any benchmark. What lessons are made
 of is the agent's own verdict on its attempt, made once more after the end, which errs in 0, 10, 20 or 30 percent of the attempts. A search
 ends with the first end that is worth 0.8, and is cut off after a number of iterations. A house is solved when its way out was taken.
 
 `iterations_ratio` is of all five rounds at full recurrence, the first without lessons included; `later` is without it. What excludes zero
-is `saved`, 1 less that ratio. Intervals are 95 percent bootstrap intervals over houses, paired.
+is `saved`, 1 less that ratio. Intervals are 95 percent bootstrap intervals over towns, paired on the house: the traps of a town are drawn
+but once for all of its houses.
 
 Two controls are R-MCTS shown lessons that are wrong, made anew for each round of the true ones: *shuffled* ones have the situation and the
 direction of one lesson and the action of another, *inverted* ones speak against what they spoke for. Their loss of success is measured
 where there is one to be seen: with so few iterations that MCTS alone solves about two thirds of the houses, in the rounds that
 have lessons.
 
-    python bench/memory_gain.py --json bench/results/memory_gain.json
+    python bench/memory_gain.py --json bench/results/memory_gain.json     about ten minutes
     python bench/memory_gain.py --quick
 """
 
@@ -25,7 +27,7 @@ import random
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -49,7 +51,9 @@ from exact.runs.store import Line
 from exact.task import Task
 
 ROUNDS = 5
-SEED = 7
+TOWNS = 10
+SEED = 30
+"""Of the first town. The embedded agent's use of lessons was tried out in towns 7 to 17, which are not among these."""
 LIMIT = 100
 """Iterations for one committed action."""
 FEW = 7
@@ -80,30 +84,30 @@ class Attempt(NamedTuple):
 
 
 Attempts = list[list[Attempt]]
-"""By round, then by house."""
+"""In one town, by round, then by house."""
 
 
-def houses(cell: Cell, round: int, count: int) -> list[Task]:
+def houses(cell: Cell, town: int, round: int, count: int) -> list[Task]:
     numbers = [round * 1000 + n for n in range(count)]
-    return [Task(id=f"houses/{n}", instruction=house(cell.recurrence, n, SEED).instruction, seed=n) for n in numbers]
+    return [Task(id=f"houses/{n}", instruction=house(cell.recurrence, n, town).instruction, seed=n) for n in numbers]
 
 
 def settings(learning: dict[str, Any], limit: int) -> Config:
     return parse({"search": {**SEARCH, "iterations": limit}, "reflection": learning, "limits": {"actions": 12}})
 
 
-async def attempted(folder: Path, cell: Cell, tasks: Sequence[Task], learning: dict[str, Any]) -> list[Attempt]:
-    """Some houses with one agent."""
+async def attempted(folder: Path, cell: Cell, town: int, tasks: Sequence[Task], learning: dict[str, Any]) -> list[Attempt]:
+    """Some houses of a town with one agent."""
     config, spent = settings(learning, cell.limit), dict[str, int]()
     world: list[Any] = []
 
     def open_worlds(task: Task) -> Any:
-        world[:] = [house(cell.recurrence, task.seed or 0, SEED)]
+        world[:] = [house(cell.recurrence, task.seed or 0, town)]
         return nullcontext(ToyWorlds(world[0]))
 
     def build(config: Config, models: object) -> Agent:
         reflector = None if config.reflection.kind == "none" else BuiltinReflector()
-        return Agent(policy=RemindedPolicy(world[0]), value=RemindedValue(world[0], errs=cell.errs, seed=SEED), reflector=reflector)
+        return Agent(policy=RemindedPolicy(world[0]), value=RemindedValue(world[0], errs=cell.errs, seed=town), reflector=reflector)
 
     def watch(task: Task, state: State, event: ev.AnyEvent) -> None:
         spent[task.id] = state.tree.iterations
@@ -140,64 +144,87 @@ def spoilt(source: Path, target: Path, name: str, seed: int) -> None:
             wrong.add_all([msgspec.structs.replace(each, id=content_id(each)) for each in lessons])
 
 
-def run_cell(cell: Cell, count: int, control: bool) -> dict[str, Attempts]:
-    """All rounds of a setting, for each agent."""
+def run_town(cell: Cell, town: int, count: int, control: bool) -> dict[str, Attempts]:
+    """All rounds of a setting in one town, for each agent."""
     controls = WRONG if control else {}
     found: dict[str, Attempts] = {name: [] for name in ("mcts", "rmcts", *controls)}
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as home:
         memory = Path(home) / "memory.sqlite"
         for round in range(ROUNDS):
-            tasks, base = houses(cell, round, count), Path(home) / str(round)
+            tasks, base = houses(cell, town, round, count), Path(home) / str(round)
             for name in controls:
                 wrong = Path(home) / f"{name}{round}.sqlite"
-                spoilt(memory, wrong, name, round)
+                spoilt(memory, wrong, name, 1000 * town + round)
                 learning = {**LEARNING, "memory": str(wrong), "round": count}
-                found[name].append(asyncio.run(attempted(base / name, cell, tasks, learning)))
-            found["mcts"].append(asyncio.run(attempted(base / "mcts", cell, tasks, {"kind": "none"})))
+                found[name].append(asyncio.run(attempted(base / name, cell, town, tasks, learning)))
+            found["mcts"].append(asyncio.run(attempted(base / "mcts", cell, town, tasks, {"kind": "none"})))
             learning = {**LEARNING, "memory": str(memory), "round": count}
-            found["rmcts"].append(asyncio.run(attempted(base / "rmcts", cell, tasks, learning)))
+            found["rmcts"].append(asyncio.run(attempted(base / "rmcts", cell, town, tasks, learning)))
     return found
 
 
-def flat(attempts: Attempts) -> list[Attempt]:
-    return [each for round in attempts for each in round]
+Pairs = list[tuple[Attempt, Attempt]]
+"""Of an agent and of MCTS, on the same houses."""
+Numbers = Sequence[tuple[float, float]]
 
 
-def interval(pairs: Sequence[tuple[float, float]], of: Any, draws: int = 2000) -> tuple[float, float, float]:
-    """A figure of paired numbers, with its 95 percent bootstrap interval."""
+def paired(towns: Sequence[dict[str, Attempts]], name: str, since: int = 0) -> list[Pairs]:
+    """By town, the attempts of an agent beside those of MCTS, from a round on."""
+    return [
+        [pair for ours, plain in zip(found[name][since:], found["mcts"][since:], strict=True) for pair in zip(ours, plain, strict=True)]
+        for found in towns
+    ]
+
+
+def interval(towns: Sequence[Numbers], of: Callable[[Numbers], float], draws: int = 2000) -> tuple[float, float, float]:
+    """A figure of paired numbers, with its 95 percent bootstrap interval over towns."""
     rng = random.Random(0)
-    drawn = sorted(of(rng.choices(pairs, k=len(pairs))) for _ in range(draws))
-    return of(pairs), drawn[int(0.025 * draws)], drawn[int(0.975 * draws)]
+    drawn = sorted(of([pair for town in rng.choices(towns, k=len(towns)) for pair in town]) for _ in range(draws))
+    return of([pair for town in towns for pair in town]), drawn[int(0.025 * draws)], drawn[int(0.975 * draws)]
 
 
-def ratio(pairs: Sequence[tuple[float, float]]) -> float:
+def ratio(pairs: Numbers) -> float:
     return sum(a for a, _ in pairs) / sum(b for _, b in pairs)
 
 
-def gain(pairs: Sequence[tuple[float, float]]) -> float:
+def gain(pairs: Numbers) -> float:
     return statistics.fmean(a - b for a, b in pairs)
 
 
-def compared(found: dict[str, Attempts], name: str) -> dict[str, Any]:
+def iterations(towns: Sequence[Pairs]) -> list[Numbers]:
+    return [[(a.iterations, b.iterations) for a, b in pairs] for pairs in towns]
+
+
+def successes(towns: Sequence[Pairs]) -> list[Numbers]:
+    return [[(float(a.solved), float(b.solved)) for a, b in pairs] for pairs in towns]
+
+
+def by_round(towns: Sequence[dict[str, Attempts]], name: str) -> list[float]:
+    """Mean iterations for a house."""
+    return [statistics.fmean(each.iterations for found in towns for each in found[name][round]) for round in range(ROUNDS)]
+
+
+def compared(towns: Sequence[dict[str, Attempts]], name: str) -> dict[str, Any]:
     """An agent beside MCTS."""
-    both = list(zip(flat(found[name]), flat(found["mcts"]), strict=True))
-    later = both[len(found[name][0]) :]
-    whole = interval([(a.iterations, b.iterations) for a, b in both], ratio)
+    whole, later = paired(towns, name), paired(towns, name, since=1)
+    both, after = [pair for pairs in whole for pair in pairs], [pair for pairs in later for pair in pairs]
+    needed = interval(iterations(whole), ratio)
     return {
-        "iterations": [statistics.fmean(each.iterations for each in round) for round in found[name]],
-        "iterations_mcts": [statistics.fmean(each.iterations for each in round) for round in found["mcts"]],
-        "ratio": whole,
-        "saved": (1 - whole[0], 1 - whole[2], 1 - whole[1]),
-        "later": interval([(a.iterations, b.iterations) for a, b in later], ratio),
+        "iterations": by_round(towns, name),
+        "iterations_mcts": by_round(towns, "mcts"),
+        "ratio": needed,
+        "saved": (1 - needed[0], 1 - needed[2], 1 - needed[1]),
+        "later": interval(iterations(later), ratio),
         "per_solved": _per_solved([a for a, _ in both]),
         "per_solved_mcts": _per_solved([b for _, b in both]),
         "success": statistics.fmean(a.solved for a, _ in both),
         "success_mcts": statistics.fmean(b.solved for _, b in both),
-        "gain": interval([(float(a.solved), float(b.solved)) for a, b in both], gain),
-        "later_success": statistics.fmean(a.solved for a, _ in later),
-        "later_success_mcts": statistics.fmean(b.solved for _, b in later),
-        "later_gain": interval([(float(a.solved), float(b.solved)) for a, b in later], gain),
+        "gain": interval(successes(whole), gain),
+        "later_success": statistics.fmean(a.solved for a, _ in after),
+        "later_success_mcts": statistics.fmean(b.solved for _, b in after),
+        "later_gain": interval(successes(later), gain),
+        "later_gain_by_town": [gain(pairs) for pairs in successes(later)],
     }
 
 
@@ -219,18 +246,19 @@ def cells(quick: bool) -> list[Cell]:
 
 def main() -> int:
     options = _common.parser(__doc__ or "")
-    options.add_argument("--houses", type=int, help="in a round (20; with --quick 6)")
+    options.add_argument("--houses", type=int, help="of a town in a round (20; with --quick 6)")
+    options.add_argument("--towns", type=int, help=f"{TOWNS}; with --quick 3")
     args = options.parse_args()
-    count = args.houses or (6 if args.quick else 20)
+    count, towns = args.houses or (6 if args.quick else 20), args.towns or (3 if args.quick else TOWNS)
     noise, chosen = _common.Noise(), cells(args.quick)
     noise.probe()
     rows: dict[str, dict[str, Any]] = {}
     with ProcessPoolExecutor(2) as pool:
-        jobs = [(cell, pool.submit(run_cell, cell, count, cell.limit == FEW)) for cell in chosen]
-        for cell, job in jobs:
-            found = job.result()
+        jobs = [(cell, [pool.submit(run_town, cell, SEED + n, count, cell.limit == FEW) for n in range(towns)]) for cell in chosen]
+        for cell, places in jobs:
+            found = [job.result() for job in places]
             noise.probe()
-            rows |= {f"{cell}: {name}": compared(found, name) for name in found if name != "mcts"}
+            rows |= {f"{cell}: {name}": compared(found, name) for name in found[0] if name != "mcts"}
             print(f"{cell} done", file=sys.stderr, flush=True)
     shown = [
         [
@@ -252,7 +280,17 @@ def main() -> int:
         _common.Figure("inverted_loss", _lost(rows[f"{few}: inverted"])),
         _common.Figure("success_gain", full["gain"][0], goal=-0.05),
     ]
-    details = {"rows": rows, "houses": count, "rounds": ROUNDS, "search": SEARCH, "learning": LEARNING, "limit": LIMIT, "few": FEW}
+    details = {
+        "rows": rows,
+        "towns": towns,
+        "seed": SEED,
+        "houses": count,
+        "rounds": ROUNDS,
+        "search": SEARCH,
+        "learning": LEARNING,
+        "limit": LIMIT,
+        "few": FEW,
+    }
     _common.finish(args, figures, noise, _common.versions("exact-agent"), details)
     return 0
 

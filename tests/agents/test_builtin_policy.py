@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from exact.action import ActionSpace, Parameter, Verb
 from exact.agents.builtin.policy import BuiltinPolicy
-from exact.agents.builtin.recall import adjustment
 from exact.agents.policy.random import RandomPolicy
 from exact.context import Reflection, Taken
 
@@ -105,15 +104,6 @@ async def test_a_reflection_moves_the_prior_of_the_action_it_speaks_of(surprise,
         surprise=surprise,
     )
     assert await best(context("Click save", twins, reflections=(lesson,))) == [first]
-
-
-@pytest.mark.parametrize(("now", "counts"), [("a list of results", False), ("an empty form and more", True)])
-def test_a_lesson_counts_no_more_where_its_action_was_done_in_a_state_that_fits_it_better(now, counts):
-    before, seen = (msgspec.structs.replace(page(("button", "Save")), text=text) for text in ("an empty form", now))
-    label, state = 'click button "Save"', "an empty form and more" if counts else "an empty form"
-    lesson = Reflection(id="r", kind="policy", text="", instruction="Save", state=state, action="", action_label=label, surprise=0.4)
-    told = context("Save", seen, (before, "click [1]"), reflections=(lesson,))
-    assert bool(adjustment(told, "policy", ACTIONS.parse("click [1]"), seen, told.history)[0]) is counts
 
 
 @settings(deadline=None)

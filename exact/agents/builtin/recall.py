@@ -13,33 +13,45 @@ from exact.reflection.base import Kind
 from exact.reflection.lesson import action_label
 
 WEIGHT = 0.3
-"""The most that one reflection moves a score in [0, 1]."""
+"""The most that one reflection moves a score in [0, 1], beside many that agree with it."""
+MOST = 0.6
+"""The most that all move it."""
 
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def adjustment(context: Context, kind: Kind, action: Action, seen: Observation, history: Sequence[Taken]) -> tuple[float, str]:
-    """What the reflections add to the score of an action in a state, in [-0.6, 0.6], and the one that weighs most, shortened.
+    """What the reflections add to the score of an action in a state, in [-MOST, MOST], and the one that weighs most, shortened.
 
-    `history`: what was done before it. A reflection counts by its surprise, by how alike the two actions are, and by how alike the two
-    instructions are; not at all where the action was done before in a state more like its own: it spoke of that.
+    `history`: what was done before it. What one attempt taught may be chance or wrong: where n attempts agree with what all say together,
+    n / (n + 1) of that counts, half of it where there is but one.
     """
-    label, total, heaviest, lesson = action_label(action, seen), 0.0, 0.0, ""
-    for reflection in context.reflections:
-        likeness = _alike(reflection.action_label or reflection.action, label) if reflection.kind == kind else 0.0
-        if likeness < 0.6 or _spent(reflection, label, seen, history):
-            continue
-        related = 0.2 + 0.8 * similarity(reflection.instruction, context.instruction)
-        change = WEIGHT * max(-1.0, min(1.0, reflection.surprise * 2)) * likeness * related
-        total += change
-        if abs(change) > abs(heaviest):
-            heaviest, lesson = change, f"remembers ({change:+.2f}): {reflection.text[:80]}"
-    return max(-0.6, min(0.6, total)), lesson
+    label = action_label(action, seen)
+    votes = [
+        (vote, each)
+        for each in context.reflections
+        if each.kind == kind and (vote := _vote(each, label, context.instruction)) and not _spent(each, label, seen, history)
+    ]
+    if not votes:
+        return 0.0, ""
+    total = sum(vote for vote, _ in votes)
+    agreeing = len({(each.run, each.task or each.id) for vote, each in votes if vote * total > 0})
+    change = max(-MOST, min(MOST, WEIGHT * total * agreeing / (agreeing + 1)))
+    _, heaviest = max(votes, key=lambda vote: vote[0] * total)
+    return change, f"remembers ({change:+.2f}): {heaviest.text[:80]}"
+
+
+def _vote(reflection: Reflection, label: str, instruction: str) -> float:
+    """What a reflection says of an action, in [-1, 1]: by its surprise, and how alike the actions are and the instructions."""
+    likeness = _alike(reflection.action_label or reflection.action, label)
+    if likeness < 0.6:
+        return 0.0
+    return max(-1.0, min(1.0, reflection.surprise * 2)) * likeness * (0.2 + 0.8 * similarity(reflection.instruction, instruction))
 
 
 def _spent(reflection: Reflection, label: str, seen: Observation, history: Sequence[Taken]) -> bool:
-    """Whether an action was done already where what is known of it fits better than now."""
+    """Whether an action was done already in a state that fits a reflection better than this one: it spoke of that."""
     done = [step.observation for step in history if not step.error and action_label(step.action, step.observation) == label]
     return any(_shared(each.text, reflection.state) >= _shared(seen.text, reflection.state) for each in done)
 

@@ -52,6 +52,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """URLs of the other open tabs, in the order in which they were opened."""
     downloads: tuple[str, ...] = ()
     """What was downloaded since the task began, one line a file: `report.csv (120 bytes, sha256 9f86d081884c7d65)`."""
+    senders: tuple[str, ...] = ()
+    """Ids of elements that send a form which may write: buttons that do when they are clicked, fields in which Enter does."""
     html: str = ""
     """The page as HTML, shortened, where asked for; `exact="12"` is the id of an element."""
     screenshot: bytes | None = None

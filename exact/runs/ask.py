@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from exact.action import Action
 from exact.agents.base import evaluate_all
 from exact.agents.sample import sample
 from exact.budget import Reservation
 from exact.context import Context, Proposal
+from exact.observation import Observation
 from exact.reflection.lesson import action_label
 from exact.runs.setting import Setting
 from exact.search.base import Batched, Compared, Failure, Proposed, Result, Selection, Valued
@@ -57,7 +59,7 @@ class Asking:
         return tuple(self._marked(proposal, context) for proposal in found)
 
     async def propose(self, context: Context, policy: int, k: int) -> tuple[Proposal, ...]:
-        """A policy's proposals, those marked that were seen to write in this attempt, in whatever state."""
+        """A policy's proposals, those marked that are presumed to write: they send a form, or wrote in this attempt in whatever state."""
         actions = await self._setting.live.actions()
         found = await self._setting.agent.proposer(policy).propose(context, actions, k)
         return tuple(self._marked(proposal, context) for proposal in found)
@@ -87,10 +89,19 @@ class Asking:
         ]
 
     def _marked(self, proposal: Proposal, context: Context) -> Proposal:
-        if not self._state.writing:
+        seen = context.observation
+        if proposal.writes or not (self._state.writing or seen.senders):
             return proposal
-        writes = proposal.writes or action_label(proposal.action, context.observation) in self._state.writing
+        writes = sends(proposal.action, seen) or action_label(proposal.action, seen) in self._state.writing
         return msgspec.structs.replace(proposal, writes=writes)
+
+
+def sends(action: Action, seen: Observation) -> bool:
+    """Whether an action sends a form that may write, as far as a state tells before: a click on its button, Enter in its field."""
+    if action.name == "press":
+        return action.args == ("Enter",) and any(each.id in seen.senders and "focused" in each.states for each in seen.elements)
+    pointed = [seen.element(id) for id in action.elements if id in seen.senders]
+    return action.name == "click" and any(each is not None and each.role == "button" for each in pointed)
 
 
 NOTHING = Failure(kind="action", reason="the policy proposes nothing here")

@@ -13,6 +13,7 @@ from werkzeug import Request, Response
 from exact.runs import events as ev
 from exact.runs.journal import read
 from exact.runs.store import RunFolder
+from exact.search.base import Proposed
 
 PAGE = """<title>Guests</title><form method=post action=/guests><label>Name <input name=name></label><button>Sign</button></form>
 <a href="/away">Partner</a>"""
@@ -52,6 +53,9 @@ def test_a_form_on_a_site_outside_is_sent_at_most_once_and_only_at_a_commit(http
     steps = events(out)
     held = [event for event in steps if isinstance(event, ev.Acted) and any(effect.is_held for effect in event.effects)]
     assert held, "the search looked at signing, and it was held back"
+    before = [event.result for event in steps[: steps.index(held[0])] if isinstance(event, ev.Told) and isinstance(event.result, Proposed)]
+    presumed = [proposal.writes for result in before for proposal in result.proposals]
+    assert any(presumed) and not all(presumed), "its button was presumed to write before it was seen to"
     sent = [event.action for event in steps if isinstance(event, ev.Committed) and any(effect.is_write for effect in event.effects)]
     assert len(sent) == len(signed) == 1 and signed == ["Ann"]
 

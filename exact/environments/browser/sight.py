@@ -13,6 +13,7 @@ from exact.environments.browser.downloads import Downloads
 from exact.environments.browser.ids import Ids
 from exact.environments.browser.masks import Masks, Part
 from exact.environments.browser.names import Names
+from exact.environments.browser.sending import senders
 from exact.environments.browser.veil import Veil
 from exact.environments.browser.window import Window
 from exact.observation import Element, Observation
@@ -71,6 +72,7 @@ class Sight:
             elements=elements,
             tabs=tabs,
             downloads=kept,
+            senders=self._senders(page.documents, elements),
             html=self._veil.hide(page.html),
             screenshot=None if over else screenshot,
         )
@@ -102,6 +104,10 @@ class Sight:
 
     def _files(self, downloads: Downloads) -> tuple[str, ...]:
         return tuple(self._veil.hide(each) for each in downloads.kept)
+
+    def _senders(self, documents: list[Document], elements: Sequence[Element]) -> tuple[str, ...]:
+        known = set(senders(documents))
+        return tuple(e.id for e in elements if (place := self.ids.place(e.id)) and (place.frame, place.backend) in known) if known else ()
 
     def _where(self, documents: list[Document], elements: Sequence[Element], config: BrowserConfig) -> list[str]:
         """Where each element is in its document; nothing where no mask asks for it."""

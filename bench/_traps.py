@@ -4,7 +4,8 @@ A house is a row of rooms. In each room one of four things leads on and the othe
 the policy likes best is a trap: four rooms behind it look best to the judge, until it ends. In the other half the favourite leads on, so
 that a memory which only unsettles the policy loses in these what it gains in those. What it is like is said by nothing but the room's
 description and the names of the things, in other words each time; things have their names from one small pool, so what is a trap in one
-room leads on in another. A share of the rooms is of kinds that recur in other houses, the rest of kinds that no other house has.
+room leads on in another. So it is behind a trap: its rooms are told in words of that kind, and what leads further in has its name from the
+same pool. A share of the rooms is of kinds that recur in other houses, the rest of kinds of their own: of these no lesson can tell.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ THINGS = (
 EXTRAS = ("dust", "cobwebs", "candles", "chairs", "windows", "vases", "portraits", "draughts", "prints", "tables", "books", "silence")
 
 
-BEHIND = ("A bright hall behind it", "A wide stair further on", "A long gallery up there", "A warm parlour at its end")
-"""What is behind a trap."""
+BEHIND = 4
+"""Rooms behind a trap."""
 
 
 class Kind(NamedTuple):
@@ -45,13 +46,15 @@ class Kind(NamedTuple):
     """The favourite, two others, and the way on where the favourite is a trap."""
     trapped: bool
     """Whether the favourite is a trap; else it leads on."""
+    further: tuple[str, ...]
+    """What leads on in each of the rooms behind it."""
 
 
 def kind_of(*about: object) -> Kind:
     """The kind that belongs to some key."""
     rng = random.Random(repr(about))
     marks = tuple("".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(rng.randint(2, 4))) for _ in range(4))
-    return Kind(marks, tuple(rng.sample(THINGS, 4)), rng.random() < 0.5)
+    return Kind(marks, tuple(rng.sample(THINGS, 4)), rng.random() < 0.5, tuple(rng.sample(THINGS, BEHIND)))
 
 
 def house(recurrence: float, number: int, seed: int) -> ToyWorld:
@@ -82,13 +85,12 @@ def _room(room: int, kind: Kind, rng: random.Random) -> dict[str, ToyState]:
     marks = rng.sample(kind.marks, 3)
     extras = rng.sample(EXTRAS, 3)
     text = f"A {marks[0]} room with {extras[0]}, a {marks[1]} floor, {extras[1]} and {marks[2]} {extras[2]}"
-    names = [f"trap {room}", *(f"trap {room}, {n}" for n in range(1, len(BEHIND)))]
-    behind, far = dict(zip(names, BEHIND, strict=True)), dict(zip(names, [*names[1:], "lost"], strict=True))
+    behind = [f"trap {room}", *(f"trap {room}, {n}" for n in range(1, BEHIND))]
     return {
         f"room {room}": ToyState(text=text, edges={name: edges[name] for name in order}, looks=0.4 + 0.1 * room),
         **{
-            name: ToyState(text=f"{words}, {rng.choice(marks)} light", edges={"go on": ToyEdge(to=far[name])}, looks=0.85)
-            for name, words in behind.items()
+            name: ToyState(text=" ".join(rng.sample(kind.marks, 3)), edges={kind.further[n]: ToyEdge(to=to)}, looks=0.85)
+            for n, (name, to) in enumerate(zip(behind, [*behind[1:], "lost"], strict=True))
         },
     }
 

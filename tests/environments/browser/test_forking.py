@@ -195,6 +195,18 @@ async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_world_goes_o
     assert world.obstacle == ""
 
 
+async def test_no_snapshot_is_taken_while_a_request_is_held_back(world: ForkingEnvironment) -> None:
+    guard = world._browser.guard
+    guard.hold()
+    await world.page.evaluate("void fetch('/')")
+    await until(lambda: world.obstacle == "a request is held back")
+    with pytest.raises(EnvironmentError_, match="no snapshot now: a request is held back"):
+        await world.snapshot()
+    guard.go()
+    await until(lambda: not world.obstacle)
+    await world.snapshot()
+
+
 async def test_a_forked_browser_shows_pages_as_a_local_one_does(world: ForkingEnvironment) -> None:
     traits = """() => [navigator.languages, navigator.userAgent, navigator.webdriver, innerWidth, innerHeight, devicePixelRatio,
         Intl.DateTimeFormat().resolvedOptions().timeZone, document.hasFocus(), document.visibilityState,

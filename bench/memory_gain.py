@@ -1,11 +1,11 @@
 """Does memory make later searches better? Houses with traps that recur in other houses (bench/_traps.py).
 
-Per cell ten towns, each with kinds of rooms, traps and a memory of its own. Per town five rounds of houses, each house attempted once by
-MCTS and once by R-MCTS: the same search with lessons. Lessons go the whole
-way: the signals of the journal, the embedded reflector, the memory's embedding, its merging and retrieval, the embedded agent's change of
-priors and values. The memory is frozen within a round; lessons of the same house are excluded as in any benchmark. What lessons are made
-of is the agent's own verdict on its attempt, made once more after the end, which errs in 0, 10, 20 or 30 percent of the attempts. A search
-ends with the first end that is worth 0.8, and is cut off after a number of iterations. A house is solved when its way out was taken.
+Per cell ten towns, thirty where controls are run, each with kinds of rooms, traps and a memory of its own. Per town five rounds of houses,
+each house attempted once by MCTS and once by R-MCTS: the same search with lessons. Lessons go the whole way: the signals of the journal,
+the embedded reflector, the memory's embedding, its merging and retrieval, the embedded agent's change of priors and values. The memory is
+frozen within a round; lessons of the same house are excluded as in any benchmark. What lessons are made of is the agent's own verdict on
+its attempt, made once more after the end, which errs in 0, 10, 20 or 30 percent of the attempts. A search ends with the first end that is
+worth 0.8, and is cut off after a number of iterations. A house is solved when its way out was taken.
 
 `iterations_ratio` is of all five rounds at full recurrence, the first without lessons included; `later` is without it. What excludes zero
 is `saved`, 1 less that ratio. Intervals are 95 percent bootstrap intervals over towns, paired on the house: the traps of a town are drawn
@@ -52,8 +52,10 @@ from exact.task import Task
 
 ROUNDS = 5
 TOWNS = 10
-SEED = 30
-"""Of the first town. The embedded agent's use of lessons was tried out in towns 7 to 17, which are not among these."""
+MORE = 30
+"""Towns where controls are run."""
+SEED = 100
+"""Number of the first town. The embedded agent's use of lessons was tried out in towns 7 to 17 and 30 to 39, which are not among these."""
 LIMIT = 100
 """Iterations for one committed action."""
 FEW = 7
@@ -247,14 +249,18 @@ def cells(quick: bool) -> list[Cell]:
 def main() -> int:
     options = _common.parser(__doc__ or "")
     options.add_argument("--houses", type=int, help="of a town in a round (20; with --quick 6)")
-    options.add_argument("--towns", type=int, help=f"{TOWNS}; with --quick 3")
+    options.add_argument("--towns", type=int, help=f"for each setting ({TOWNS}, {MORE} with controls; with --quick 3)")
     args = options.parse_args()
-    count, towns = args.houses or (6 if args.quick else 20), args.towns or (3 if args.quick else TOWNS)
+    count = args.houses or (6 if args.quick else 20)
+
+    def towns(cell: Cell) -> int:
+        return args.towns or (3 if args.quick else MORE if cell.limit == FEW else TOWNS)
+
     noise, chosen = _common.Noise(), cells(args.quick)
     noise.probe()
     rows: dict[str, dict[str, Any]] = {}
     with ProcessPoolExecutor(2) as pool:
-        jobs = [(cell, [pool.submit(run_town, cell, SEED + n, count, cell.limit == FEW) for n in range(towns)]) for cell in chosen]
+        jobs = [(cell, [pool.submit(run_town, cell, SEED + n, count, cell.limit == FEW) for n in range(towns(cell))]) for cell in chosen]
         for cell, places in jobs:
             found = [job.result() for job in places]
             noise.probe()
@@ -282,7 +288,7 @@ def main() -> int:
     ]
     details = {
         "rows": rows,
-        "towns": towns,
+        "towns": [towns(cell) for cell in chosen],
         "seed": SEED,
         "houses": count,
         "rounds": ROUNDS,

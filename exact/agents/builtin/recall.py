@@ -16,6 +16,9 @@ WEIGHT = 0.3
 """The most that one reflection moves a score in [0, 1], beside many that agree with it."""
 MOST = 0.6
 """The most that all move it."""
+DOUBT, BLAME = 1, 2
+"""Attempts that would have to speak for an action, and against one, for half of what they say to count. One that went well shows that each
+of its steps will do; one that did not does not show which of them was to blame."""
 
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -25,7 +28,7 @@ def adjustment(context: Context, kind: Kind, action: Action, seen: Observation, 
     """What the reflections add to the score of an action in a state, in [-MOST, MOST], and the one that weighs most, shortened.
 
     `history`: what was done before it. What one attempt taught may be chance or wrong: where n attempts agree with what all say together,
-    n / (n + 1) of that counts, half of it where there is but one.
+    n / (n + DOUBT) of that counts for the action, and n / (n + BLAME) against it.
     """
     label = action_label(action, seen)
     votes = [
@@ -37,7 +40,8 @@ def adjustment(context: Context, kind: Kind, action: Action, seen: Observation, 
         return 0.0, ""
     total = sum(vote for vote, _ in votes)
     agreeing = len({(each.run, each.task or each.id) for vote, each in votes if vote * total > 0})
-    change = max(-MOST, min(MOST, WEIGHT * total * agreeing / (agreeing + 1)))
+    share = agreeing / (agreeing + (DOUBT if total > 0 else BLAME))
+    change = max(-MOST, min(MOST, WEIGHT * total * share))
     _, heaviest = max(votes, key=lambda vote: vote[0] * total)
     return change, f"remembers ({change:+.2f}): {heaviest.text[:80]}"
 

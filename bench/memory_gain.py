@@ -54,8 +54,8 @@ ROUNDS = 5
 TOWNS = 10
 MORE = 30
 """Towns where controls are run."""
-SEED = 100
-"""Number of the first town. The embedded agent's use of lessons was tried out in towns 7 to 17 and 30 to 39, which are not among these."""
+SEED = 200
+"""Number of the first town. The embedded agent's use of lessons was tried out in towns 7 to 17, 30 to 39 and 100 to 129."""
 LIMIT = 100
 """Iterations for one committed action."""
 FEW = 7

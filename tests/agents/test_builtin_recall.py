@@ -31,8 +31,8 @@ def test_a_lesson_counts_no_more_where_its_action_was_done_in_a_state_that_fits_
 
 def test_what_one_attempt_alone_teaches_counts_half_and_a_warning_less_than_praise():
     assert change(lesson(0.5))[0] == pytest.approx(WEIGHT / 2)
-    assert change(lesson(-0.5))[0] == pytest.approx(-WEIGHT / 3)
-    assert change(lesson(-0.25), lesson(-0.25, attempt="two"))[0] == pytest.approx(-WEIGHT / 2)
+    assert change(lesson(-0.5))[0] == pytest.approx(-WEIGHT / 5)
+    assert change(lesson(-0.25), lesson(-0.25, attempt="two"))[0] == pytest.approx(-WEIGHT / 3)
 
 
 def test_lessons_of_one_attempt_do_not_confirm_each_other_and_those_of_two_do():

@@ -65,7 +65,7 @@ async def test_a_value_reflection_lowers_the_states_its_action_leads_to():
     )
     ended = {"terminated": True}
     with_lesson = await value(GOAL, FULL, (FULL, "click [4]"), reflections=(lesson,), **ended)
-    assert with_lesson < await value(GOAL, FULL, (FULL, "click [4]"), **ended) - 0.09
+    assert with_lesson < await value(GOAL, FULL, (FULL, "click [4]"), **ended) - 0.05
 
 
 async def test_a_constant_value_knows_nothing():

@@ -16,9 +16,9 @@ WEIGHT = 0.3
 """The most that one reflection moves a score in [0, 1], beside many that agree with it."""
 MOST = 0.6
 """The most that all move it."""
-DOUBT, BLAME = 1, 2
+DOUBT, BLAME = 1, 4
 """Attempts that would have to speak for an action, and against one, for half of what they say to count. One that went well shows that each
-of its steps will do; one that did not does not show which of them was to blame."""
+of its steps will do; one that did not shows that one of them was to blame, and an attempt has several."""
 
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r'"((?:[^"\\]|\\.)*)"')

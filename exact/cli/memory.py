@@ -115,9 +115,12 @@ def restore(where: str, ids: tuple[str, ...]) -> None:
 @_WHERE
 @click.option("--out", "-o", type=NewFile(), help="File; else to standard output.")
 def export(where: str, out: Path | None) -> None:
-    """Writes all that is kept as JSON lines, oldest first: what `import` reads. Statuses and use stay behind."""
+    """Writes all that is kept as JSON lines, oldest first: what `import` reads.
+
+    What was merged into it is written too, so that it counts as learned on the same tasks there. Statuses and use stay behind.
+    """
     with _opened(where) as opened:
-        lines = [msgspec.json.encode(entry.reflection) for entry in reversed(opened.entries())]
+        lines = [msgspec.json.encode(each) for each in opened.lessons()]
     if out is None:
         sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
         return
@@ -155,7 +158,7 @@ def merge(where: str, others: tuple[str, ...], config: Path | None) -> None:
         new = 0
         for other in others:
             with _opened(other) as source:
-                new += opened.add_all([entry.reflection for entry in reversed(source.entries())])
+                new += opened.add_all(source.lessons())
         return f"{new} added, {opened.merge()} merged"
 
     click.echo(_worked(where, config, work, new=bool(others)))

@@ -54,7 +54,7 @@ def _record(
         before=node.value,
         chosen=decision.value,
         chosen_visits=visits,
-        expected=_expected(state, node, decision.value, visits, first),
+        expected=_expected(state.algorithm, node, edge, came, decision.value, visits),
         came=first if ended is None else ended,
         first=first,
         judgement=came.evaluation,
@@ -67,19 +67,21 @@ def _record(
     )
 
 
-def _expected(state: State, node: Node, q: float | None, visits: int, first: float | None) -> float | None:
-    """Q at the decision without the judgement of the state that came: what was expected before anybody had been there.
+def _expected(algorithm: object, node: Node, edge: Edge, came: Node, q: float | None, visits: int) -> float | None:
+    """Q at the decision without the judgements of the state that came: what was expected before anybody had been there.
 
-    Where nothing else is in Q it is V of the state before. A maximum holds that judgement only while it is all that is known.
+    Where nothing else is in Q it is V of the state before. A maximum, and what is known to its end, holds those judgements only while
+    nothing below is known. A mixture of mean and maximum is left as it is.
     """
-    if q is None or first is None or not visits:
+    own = came.value
+    if q is None or own is None or not visits:
         return q
-    if visits == 1:
+    below = visits - came.backups
+    if came.leaf or below <= 0:
         return node.value
-    algorithm = state.algorithm
-    if not isinstance(algorithm, Work) or algorithm.backup is not mean:
+    if edge.settled or not isinstance(algorithm, Work) or algorithm.backup is not mean:
         return q
-    return min(1.0, max(0.0, (visits * q - algorithm.discount * first) / (visits - 1)))
+    return min(1.0, max(0.0, (visits * q - algorithm.discount * came.backups * own) / below))
 
 
 def _worth(state: State, edge: Edge, came: Node, outcome: float | None) -> float | None:

@@ -51,7 +51,7 @@ async def done(page: Page, outcome: Outcome) -> Score:
     return Score(value=float(success), success=success)
 
 
-async def test_a_search_gets_past_a_dying_service_a_loop_a_forbidden_popup_and_a_service_worker(
+async def test_a_search_gets_past_a_dying_service_a_loop_a_forbidden_popup_a_redirect_and_a_service_worker(
     executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try:
@@ -60,7 +60,7 @@ async def test_a_search_gets_past_a_dying_service_a_loop_a_forbidden_popup_and_a
         pytest.skip(str(error))
     monkeypatch.setattr(patience, "PATIENCE", 3.0)
     monkeypatch.setattr(Costs, "pays", lambda self, returns, way: True)
-    found = {"algorithm": "best_first", "iterations": 7, "k": 5, "commit": "plan", "workers": 2}
+    found = {"algorithm": "best_first", "iterations": 8, "k": 6, "commit": "plan", "workers": 2}
     config = parse({"search": found, "reflection": {"kind": "none"}})
     browser, setup = BrowserConfig(screenshots=False, settle_seconds=1.0), PageSetup(terminated="document.title == 'Done'")
     before = held()["processes"]
@@ -75,6 +75,7 @@ async def test_a_search_gets_past_a_dying_service_a_loop_a_forbidden_popup_and_a
     assert (line.status, line.score) == ("scored", 1.0) and line.failures == len(reasons)
     assert any("faults.py 8000 ended with status" in each for each in reasons)
     assert any("did not answer" in each for each in reasons)
-    assert any(effect.kind == "blocked" and "forbidden.test" in effect.url for event in acted for effect in event.effects)
+    blocked = {effect.url for event in acted for effect in event.effects if effect.kind == "blocked"}
+    assert blocked == {"http://forbidden.test/", "http://forbidden.test/after-a-redirect"}
     said = [run.blobs.get_observation(event.observation).text for event in acted if event.observation]
     assert any('"secure, 0 workers"' in each for each in said), said

@@ -92,6 +92,7 @@ def test_two_worlds_are_alive_at_once_and_a_row_of_one_is_absent_in_its_sibling(
     events = journal(out)
     assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3, "the live world and two that search"
     assert {arrival["verdict"] for arrival in of(events, "arrived")} == {"exact"}
+    assert any(arrival["route"].startswith(("fork", "restore")) for arrival in of(events, "arrived")), "worlds are what it goes back by"
     first = {shown(out, act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
     assert len(first) > 1 and all("," not in each for each in first), "each sibling has its own row only"
     (committed,) = of(events, "committed")
@@ -115,6 +116,8 @@ def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str, tmp_path
         events = journal(home / "run")
         assert "worlds do not fork" not in done.stderr
         assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3
+        first = {shown(home / "run", act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
+        assert len(first) > 1 and all("," not in each for each in first)
     finally:
         shutil.rmtree(home)
 

@@ -210,6 +210,22 @@ def test_what_was_merged_in_two_steps_counts_as_from_all_its_tasks_also_for_who_
                 assert not any(recall(each, look("Press Go"), without=f"suite/{name}?seed=9") for name in "abc")
 
 
+def test_what_is_taken_elsewhere_counts_there_as_from_all_its_tasks_too(opened: Open, make: Any, look: Look, tmp_path: Path) -> None:
+    kept, merged = (lesson(make, f"Expected 0.{n}. Look first.", task=f"suite/{name}?seed=0") for n, name in ((80, "a"), (70, "b")))
+    unsure, surer = (lesson(make, "Look twice.", task=f"suite/{name}?seed=0", outcome=v) for v, name in ((0.7, "c"), (1.0, "d")))
+    dropped = lesson(make, "Never mind.")
+    with opened() as memory, SQLiteMemory(tmp_path / "other.sqlite") as other:
+        memory.add_all([kept, unsure, merged, surer, dropped])
+        memory.forget([dropped.id])
+        assert other.add_all(memory.lessons()) == 4
+        assert [entry.reflection for entry in other.entries()] == [entry.reflection for entry in memory.entries()]
+        for name in "abcd":
+            assert recall(other, look("Press Go"), without=f"suite/{name}?seed=9") == recall(
+                memory, look("Press Go"), without=f"suite/{name}?seed=9"
+            )
+            assert len(recall(other, look("Press Go"), without=f"suite/{name}?seed=9")) == 1
+
+
 def test_what_was_merged_into_a_lesson_that_another_process_touched_meanwhile_is_owed_all_the_same(
     opened: Open, make: Any, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from exact.action import Action
 from exact.agents.agent import Agent
 from exact.context import Context, Evaluation
 from exact.environments.toy import ToyWorlds
@@ -17,8 +19,10 @@ from exact.environments.toy_worlds import deceptive_chain, toy_task
 from exact.reflection.contrast import SIGNALS, Record, contrast
 from exact.runs.fold import fold
 from exact.runs.journal import read
-from exact.runs.lookback import records
+from exact.runs.lookback import _expected, records
 from exact.runs.runner import Runner, create
+from exact.search.registry import algorithm
+from exact.search.tree import Edge, Node
 from tests.runs.toys import config
 
 LONG = 6
@@ -91,10 +95,29 @@ async def test_a_state_all_of_whose_ways_are_known_is_worth_what_they_lead_to(tm
 async def test_what_was_expected_of_a_step_holds_nothing_of_what_came(tmp_path: Path) -> None:
     once = (await looked_back(tmp_path / "once", deceptive_chain(3), iterations=2))[0]
     assert once.chosen_visits == 1 and once.chosen == once.first and once.expected == once.before
-    often = (await looked_back(tmp_path / "often", deceptive_chain(3), iterations=3, backup="mean"))[0]
-    assert often.chosen_visits > 1 and often.chosen is not None and often.expected is not None and often.first is not None
-    rest = often.chosen * often.chosen_visits - often.first
-    assert often.expected == pytest.approx(min(1.0, max(0.0, rest / (often.chosen_visits - 1))))
+
+
+@pytest.mark.parametrize(
+    ("backup", "came", "settled", "q", "visits", "expected"),
+    [
+        ("mean", {}, False, 0.4, 2, 0.7),  # 0.1 and then 0.7 from below
+        ("mean", {"judgements": 3, "judged": 0.6, "backups": 3}, False, 0.3, 4, 0.6),  # 0.2 three times, and then 0.6 from below
+        ("mean", {"judgements": 3, "judged": 0.6, "backups": 3}, False, 0.2, 3, 0.5),  # nothing from below
+        ("mean", {"judgements": 2, "judged": 1.8, "backups": 2, "terminated": True}, False, 0.9, 2, 0.5),
+        ("max", {"judgements": 2, "judged": 1.8, "backups": 2, "terminated": True}, False, 0.9, 2, 0.5),
+        ("mean", {}, True, 0.8, 2, 0.8),  # it is the best way on alone
+        ("max", {}, False, 0.8, 2, 0.8),
+        ("max", {"judgements": 2, "judged": 1.8, "backups": 2}, False, 0.9, 2, 0.5),
+    ],
+)
+def test_judgements_of_the_state_that_came_are_taken_out_of_q(
+    backup: str, came: dict[str, Any], settled: bool, q: float, visits: int, expected: float
+) -> None:
+    before = Node(id=0, judgements=1, judged=0.5, edges=[Edge(Action("go", (), "go"), 1.0)])
+    before.edges[0].settled = settled
+    after = Node(id=1, parent=before, via=0, **{"judgements": 1, "judged": 0.1, "backups": 1, **came})
+    found = algorithm(config(search={"algorithm": "mcts", "backup": backup}).search)
+    assert _expected(found, before, before.edges[0], after, q, visits) == pytest.approx(expected)
 
 
 async def test_the_deepest_end_that_failed_below_another_action_is_found(tmp_path: Path) -> None:

@@ -183,7 +183,9 @@ def test_branches_that_break_or_stand_elsewhere_cost_time_and_change_nothing(mon
     assert moves(ill) == moves(well)
 
 
-def test_on_a_shared_server_that_keeps_what_is_written_one_worker_acts_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_where_writes_are_sent_to_a_shared_server_one_worker_acts_at_a_time_and_where_they_are_held_back_several(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for mode, most in (("rollback", 4), ("free", 1)):
         settings = msgspec.structs.replace(searched(workers=4, prefetch=2), browser=BrowserConfig(speculation=mode))
         worlds = slow_worlds(sealed=False)

@@ -152,6 +152,20 @@ class StoredMemory:
         with self._access():
             return self._table.entries(status, kind, task, limit)
 
+    def lessons(self) -> list[Reflection]:
+        """All that is kept and all that was merged into it, oldest first: an empty memory to which they are added keeps the same."""
+        entries = self.entries(None)
+        known = {entry.reflection.id: entry for entry in entries}
+
+        def keeper(entry: Entry) -> Entry | None:
+            seen = set[str]()
+            while entry.status == "merged" and entry.note in known and entry.note not in seen:
+                seen.add(entry.note)
+                entry = known[entry.note]
+            return entry if entry.status == "kept" else None
+
+        return [entry.reflection for entry in reversed(entries) if keeper(entry)]
+
     def search(self, text: str, *, k: int = 10) -> list[Entry]:
         """Those kept with words of a text in them, best first."""
         with self._access():

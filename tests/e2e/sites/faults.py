@@ -9,6 +9,7 @@ START = """<!doctype html><title>Start</title>
 <button onclick="location = '/die'">Die</button>
 <button onclick="setTimeout(() => { while (true); }, 0)">Loop</button>
 <button onclick="window.open('http://forbidden.test/')">Popup</button>
+<button onclick="location = '/away'">Away</button>
 <button onclick="work()">Worker</button><p id=said></p>
 <script>
 async function work() {
@@ -31,6 +32,11 @@ class Application(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/die":
             os._exit(3)
+        if self.path == "/away":
+            self.send_response(302)
+            self.send_header("Location", "http://forbidden.test/after-a-redirect")
+            self.end_headers()
+            return
         script = self.path == "/worker.js"
         body = (b"onfetch = () => {}" if script else PAGES.get(self.path, "").encode()) or b"nothing"
         self.send_response(200 if script or self.path in PAGES else 404)

@@ -119,13 +119,17 @@ class Contest:
         return seen.fingerprint
 
     async def _live(self) -> None:
-        place = Place(self.plain, self.site.task)
+        place = Place(self.forks, self.site.task)
         path = [Waypoint(None, (await self.native.reset(self.site.task)).fingerprint)]
         await place.arrive(path)
-        for _ in range(5):
-            seconds, arrival = await timed(place.arrive(path))
-            assert arrival.route == "there"
-            self.times["live"][0].append(seconds)
+        for depth, action in enumerate(self.actions, 1):
+            transition = await place.act(action)
+            assert transition.observation is not None
+            path.append(Waypoint(action, transition.observation.fingerprint))
+            for _ in range(5 if depth in self.depths else 0):
+                seconds, arrival = await timed(place.arrive(path))
+                assert arrival.route == "there"
+                self.times["live"][depth].append(seconds)
         await place.close()
 
     def median(self, route: str, depth: int) -> float | None:
@@ -302,14 +306,14 @@ def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Fi
             cells = [contest.median(route, depth) for route in ("world", "page", "replay")]
             shown = ["-" if cell is None else f"{cell:.2f}" for cell in cells]
             shown[1] += " (another state)" if depth in contest.unfaithful else ""
-            rows.append([contest.site.name, str(depth), *shown])
-    _common.table(["seconds, medians", "depth", "world restore", "page restore", "reset + replay"], rows)
+            rows.append([contest.site.name, str(depth), *shown, f"{(contest.median('live', depth) or 0.0) * 1e6:.0f} us"])
+    _common.table(["seconds, medians", "depth", "world restore", "page restore", "reset + replay", "stands there"], rows)
     for contest in contests:
-        crossing, live = contest.crossover(), contest.median("live", 0) or 0.0
+        crossing = contest.crossover()
         says = "never" if crossing is None else f"depth {max(0.0, crossing):.1f}"
         ends = [contest.median("world", depth) or 0.0 for depth in (min(contest.depths), max(contest.depths))]
         grows = f"deepest over shallowest restore {ends[1] / ends[0]:.2f}" if ends[0] else "no restore"
-        print(f"{contest.site.name}: a restore is cheaper from {says}; in a world that stands there {live * 1e6:.0f} us; {grows}")
+        print(f"{contest.site.name}: a restore is cheaper from {says}; {grows}")
     print("\nplanner on the MiniWoB++ page, with a snapshot of every depth:")
     for row in found["planner"]:
         print(f"  depth {row['depth']}: {row['chosen']} (replay {row['replay_s']:.2f} s, fork {row['fork_s']:.2f} s)")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROWS = Path(__file__).with_name("rows.py")
+HERE = Path(__file__).parent
 AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 CODE = """
 import asyncio, sys
@@ -19,7 +19,11 @@ from exact.environments.sandbox import Service
 from exact.task import Task
 
 async def main():
-    service = Service(command=("python3", sys.argv[1], "8000"), ready_url="http://127.0.0.1:8000/", reads=(sys.argv[1],))
+    application, *packages = sys.argv[1:]
+    service = Service(
+        command=("python3", application, "8000"), ready_url="http://127.0.0.1:8000/",
+        env={"PYTHONPATH": ":".join(packages)}, reads=(application, *packages),
+    )
     setup = PageSetup(hosts={"rows.test": "127.0.0.1:8000"})
     async with forking(BrowserConfig(screenshots=False), setup, services=[service]) as worlds:
         async with worlds.open(speculative=True) as one:
@@ -63,8 +67,13 @@ def nobody(tmp_path_factory: pytest.TempPathFactory, runsc: str) -> dict[str, st
     return {"PATH": "/usr/bin:/bin", "HOME": str(home), "EXACT_RUNSC": str(home / "runsc")}
 
 
-def test_a_user_without_rights_has_five_branches_and_goes_back_with_server_and_form(nobody: dict[str, str]) -> None:
-    command = [*AS_NOBODY, sys.executable, "-W", "ignore", "-c", CODE, str(ROWS)]
+@pytest.mark.parametrize("application", ["rows.py", "flask_rows.py"])
+def test_a_user_without_rights_has_five_branches_and_goes_back_with_server_and_form(nobody: dict[str, str], application: str) -> None:
+    packages = []
+    if application.startswith("flask"):
+        flask = pytest.importorskip("flask", reason="flask is not installed: pip install 'exact-agent[test]'")
+        packages = [str(Path(flask.__file__).parents[1])]
+    command = [*AS_NOBODY, sys.executable, "-W", "ignore", "-c", CODE, str(HERE / application), *packages]
     done = subprocess.run(command, env=nobody, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[3])
     shutil.rmtree(nobody["HOME"])
     branches = "".join(f"True Rows: {number}\n" for number in range(5))

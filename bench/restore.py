@@ -75,7 +75,7 @@ class Contest:
         """Depths at which a restored page was in another state."""
 
     async def begin(self, stack: AsyncExitStack, quick: bool) -> None:
-        """Walk down, take the snapshots, and ask a place that stands at a state for it. `quick`: all at once; snapshots take longer then."""
+        """Walk down, take the snapshots, and ask a place that stands at a state for it. `quick`: all at once; snapshots are slower."""
         self.native: Environment = await stack.enter_async_context(self.plain.open(speculative=False))
         inside: Environment = await stack.enter_async_context(self.forks.open(speculative=True))
         pages = self.depths if self.native.capabilities.fidelity == "page" else ()

@@ -111,6 +111,14 @@ async def test_the_panel_shows_judgement_prompts_and_reflections(show: Show, sho
         await expect(panel.get_by_text('[4] link "Green tea"').last).to_be_visible()
 
 
+async def test_below_the_tree_stands_where_each_lesson_was_shown_and_how_that_ended(show: Show, shop: RunFolder) -> None:
+    async with show(shop) as page:
+        told = page.locator("h2:has-text('Lessons shown') + blockquote")
+        await expect(told).to_contain_text("Set the quantity first.")
+        await expect(told.get_by_role("link", name="state 0")).to_be_visible()
+        await expect(told).to_contain_text("the attempt ended:")
+
+
 async def test_a_refused_action_is_shown_with_its_reason(show: Show, shop: RunFolder) -> None:
     async with show(shop) as page:
         await page.locator(".card.refused").first.click()

@@ -12,7 +12,7 @@ _FIELDS = ("text", "search", "email", "password", "tel", "url", "number", "date"
 
 
 def senders(documents: Sequence[Document]) -> Iterator[tuple[str, int]]:
-    """Frame and backend id of each control that sends a form by another method than GET: buttons, and fields in which Enter does.
+    """Frame and backend id of each control that posts a form: buttons, and fields in which Enter does.
 
     What a script sends is not known before it does.
     """

@@ -51,8 +51,6 @@ class Costs:
         mean = self._means.get(operation)
         if mean is not None:
             return max(mean.seconds, mean.processor * self._crowd)
-        if operation == "reset":
-            return self.of("open")  # which ends with one
         if operation not in UNMEASURED:
             return 0.0
         return max(UNMEASURED[operation], OF_OPENING * self.of("open"))

@@ -36,14 +36,6 @@ def test_what_was_never_done_is_assumed_and_replay_is_assumed_to_be_free() -> No
     assert costs.of("fork") == pytest.approx(0.1) and costs.of("restore") == UNMEASURED["restore"] and costs.back == pytest.approx(0.1)
 
 
-def test_a_reset_is_assumed_to_take_what_opening_a_world_up_to_its_start_took() -> None:
-    costs = Costs()
-    costs.note("open", 1.4)
-    assert costs.of("reset") == 1.4
-    costs.note("reset", 0.2)
-    assert costs.of("reset") == pytest.approx(0.2)
-
-
 @pytest.mark.parametrize(("workers", "expected"), [(1, 0.5), (2, 0.5), (4, 0.8), (8, 1.6)])
 def test_processor_time_counts_where_more_workers_than_cores_want_it(workers: int, expected: float) -> None:
     costs = Costs(workers=workers, cores=2)

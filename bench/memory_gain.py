@@ -261,8 +261,8 @@ def main() -> int:
     rows: dict[str, dict[str, Any]] = {}
     with ProcessPoolExecutor(2) as pool:
         jobs = [(cell, [pool.submit(run_town, cell, SEED + n, count, cell.limit == FEW) for n in range(towns(cell))]) for cell in chosen]
-        for cell, places in jobs:
-            found = [job.result() for job in places]
+        for cell, running in jobs:
+            found = [job.result() for job in running]
             noise.probe()
             rows |= {f"{cell}: {name}": compared(found, name) for name in found[0] if name != "mcts"}
             print(f"{cell} done", file=sys.stderr, flush=True)

@@ -208,7 +208,7 @@ async def connect(
         address = await relay.connect(path=cut.path if cut else "", seconds=seconds)
         line = await relay.speak()
         browser, talk, found = await asyncio.gather(
-            playwright.chromium.connect_over_cdp(address, timeout=seconds * 1000), relay.talk(), line.send("Target.getTargets")
+            _over_cdp(playwright, address, relay, seconds), relay.talk(), line.send("Target.getTargets")
         )
     except Error as error:
         await relay.close()
@@ -221,3 +221,17 @@ async def connect(
     if cut and cut.started:
         guard.go_on(cut.unanswered)
     return ForkedBrowser(browser, guard, relay, talk, pages[0]["browserContextId"], [info["targetId"] for info in pages])
+
+
+async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float) -> PlaywrightBrowser:
+    """Playwright's connection. Cancelled, it comes to its end all the same, which is soon: its line is cut.
+
+    To Playwright a browser that goes before it was handed over is an error, raised in whatever any of its browsers is asked next.
+    """
+    connecting = asyncio.ensure_future(playwright.chromium.connect_over_cdp(address, timeout=seconds * 1000))
+    try:
+        return await asyncio.shield(connecting)
+    except asyncio.CancelledError:
+        await relay.close()
+        await asyncio.gather(asyncio.shield(connecting), return_exceptions=True)
+        raise

@@ -6,10 +6,12 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import pytest_asyncio
+from playwright._impl.browser import Browser as PlaywrightsBrowser
 
 from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
@@ -105,6 +107,36 @@ async def test_rows_of_one_branch_are_absent_in_its_sibling_and_the_half_typed_f
         assert "Rows: one, right" in await add(sibling, "right")
     back = await world.restore(snapshot)
     assert 'value="half a senten" focused' in back.text and "left" not in back.text and "right" not in back.text
+
+
+async def test_a_fork_cancelled_while_it_connects_does_no_harm_to_other_worlds(
+    world: ForkingEnvironment, worlds: ForkingWorlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Playwright takes a browser that goes before it was handed over for an error, and raises it in whatever it is asked next."""
+
+    made, known = PlaywrightsBrowser.__init__, asyncio.Event()
+
+    def telling(browser: PlaywrightsBrowser, *args: Any) -> None:
+        made(browser, *args)
+        known.set()
+
+    async def asked() -> None:
+        async with worlds.fork(snapshot, speculative=True):
+            pass
+
+    snapshot = await half_typed(world)
+    for after in range(8):
+        known.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(PlaywrightsBrowser, "__init__", telling)
+            fork = asyncio.ensure_future(asked())
+            await known.wait()
+        for _ in range(after):
+            await asyncio.sleep(0)
+        fork.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await fork
+        assert 'value="half a senten" focused' in (await world.restore(snapshot)).text
 
 
 async def test_five_branches_of_one_snapshot_live_side_by_side(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:

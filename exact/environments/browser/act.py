@@ -174,6 +174,7 @@ async def _fill(body: Body, action: Action) -> None:
 
 
 async def _type(body: Body, action: Action) -> None:
+    await body.tab.evaluate(f"({scripts.NEW_WORD})()")
     await _put_in(body, body.fill(str(action.args[0])))
 
 
@@ -192,6 +193,8 @@ async def _press(body: Body, action: Action) -> None:
         return
     if not chord.isascii():
         raise ActionError(f"{chord} is on no keyboard: use fill for such text")
+    if len(chord) == 1:
+        await body.tab.evaluate(f"({scripts.NEW_WORD})()")
     async with body.clipboard.turn() if body.clipboard and uses_clipboard(chord) else nullcontext():
         await body.tab.page.keyboard.press(chord)
 

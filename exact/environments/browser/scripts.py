@@ -225,3 +225,20 @@ direction => {
     if (scrolls(element) && move(element)) return true;
   return Boolean(document.scrollingElement && move(document.scrollingElement));
 }"""
+
+NEW_WORD = """
+() => {
+  let at = document.activeElement;
+  for (let inner; (inner = at?.shadowRoot?.activeElement ?? at?.contentDocument?.activeElement); ) at = inner;
+  if (at?.localName !== 'select') return;
+  const view = at.ownerDocument.defaultView, unheard = ['blur', 'focusout', 'focus', 'focusin'];
+  const hush = event => event.stopImmediatePropagation();
+  for (const each of unheard) view.addEventListener(each, hush, true);
+  at.blur();
+  at.focus({preventScroll: true});
+  for (const each of unheard) view.removeEventListener(each, hush, true);
+}"""
+"""Makes the next letter the first of a word for a list that has the focus.
+
+A list takes letters that come within a second of the last ones for the same word: what an action chooses would hang on how soon it follows.
+To have lost the focus ends a word; the page does not hear of it."""

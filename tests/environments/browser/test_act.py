@@ -89,6 +89,25 @@ async def test_an_unknown_option_is_refused_with_the_nearest(visit: Visit) -> No
             await do(env, f'select [{find(seen, "Fruit").id}] "Peas"')
 
 
+@pytest.mark.parametrize("around", ["{}", "<iframe srcdoc='{}'></iframe>", "<div><template shadowrootmode=open>{}</template></div>"])
+async def test_what_is_typed_at_a_list_is_a_new_word_however_soon_it_comes(visit: Visit, around: str) -> None:
+    page = around.format("<select autofocus aria-label=Fruit><option>Apple<option>Pear<option>Grape<option>Peach</select>")
+    async with visit(page) as (env, seen):
+        await do(env, f'select [{find(seen, "Fruit").id}] "Apple"')
+        for action, chosen in (('type "Peach"', "Peach"), ('type "Gra"', "Grape"), ('press "p"', "Peach"), ('press "a"', "Apple")):
+            assert find(await look(env, action), "Fruit").value == chosen
+
+
+async def test_a_page_hears_nothing_of_a_new_word_but_its_keys(visit: Visit) -> None:
+    page = """<select autofocus aria-label=Fruit><option>Apple<option>Pear</select><output></output><script>
+    for (const each of ['blur', 'focusout', 'focus', 'focusin', 'change'])
+      document.addEventListener(each, e => document.querySelector('output').append(e.type + ' '), true)
+    </script>"""
+    async with visit(page) as (env, _):
+        await look(env, 'type "Pea"')
+        assert 'status "focus focusin change change"' in (await look(env, 'type "App"')).text  # it got the focus once, at the start
+
+
 async def test_drag_moves_by_pointer_events(visit: Visit) -> None:
     page = """<style>div { height: 50px }</style><div role=group aria-label=From></div><div role=group aria-label=To></div><script>
     let from; onmousedown = e => from = e.target.ariaLabel; onmouseup = e => document.title = from + ' to ' + e.target.ariaLabel

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("environment", metavar="ENV")
 @click.option("--task", "task_id", metavar="ID", help="The task to reset to, where ENV is a module:factory.")
 @click.option("--goal", default="", metavar="TEXT", help="Its instruction.")
-@click.option("--quick", is_flag=True, help="Fewer depths and cycles: about a minute in gVisor, less elsewhere.")
+@click.option("--quick", is_flag=True, help="Fewer depths and cycles: under a minute, save where a step takes seconds.")
 @click.option("--limit", default=30.0, show_default=True, metavar="SECONDS", help="How long one call may take before it counts as hung.")
 @click.option("--python", metavar="PATH", help="Run module:factory or file.py:factory in a process of its own, by this interpreter.")
 @click.option(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import msgspec
@@ -25,6 +27,9 @@ Taken = tuple[Action, Observation]
 
 TRIES = 6
 """Walks that are begun where the first action may end the episode."""
+
+_WALK = 0.2
+"""Part of a check's time after which a walk goes no farther: it is taken again afterwards, in other worlds too."""
 
 T = TypeVar("T")
 
@@ -61,8 +66,17 @@ class Subject:
     cycles: int
     """Worlds opened and closed in the search for leaks."""
     seed: int = 0
+    seconds: float = math.inf
+    """After which a check does no more than its least: three elements, one depth, walks of two actions, four worlds."""
+    began: float = 0.0
+    """When the present check did."""
+    now: Callable[[], float] = time.monotonic
     ends: set[tuple[str, str]] = field(default_factory=set)
     """(fingerprint, action) that ended an episode: walks go elsewhere the next time."""
+
+    def late(self, part: float = 1.0) -> bool:
+        """Whether that part of the present check's time is over."""
+        return self.now() - self.began > part * self.seconds
 
     @asynccontextmanager
     async def world(self) -> AsyncIterator[Environment]:
@@ -109,6 +123,8 @@ class Subject:
         """
         dice, path = random.Random(f"{self.seed}/{key}"), list[Taken]()
         for step in range(steps):
+            if step >= 2 and self.late(_WALK):
+                break
             taken = await self._one(world, seen, dice, nameless=keys and step < 2)
             if taken is None:
                 break
@@ -166,9 +182,9 @@ class Skip(ExactError):
     """The check does not apply to this environment: the text says why."""
 
 
-async def run(name: str, check: Check, subject: Subject, now: Callable[[], float]) -> Finding:
-    """One check; what is raised becomes a finding."""
-    began = now()
+async def run(name: str, check: Check, subject: Subject, seconds: float = math.inf) -> Finding:
+    """One check; what is raised becomes a finding. `seconds`: as Subject has them."""
+    subject = replace(subject, began=subject.now(), seconds=seconds)
     try:
         detail, passed, skipped = await check(subject), True, False
     except Skip as reason:
@@ -177,4 +193,4 @@ async def run(name: str, check: Check, subject: Subject, now: Callable[[], float
         detail, passed, skipped = str(broken), False, False
     except Exception as error:  # noqa: BLE001 - whatever foreign code raises is what was found
         detail, passed, skipped = f"{type(error).__name__.rstrip('_')}: {error}", False, False
-    return Finding(name=name, passed=passed, detail=detail, seconds=round(now() - began, 3), skipped=skipped)
+    return Finding(name=name, passed=passed, detail=detail, seconds=round(subject.now() - subject.began, 3), skipped=skipped)

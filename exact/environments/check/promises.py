@@ -52,6 +52,8 @@ async def elements_can_be_acted_on(subject: Subject) -> str:
     async with subject.world() as world:
         seen = await subject.reset(world)
         for action in [a for a in subject.propose(seen, world.actions) if a.elements][:12]:
+            if tried >= 3 and subject.late():
+                break
             await subject.reset(world)
             tried += 1
             try:
@@ -72,6 +74,8 @@ async def snapshots_are_states(subject: Subject) -> str:
             return await _pages_come_back(subject, world)
         seen, kept, reached = await subject.reset(world), None, 0
         for depth in range(1, subject.depth + 1):
+            if reached and subject.late(reached / depth):  # there is no time for another like those
+                break
             if (deeper := await _deeper(subject, world, seen, kept, depth)) is None:
                 break
             (seen, kept), reached = await _returns(subject, world, deeper, depth), depth

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import pytest
 
 from exact.action import Action
 from exact.environments.base import Snapshot, Transition
 from exact.environments.check import CHECKS, Finding, check
+from exact.environments.check.base import Subject
 from exact.environments.specimen import MUTANTS, Mutant, Specimen, SpecimenWorlds
 from exact.environments.toy import ToyWorlds, deceptive_chain, form, maze, toy_task
 from exact.environments.toy_environment import ToyEnvironment
@@ -113,3 +115,35 @@ async def test_where_a_first_action_ends_the_episode_another_is_tried(ends: tupl
     for finding in await check(Ending(ends), TASK, quick=True, names=["repeats", "branches are independent"]):
         assert finding.passed
         assert (not finding.skipped and " 0 " not in f" {finding.detail}") if gone else "ends the episode" in finding.detail
+
+
+class Slow(SpecimenWorlds):
+    """Each step takes seconds, by a clock of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds = 0.0
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[Specimen]:
+        async with super().open(speculative=speculative) as world:
+            step = world.step
+
+            async def tardy(action: Action) -> Transition:
+                self.seconds += 2.0
+                return await step(action)
+
+            world.step = tardy  # type: ignore[method-assign]
+            yield world
+
+
+async def test_a_quick_check_of_a_slow_environment_does_less_of_everything_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    worlds = Slow()
+    monkeypatch.setattr("exact.environments.check.suite.Subject", partial(Subject, now=lambda: worlds.seconds))
+    found = {each.name: each for each in await check(worlds, TASK, quick=True)}
+    assert all(each.passed for each in found.values()) and worlds.seconds < 90
+    assert found["nothing is left"].detail == "4 cycles" and found["snapshots are states"].detail == "depths 1 to 1"
+    assert found["elements can be acted on"].detail == "3 of 3 accepted" and "2 actions each" in found["branches are independent"].detail
+    worlds.seconds = 0.0
+    await check(worlds, TASK)
+    assert worlds.seconds > 1000

@@ -119,6 +119,9 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """At a commit. enact: act in the live world. promote: the searched world becomes the live one, where it rolls back."""
     prefetch: AtLeastZero = 1
     """Worlds to spare, which are brought to the likely next states while a model thinks; where worlds fork."""
+    worlds: AtLeastZero = 0
+    """Worlds that a search has open at once, where they fork; at least one for each worker and those to spare. 0: these, and another for
+    each worker but one. Those beyond stay in the states where they were left, and are gone on with from there: memory for restores."""
     breadth: AtLeastOne = 3
     """Beam search and tree of thoughts: states kept at each level. best_of_n: trajectories."""
     limits: ScopeLimits = ScopeLimits()
@@ -127,3 +130,8 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """Caps on one iteration."""
     options: dict[str, Any] = {}
     """What else an algorithm takes, by name."""
+
+    @property
+    def standing(self) -> int:
+        """Worlds beyond those of the workers and those to spare."""
+        return max(0, self.worlds - self.workers - self.prefetch) if self.worlds else self.workers - 1

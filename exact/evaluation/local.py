@@ -153,5 +153,6 @@ class LocalEngine:
 
 
 def worlds_wanted(config: Config) -> int:
-    """How many worlds one attempt may hold at once: the live one, one a worker, those to spare; each while its next one is made."""
-    return 2 * (1 + config.search.workers + config.search.prefetch)
+    """How many worlds one attempt may hold at once: the live one, one a worker, those to spare, each while its next one is made; and more
+    that stay where they are."""
+    return 2 * (1 + config.search.workers + config.search.prefetch) + config.search.standing

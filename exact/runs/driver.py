@@ -52,8 +52,8 @@ class Attempt(Setting):
     async def _act_until_over(self) -> str:
         """Search and commit, in turn; why no further action will be committed."""
         world = await self.live.open()
-        size, spare = self._sizes(world.capabilities)
-        places = Places(self.worlds, self.task, size, spare=spare, clock=lambda: self.journal.now)
+        size, spare, more = self._sizes(world.capabilities)
+        places = Places(self.worlds, self.task, size, spare=spare, more=more, clock=lambda: self.journal.now)
         self._search = Search(self, places)
         self._commits = Commits(self, places, repeat_uncertain=self.repeat_uncertain)
         try:
@@ -65,12 +65,17 @@ class Attempt(Setting):
             await self._search.close()
             await places.close()
 
-    def _sizes(self, capabilities: Capabilities) -> tuple[int, int]:
-        """How many workers may act at once, and worlds to spare: one and none where what one does outside is seen by the others."""
+    def _sizes(self, capabilities: Capabilities) -> tuple[int, int, int]:
+        """How many workers may act at once, worlds to spare, and worlds beyond that.
+
+        One and none where what one does outside is seen by the others. None beyond where a world may hold a log-in that another waits for.
+        """
         alone = not capabilities.sealed and self.config.browser.speculation == "free"
         if alone or not capabilities.concurrent:
-            return 1, 0
-        return self.config.search.workers, self.config.search.prefetch if capabilities.fidelity != "replay" else 0
+            return 1, 0, 0
+        search = self.config.search
+        spare = search.prefetch if capabilities.fidelity != "replay" else 0
+        return search.workers, spare, search.standing if capabilities.sealed and capabilities.fidelity == "world" else 0
 
     async def _commit_until_over(self) -> str:
         while True:

@@ -1,4 +1,4 @@
-"""The speculative worlds of an attempt: at most one for each worker and some to spare, opened when first needed.
+"""The speculative worlds of an attempt: for each worker one, some to spare, and some that stay where they were left; opened when needed.
 
 A spare one is what the next states are prepared in while a model thinks: see prefetch.py. A worker never waits for one of those.
 """
@@ -21,13 +21,13 @@ WORTHWHILE = 0.05
 class Places:
     """Lends places, each to one piece of work at a time."""
 
-    def __init__(self, worlds: Worlds, task: Task, size: int, *, spare: int = 0, clock: Callable[[], float]) -> None:
-        """`size`: workers that use them. `clock`: seconds, to measure routes by."""
+    def __init__(self, worlds: Worlds, task: Task, size: int, *, spare: int = 0, more: int = 0, clock: Callable[[], float]) -> None:
+        """`size`: workers that use them. `more`: worlds that may stay where they were left. `clock`: seconds, to measure routes by."""
         self.shelf = Shelf(worlds)
-        self._spare = spare if self.shelf.forks is not None else 0
+        self._spare, more = (spare, more) if self.shelf.forks is not None else (0, 0)
         self._cores = os.cpu_count() or 1
         self.costs = Costs(workers=size)
-        self._all = [Place(worlds, task, shelf=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare)]
+        self._all = [Place(worlds, task, shelf=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare + more)]
         self._free = list(self._all)
         """The longest unused first."""
         self._room = asyncio.Semaphore(size)
@@ -36,11 +36,14 @@ class Places:
 
     @asynccontextmanager
     async def borrow(self, path: Sequence[Waypoint]) -> AsyncIterator[Place]:
-        """A free place, waited for: the one from which the path's end is reached at the least cost; of equal ones, an open one."""
+        """A free place, waited for: the one from which the path's end is reached at the least cost.
+
+        Of equal ones, one that is not open yet: what others stand at may be come back to.
+        """
         async with self._room:
             if (coming := self._coming.get(tuple(path))) is not None:
                 await coming.wait()
-            place = min(self._free, key=lambda each: (_nearness(each, path), not each.opened))
+            place = min(self._free, key=lambda each: (_nearness(each, path), each.opened))
             self._free.remove(place)
             try:
                 yield place

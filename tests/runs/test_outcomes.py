@@ -34,7 +34,9 @@ def crossing() -> ToyWorld:
     return ToyWorld(name="crossing", instruction="Cross the river.", start="bank", states=states | huts, seed=3)
 
 
-SETTINGS = {workers: config(search={"algorithm": "mcts", "iterations": 40, "k": 4, "retries": 9, "workers": workers}) for workers in (1, 4)}
+SEARCH = {"algorithm": "mcts", "iterations": 40, "k": 4, "retries": 9}
+SETTINGS = {workers: config(search={**SEARCH, "workers": workers, "worlds": workers}) for workers in (1, 4)}
+"""No world more than there are workers, so that states are walked to."""
 
 
 async def cross(folder: Path, workers: int = 1) -> list[ev.AnyEvent]:

@@ -110,11 +110,30 @@ def test_where_steps_are_capped_none_is_repeated_in_the_background_so_the_cap_of
     assert not {each.route for each in prepared(events)} & {"onward", "restore+replay", "fork+replay"}
 
 
-def test_no_more_worlds_are_open_than_workers_and_spares_and_the_live_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("given", "most"), [(0, 3 + 2 + 2 + 1), (5, 3 + 2 + 1), (1, 3 + 2 + 1), (6, 3 + 2 + 1 + 1)])
+def test_no_more_worlds_are_open_than_workers_spares_and_those_that_may_stay_and_the_live_one(
+    given: int, most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     worlds = slow_worlds()
-    events = run(monkeypatch, tmp_path, searched(workers=3, prefetch=2), worlds)
-    assert worlds.counts.most_live <= 6
-    assert 4 <= max(arrival.worlds for arrival in arrivals(events)) <= 6
+    events = run(monkeypatch, tmp_path, searched(workers=3, prefetch=2, worlds=given), worlds)
+    assert worlds.counts.most_live <= most
+    assert 4 <= max(arrival.worlds for arrival in arrivals(events)) <= most
+
+
+def test_worlds_that_stay_where_they_were_left_save_restores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    few, more = (
+        run(monkeypatch, tmp_path / str(worlds), searched(workers=4, worlds=worlds), slow_worlds()) for worlds in (4, 0)
+    )  # fmt: skip
+    assert routes(more)["there"] > routes(few)["there"] and more[-1].t < few[-1].t
+
+
+@pytest.mark.parametrize("about", [{"sealed": False}, {"fidelity": "client"}])
+def test_where_a_world_may_hold_a_log_in_that_another_waits_for_none_stays(
+    about: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    worlds = slow_worlds(**about)
+    run(monkeypatch, tmp_path, searched(workers=3), worlds)
+    assert worlds.counts.most_live <= 4
 
 
 @pytest.mark.parametrize("after", [3.0, 9.3, 20.1, 31.7])

@@ -50,6 +50,8 @@ class Application(NamedTuple):
     word: str
     """Everybody's password."""
     users: tuple[str, ...]
+    clock: str = ""
+    """How its pages write what time it is, besides what is masked everywhere: a regular expression."""
 
 
 TRAC = Application(
@@ -65,6 +67,7 @@ WAGTAIL = Application(
     form=Form("/admin/login/", "#id_username", "#id_password", "button[type=submit]", "/admin/api/main/pages/?limit=1", "total_count"),
     word="seagull-17",
     users=("mara", "ben", "ines"),
+    clock=r"\b[A-Z][a-z]{2} \d{1,2}, \d{4}, \d{1,2}:\d\d [AP]M\b",
 )
 
 
@@ -106,6 +109,8 @@ class Site:
             raise unknown("task", name, self.ids())
         file = self.files[number]
         metadata: dict[str, Scalar] = {"sites": " ".join(file.sites), "difficulty": file.overall_difficulty}
+        if self._application.clock:
+            metadata["masks"] = self._application.clock
         start = self._addresses.fill(file.starts[0])
         return Task(id=join(name, number_seed), instruction=file.goal, start=start, seed=number_seed, metadata=metadata)
 

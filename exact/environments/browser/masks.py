@@ -16,7 +16,7 @@ from exact.task import Task
 
 CLOCK = r"\b\d{1,2}:\d\d:\d\d(?:\.\d+)?(?:\s?[AaPp]\.?[Mm]\b)?"
 """Times with seconds. Those without are what users choose among, so they tell states apart."""
-AGE = r"\b(?:\d+|an?) (?:second|sec|minute|min)s? ago\b|\bjust now\b"
+AGE = r"(?i:\b(?:\d+|an?) (?:second|sec|minute|min)s? ago\b|\bjust now\b)"
 TOKENS = r"(?i)^(?:_|ts|timestamp|nonce|cachebust(?:er)?|(?:.*[_-])?(?:csrf|xsrf)(?:[_-].*)?|csrfmiddlewaretoken|authenticity_token)$"
 """Names of parameters in an address."""
 PLACEHOLDER = "\N{HORIZONTAL ELLIPSIS}"

@@ -121,7 +121,7 @@ SCROLL_BACK = (
 """Undoes what AIM or THROUGH scrolled."""
 
 FOCUS = """
-function (text) {
+async function (text) {
   const element = this.nodeType === 1 ? this : this.parentElement;
   if (!element || !element.isConnected) return {refused: 'has vanished: name an id from the present observation'};
   const kind = element.localName === 'input' ? element.type : element.localName;
@@ -150,9 +150,13 @@ function (text) {
     }
     return {done: true};
   }
+  const end = performance.now() + 1000;
+  while (globalThis.exact?.timers && performance.now() < end) await new Promise(next => setTimeout(next, 5));
   if (element.select) element.select(); else getSelection().selectAllChildren(element);
   return {done: false};
 }"""
+"""Makes a field ready to be typed in, and lets the page do first what it does about the focus: whether a date picker that opens after a
+moment sees what is typed would hang on how fast it is."""
 
 SELECT = """
 function (label) {

@@ -11,7 +11,10 @@ from exact.benchmarks import registry
 from exact.benchmarks.sites import Site, trac, wagtail
 from exact.benchmarks.sites.seeds import interpreter
 from exact.benchmarks.sites.suite import _reset
+from exact.environments.browser.describe import fingerprint
+from exact.environments.browser.masks import Masks
 from exact.errors import EnvironmentError_, UsageError
+from exact.observation import Element
 from tests.benchmarks.sites.walk import REFERENCE
 
 
@@ -41,6 +44,16 @@ def test_each_task_has_a_reference_and_a_wrong_sequence(site: Site) -> None:
     for id in site.ids():
         sequences = REFERENCE[id]
         assert sequences["right"][-1][0] == sequences["wrong"][-1][0] == "stop" and sequences["right"] != sequences["wrong"]
+
+
+def test_what_wagtail_writes_with_the_present_time_does_not_tell_its_states_apart() -> None:
+    def seen(date: str) -> str:
+        element = Element(id="1", role="StaticText", name=date)
+        return fingerprint(
+            "http://gazette.test/admin/pages/14/edit/", [element], masks=Masks().of(wagtail().task("wagtail/26"))
+        ).fingerprint
+
+    assert seen("Nov 23, 2026, 3:32 AM") == seen("Nov 23, 2026, 3:33 AM") != seen("20 May 2024")
 
 
 def test_no_reference_is_in_the_package(site: Site) -> None:

@@ -89,6 +89,14 @@ async def test_an_unknown_option_is_refused_with_the_nearest(visit: Visit) -> No
             await do(env, f'select [{find(seen, "Fruit").id}] "Peas"')
 
 
+async def test_what_a_page_does_about_the_focus_is_done_before_anything_is_typed(visit: Visit) -> None:
+    """As date pickers open: else it hangs on how fast is typed whether they see what was."""
+    page = """<input aria-label=Day onfocus="setTimeout(() => document.title = `opened at '${value}'`, 100)">"""
+    async with visit(page) as (env, seen):
+        after = await look(env, f'fill [{find(seen, "Day").id}] "2024-05-20"')
+        assert (after.title, find(after, "Day").value) == ("opened at ''", "2024-05-20")
+
+
 @pytest.mark.parametrize("around", ["{}", "<iframe srcdoc='{}'></iframe>", "<div><template shadowrootmode=open>{}</template></div>"])
 async def test_what_is_typed_at_a_list_is_a_new_word_however_soon_it_comes(visit: Visit, around: str) -> None:
     page = around.format("<select autofocus aria-label=Fruit><option>Apple<option>Pear<option>Grape<option>Peach</select>")

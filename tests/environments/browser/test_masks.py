@@ -33,6 +33,7 @@ def text(name: str, role: str = "StaticText", **fields: object) -> Element:
     [
         (text("It is 12:30:45"), text("It is 12:30:46"), True),
         (text("posted 3 minutes ago"), text("posted 14 seconds ago"), True),
+        (text("Just now"), text("1 minute ago"), True),
         (text("Leaves at 12:30"), text("Leaves at 12:45"), False),
         (text("12:30:45", "option"), text("12:30:46", "option"), False),
         (text("At", "textbox", value="12:30:45"), text("At", "textbox", value="12:30:46"), False),

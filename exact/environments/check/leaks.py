@@ -10,8 +10,8 @@ from exact.environments.check.base import Broken, Subject
 
 SLACK, MEMORY = 8 * 2**20, 64 * 1024
 """Bytes that may be held more after a quarter of the cycles, once and for each cycle: allocators and caches settle. What is compared is
-the least of each quarter, since servers keep connections open for a moment; and memory must grow twice, since a heap that is enlarged
-grows once (that of a driver written in JavaScript by 27 MiB, after a hundred worlds or so)."""
+the least of each quarter, since servers keep connections open for a moment; and everything must grow twice: a heap that is enlarged grows
+once (that of a driver written in JavaScript by 27 MiB, after a hundred worlds or so), and a process that ends a moment late looks so."""
 
 LEAST = 4
 """Worlds opened and closed, however little time there is."""
@@ -39,8 +39,7 @@ async def nothing_is_left(subject: Subject) -> str:
             looks[part].append(held())
     for what, most in (("processes", 0.0), ("descriptors", 0.0), ("bytes", SLACK + MEMORY * quarter)):
         first, second, third = (min(look[what] for look in part) for part in looks)
-        grows = min(second - first, third - second) > most if what == "bytes" else third - first > most
-        if grows:
+        if min(second - first, third - second) > most:
             raise Broken(f"{third - first:.0f} {what} more after {2 * quarter} cycles: something is not closed")
     return f"{cycles} cycles"
 

@@ -49,6 +49,29 @@ async def test_what_is_closed_later_is_no_leak_and_what_never_is_is_one(
     assert ("200 cycles" if not quick else "8 cycles") in found.detail or "descriptors more" in found.detail
 
 
+class Once(Holding):
+    """Leaves two descriptors behind after the sixth world, and none before or after it."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.worlds = 0
+
+    @asynccontextmanager
+    async def open(self, *, speculative: bool) -> AsyncIterator[Specimen]:
+        self.worlds += 1
+        async with super().open(speculative=speculative) as world:
+            yield world
+        if self.worlds == 6:
+            self.keep = 2
+            self.held += [os.open(os.devnull, os.O_RDONLY) for _ in range(2)]
+
+
+async def test_descriptors_that_come_once_are_no_leak(opened: list[Holding]) -> None:
+    opened.append(Once())
+    found = (await check(opened[0], TASK, quick=True, names=["nothing is left"]))[0]
+    assert found.passed and len(opened[0].held) == 2, found.detail
+
+
 class Growing(SpecimenWorlds):
     """What each world takes, in MiB, stays."""
 

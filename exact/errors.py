@@ -33,13 +33,20 @@ class ActionError(ExactError):
 class InfrastructureError(ExactError):
     """Something the task does not depend on failed. Retried or reported, never scored."""
 
+    missing = ""
+    """What did not answer, where that is known: `world` or `model`."""
+
 
 class EnvironmentError_(InfrastructureError):
     """A world that broke: browser gone, page crashed, server silent. Retried on a fresh world."""
 
+    missing = "world"
+
 
 class ModelError(InfrastructureError):
     """A model that did not answer: unreachable, refused, out of quota, timed out after all retries."""
+
+    missing = "model"
 
 
 class AnswerError(ModelError):

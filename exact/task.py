@@ -54,3 +54,5 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     raw: float | None = None
     """The benchmark's own figure, on its own scale."""
     reason: str = ""
+    unanswered: bool = False
+    """Whether it is 0 because the task asks for a final answer and none was given."""

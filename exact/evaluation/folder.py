@@ -31,6 +31,8 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """`same`: each state was the one of the attempt. `drifted`: one was not. `refused`: an action did not fit. `failed`: the infrastructure
     ended it, after all reruns, so that the attempt has no score."""
     reason: str = ""
+    missing: str = ""
+    """As `Line.missing`."""
 
 
 class Attempted(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +44,8 @@ class Attempted(msgspec.Struct, frozen=True, kw_only=True):
     """From 1; above 1 it was made again because the one before was ended by the infrastructure."""
     status: str
     reason: str = ""
+    missing: str = ""
+    """As `Line.missing`."""
     score: float | None = None
     hung: bool = False
     replay: bool = False
@@ -165,11 +169,11 @@ def result_of(line: Line, replay: Replay | None, attempts: int) -> Result:
     """What counts of an attempt: the score in a fresh world, where there is one; that of the live world else."""
     found = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
     if replay is not None and replay.verdict == "failed":
-        found |= {"status": "failed", "score": None, "raw": None, "reason": replay.reason}
+        found |= {"status": "failed", "score": None, "raw": None, "reason": replay.reason, "missing": replay.missing}
     elif replay is not None and line.status == "scored":
-        found |= {"score": replay.score, "raw": replay.raw}
+        found |= {"score": replay.score, "raw": replay.raw, "missing": replay.missing}
     elif replay is not None and replay.score is not None:  # adopted: nobody had judged where the attempt ended
-        found |= {"status": "scored", "score": replay.score, "raw": replay.raw, "reason": replay.reason}
+        found |= {"status": "scored", "score": replay.score, "raw": replay.raw, "reason": replay.reason, "missing": replay.missing}
     return Result(**found | {"live_score": line.score, "replay": replay.verdict if replay else "", "attempts": attempts})
 
 

@@ -10,7 +10,7 @@ from exact.evaluation.folder import Result
 from exact.evaluation.plan import Plan
 from exact.evaluation.published import published_on
 from exact.evaluation.summary import COSTS, Reward, by_agent, row, versus
-from exact.evaluation.table import number
+from exact.evaluation.table import failed, number
 
 if TYPE_CHECKING:
     import jinja2
@@ -48,5 +48,5 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = number
+    environment.filters |= {"number": number, "failed": failed}
     return environment.get_template("bench.html.j2")

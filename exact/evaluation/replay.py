@@ -51,4 +51,7 @@ async def replay(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Repl
         if not world.capabilities.evaluates:
             return Replay(task=task.id, score=None, verdict=verdict, reason=reason or "no evaluator")
         score = await scored(world, task, Outcome(actions=tuple(step.action for step in steps), answer=state.ended.answer))
-        return Replay(task=task.id, score=score.value, raw=score.raw, verdict=verdict, reason=reason or score.reason)
+        return Replay(
+            task=task.id, score=score.value, raw=score.raw, verdict=verdict, reason=reason or score.reason,
+            missing="answer" if score.unanswered else "",
+        )  # fmt: skip

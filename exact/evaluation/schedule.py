@@ -155,7 +155,7 @@ class Schedule:
         except (UsageError, JournalError):
             raise
         except (InfrastructureError, UncertainCommit) as error:
-            came = _failed(job, str(error))
+            came = _failed(job, str(error), error.missing if isinstance(error, InfrastructureError) else "")
             again = isinstance(error, EnvironmentError_ | ModelError | Hung)
             hung = isinstance(error, Hung)
         except Exception as error:  # noqa: BLE001 - whatever an agent or an evaluator raises ends its own attempt, and no other
@@ -179,8 +179,8 @@ class Schedule:
         append_line(
             self.folder.path / "attempts.jsonl",
             Attempted(
-                agent=job.agent, task=job.task.id, number=job.number, status=line.status, reason=line.reason, score=line.score, hung=hung,
-                replay=job.line is not None, seconds=line.seconds,
+                agent=job.agent, task=job.task.id, number=job.number, status=line.status, reason=line.reason, missing=line.missing,
+                score=line.score, hung=hung, replay=job.line is not None, seconds=line.seconds,
             ),
         )  # fmt: skip
 
@@ -189,7 +189,7 @@ class Schedule:
             number = job.number if job.line is not None else job.number + 1
             return _Job(job.agent, job.task, number, job.line, job.tries + 1)
         if job.line is not None:
-            self._replayed(job, Replay(task=line.task, score=None, verdict="failed", reason=line.reason))
+            self._replayed(job, Replay(task=line.task, score=None, verdict="failed", reason=line.reason, missing=line.missing))
             return None
         self._runs[job.agent].add_result(line)
         self._settle(job, result_of(line, None, job.number))
@@ -233,8 +233,9 @@ class Schedule:
         self._running.clear()
 
 
-def _failed(job: _Job, reason: str) -> Line:
-    """The line of an attempt that came to no end; of one whose replay did not, without its score."""
+def _failed(job: _Job, reason: str, missing: str = "") -> Line:
+    """The line of an attempt that came to no end; of one whose replay did not, without its score: there only verdicts ask models."""
     if job.line is not None:
-        return msgspec.structs.replace(job.line, status="failed", score=None, raw=None, reason=f"replay: {reason}")
-    return Line(task=job.task.id, seed=job.task.seed, agent=job.agent, status="failed", reason=reason)
+        missing = "judge" if missing == "model" else missing
+        return msgspec.structs.replace(job.line, status="failed", score=None, raw=None, reason=f"replay: {reason}", missing=missing)
+    return Line(task=job.task.id, seed=job.task.seed, agent=job.agent, status="failed", reason=reason, missing=missing)

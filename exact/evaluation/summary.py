@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -55,6 +56,8 @@ class Row(NamedTuple):
     drifted: int
     failed: int
     """Attempts that the infrastructure ended, after all reruns: no score, in no share."""
+    missing: dict[str, int]
+    """How many lacked what, as `Line.missing` names it: `answer` among the scored, the others among the failed."""
     reruns: int
     judged: int
     """Attempts that nobody but the agent judged: in no share."""
@@ -103,6 +106,7 @@ def row(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | N
         restores=_mean([each.restores for each in done]),
         drifted=sum(each.drifted for each in done),
         failed=sum(each.status == "failed" for each in results),
+        missing=dict(Counter(each.missing for each in results if each.missing)),
         reruns=sum(each.attempts - 1 for each in results),
         judged=sum(each.status == "judged" for each in results),
     )

@@ -66,6 +66,7 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
 def _success(rows: Sequence[Row]) -> list[str]:
     rewards = list(dict.fromkeys(name for each in rows for name in each.rewards))
     live, partial = any(each.live for each in rows), any(each.partial for each in rows)
+    unanswered = any("answer" in each.missing for each in rows)
     header = ["agent", "success", *(["score"] if partial else []), *(["in the promoted world"] if live else []), *rewards]
     body = [
         [
@@ -75,7 +76,8 @@ def _success(rows: Sequence[Row]) -> list[str]:
             *([str(each.live or "-")] if live else []),
             *(str(each.rewards.get(name, "-")) for name in rewards),
             str(each.scored),
-            str(each.failed),
+            *([str(each.missing.get("answer", 0))] if unanswered else []),
+            failed(each),
             str(each.reruns),
             str(each.judged),
         ]
@@ -83,10 +85,17 @@ def _success(rows: Sequence[Row]) -> list[str]:
     ]
     return [
         "## Success",
-        grid([*header, "scored", "failed", "reruns", "only judged"], body),
-        "failed: ended by the infrastructure after all reruns, in no share. reruns: attempts made again because the infrastructure ended "
+        grid([*header, "scored", *(["unanswered"] if unanswered else []), "failed", "reruns", "only judged"], body),
+        ("unanswered: scored 0 because the task asks for a final answer and none was given. " if unanswered else "")
+        + "failed: ended by the infrastructure after all reruns, in no share. reruns: attempts made again because the infrastructure ended "
         "them; each is in attempts.jsonl. only judged: without an evaluator, in no share.",
     ]
+
+
+def failed(found: Row) -> str:
+    """How many failed, and of what where that is known."""
+    why = ", ".join(f"{kind} {count}" for kind, count in sorted(found.missing.items()) if kind != "answer")
+    return f"{found.failed} ({why})" if why else str(found.failed)
 
 
 def _took(rows: Sequence[Row]) -> list[str]:

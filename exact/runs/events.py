@@ -339,6 +339,8 @@ class Finished(Event, frozen=True, kw_only=True, tag="finished"):
 
     status: Literal["scored", "judged", "failed", "stopped"]
     reason: str = ""
+    missing: str = ""
+    """As `Line.missing`, of what failed."""
 
 
 AnyEvent = (

@@ -148,7 +148,8 @@ class Runner:
         with self._journal(folder / "journal.jsonl") as journal:
             state = fold(self.config, read(journal.path))
             journal.since(journal.clock() - state.elapsed)
-            state.apply(journal.write(ev.Finished(status="failed", reason=str(error))))
+            missing = "judge" if error.missing == "model" and state.ended is not None else error.missing
+            state.apply(journal.write(ev.Finished(status="failed", reason=str(error), missing=missing)))
             return line_of(task, self.config, state)
 
     def _opened(self, task: Task, memory: Memory | None) -> ev.Opened:
@@ -230,6 +231,7 @@ def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -
         score=state.scored.score.value if state.scored and finished.status == "scored" else None,
         value=judged,
         reason=finished.reason,
+        missing="answer" if finished.status == "scored" and state.scored and state.scored.score.unanswered else finished.missing,
         actions=int(spent.get("actions", 0)),
         transitions=int(spent.get("transitions", 0)),
         evaluations=int(spent.get("evaluations", 0)),

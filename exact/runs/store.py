@@ -37,6 +37,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None = None
     """The agent's own estimate at the end, in [0, 1]."""
     reason: str = ""
+    missing: str = ""
+    """What was not there, where that is known. `answer`: scored 0, for the task asks for a final answer and none was given. Of what failed,
+    `world`: a page, a site or the browser did not answer; `model`: one that the agent asks did not; `judge`: one that the verdict asks."""
     actions: int = 0
     transitions: int = 0
     evaluations: int = 0

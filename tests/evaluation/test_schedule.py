@@ -80,7 +80,8 @@ async def test_an_infrastructure_failure_is_made_again_and_both_attempts_are_rec
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
     (result,) = await scripted(folder, Scripted(ModelError("no answer"), line(0.0)))
     assert (result.score, result.attempts) == (0.0, 2)
-    assert [(each.number, each.status, each.reason) for each in folder.attempts()] == [(1, "failed", "no answer"), (2, "scored", "")]
+    told = [(each.number, each.status, each.reason, each.missing) for each in folder.attempts()]
+    assert told == [(1, "failed", "no answer", "model"), (2, "scored", "", "")]
 
 
 async def test_reruns_are_bounded_and_a_failure_has_no_score(tmp_path: Path) -> None:

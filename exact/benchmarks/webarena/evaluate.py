@@ -35,6 +35,7 @@ class Setting(NamedTuple):
     """Seconds for which a page opened for a verdict may go on loading things before it is looked at; 0: it is whole once loaded."""
 
 
+NO_ANSWER = "no final answer was given"
 Check = Callable[["Page", Outcome], Awaitable[str]]
 """Why an attempt falls short; empty where it does not."""
 
@@ -61,7 +62,7 @@ async def evaluate(checks: tuple[Check, ...], page: Page, outcome: Outcome) -> S
     """1 where all hold, else 0 with the first reason. Raises EnvironmentError_, ModelError."""
     for each in checks:
         if reason := await each(page, outcome):
-            return Score(value=0.0, success=False, reason=reason)
+            return Score(value=0.0, success=False, reason=reason, unanswered=reason == NO_ANSWER)
     return Score(value=1.0, success=True)
 
 
@@ -72,7 +73,7 @@ def _string_match(task: TaskFile, setting: Setting) -> Check:
 
     async def check(page: Page, outcome: Outcome) -> str:
         if outcome.answer is None:
-            return "no final answer was given"
+            return NO_ANSWER
         if reason := _literal(wanted, outcome.answer, setting.dialect):
             return f"the answer {line(outcome.answer)!r} {reason}"
         return await _by_meaning(task, wanted, outcome.answer, setting)

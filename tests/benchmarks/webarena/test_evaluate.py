@@ -56,7 +56,9 @@ async def answered(answer: str | None, references: dict[str, Any], judge: Says |
 
 
 async def test_a_missing_answer_is_a_score_of_0_that_says_so() -> None:
-    assert await answered(None, {"exact_match": "5"}) == Score(value=0.0, success=False, reason="no final answer was given")
+    assert await answered(None, {"exact_match": "5"}) == Score(
+        value=0.0, success=False, reason="no final answer was given", unanswered=True
+    )
 
 
 async def test_a_judge_decides_what_an_answer_means() -> None:

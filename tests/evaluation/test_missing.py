@@ -1,0 +1,77 @@
+"""A missing answer, a page that cannot be reached and a judge that is out are three results: in each line, and in tables."""
+
+from pathlib import Path
+
+import pytest
+
+from exact.environments.toy import ToyWorlds
+from exact.environments.toy_environment import Operation, ToyEnvironment
+from exact.errors import AnswerError, EnvironmentError_, InfrastructureError, ModelError
+from exact.evaluation.folder import BenchFolder, Result
+from exact.evaluation.local import LocalEngine
+from exact.evaluation.output import write_outputs
+from exact.task import Outcome, Score, Task
+from tests.evaluation.toys import WORLD, run, settings, toy_bench
+
+
+async def benchmark(path: Path, error: InfrastructureError | None = None, at: Operation = "evaluate", **more: object) -> BenchFolder:
+    """One attempt, to which this happens as often as it is made."""
+
+    async def wait(operation: Operation) -> None:
+        if operation == at and error is not None:
+            raise error
+
+    folder = toy_bench(path, settings("mcts", **more), seeds=1, reruns=0)
+    await run(folder, ToyWorlds(WORLD, wait=wait))
+    return folder
+
+
+def only(folder: BenchFolder) -> Result:
+    (result,) = folder.results()
+    assert list(folder.gather().values()) == [result]
+    return result
+
+
+@pytest.mark.parametrize(
+    ("error", "missing"),
+    [
+        (ModelError("out of quota"), "judge"),
+        (AnswerError("no verdict"), "judge"),
+        (EnvironmentError_("the shop is down"), "world"),
+    ],
+)
+async def test_what_a_verdict_lacked_is_told(error: InfrastructureError, missing: str, tmp_path: Path) -> None:
+    folder = await benchmark(tmp_path / "bench", error)
+    result = only(folder)
+    assert (result.status, result.score, result.missing) == ("failed", None, missing)
+    assert [each.missing for each in folder.attempts()] == [missing]
+
+
+async def test_a_world_that_broke_on_the_way_is_no_judge(tmp_path: Path) -> None:
+    assert only(await benchmark(tmp_path / "bench", EnvironmentError_("the browser is gone"), "reset")).missing == "world"
+
+
+async def test_a_missing_answer_is_a_score_that_is_counted_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unanswered(self: ToyEnvironment, outcome: Outcome) -> Score:
+        return Score(value=0.0, success=False, reason="no final answer was given", unanswered=True)
+
+    monkeypatch.setattr(ToyEnvironment, "evaluate", unanswered)
+    for name, enact in (("enacted", "enact"), ("promoted", "promote")):
+        folder = await benchmark(tmp_path / name, enact=enact)
+        result = only(folder)
+        assert (result.status, result.score, result.missing) == ("scored", 0.0, "answer")
+        write_outputs(folder)
+        table = (folder.path / "table.md").read_text()
+        assert "| scored | unanswered | failed |" in table and "| 1 | 1 | 0 |" in table
+        assert "1 (1 unanswered)" in (folder.path / "index.html").read_text()
+
+
+async def test_a_judge_that_is_out_in_a_replay_is_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def out(self: LocalEngine, agent: str, task: Task) -> object:
+        raise ModelError("out of quota")
+
+    monkeypatch.setattr(LocalEngine, "replay", out)
+    folder = await benchmark(tmp_path / "bench", enact="promote")
+    assert (only(folder).status, only(folder).missing) == ("failed", "judge")
+    write_outputs(folder)
+    assert "| 0 | 1 (judge 1) | 0 | 0 |" in (folder.path / "table.md").read_text()

@@ -78,7 +78,7 @@ class Commits:
         """
         if not self._setting.live.sealed:
             return wrote
-        if self._setting.config.search.algorithm == "react" or self._state.plan:
+        if not self._state.algorithm.looks_ahead or self._state.plan:
             return False  # nothing is searched from there
         done = self._state.committed[-1]
         unseen = done.agrees is False or (wrote and done.agrees is None)

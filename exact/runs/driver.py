@@ -121,14 +121,14 @@ class Attempt(Setting):
         return " ".join(map(str, root.edge.action.args))
 
     async def _judge(self) -> None:
-        """The agent's own verdict on where it ended; a ReAct agent has none of its own unless nothing else will judge."""
+        """The agent's own verdict on where it ended; one that never looks ahead has none of its own unless nothing else will judge."""
         root = self.state.tree.root
         if self.state.judged or self.state.scored:
             return
         evaluation = found = root.evaluation
         learned = self.memory is not None and self.config.reflection.outcome == "judge" and self.config.reflection.confirm
         if found is None or learned:
-            if found is None and self.config.search.algorithm == "react" and (await self.live.open()).capabilities.evaluates:
+            if found is None and not self.state.algorithm.looks_ahead and (await self.live.open()).capabilities.evaluates:
                 return
             limit = self.config.limits.seconds
             try:

@@ -159,6 +159,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 class Algorithm(Protocol):
     """A search over one tree."""
 
+    looks_ahead: bool
+    """Whether it tries actions before one is committed. Else nothing is kept to come back to, and no state is judged unasked."""
+
     def ask(self, tree: Tree) -> Selection | Wait | Done:
         """Reserve the next work, or say why there is none."""
         ...

@@ -43,6 +43,8 @@ class Work:
     again. iterations: granted for each committed action. judgements: how often one state may be judged.
     """
 
+    looks_ahead = True
+
     def __init__(
         self,
         *,

@@ -1,11 +1,11 @@
 """What is a world that forks worth? The 60 tasks of Trac and Wagtail, where what a search tries changes the server.
 
-The same search (R-MCTS) is run with three ways to come back to a state: `world`, snapshots of browser and server together in gVisor;
-`page`, the page alone is kept; `replay`, a fresh browser and the actions again. In the latter two one server runs beside the browser, as
-benchmarks are run elsewhere: it is reset before each attempt and keeps what the search writes.
+The same search (MCTS, without a memory) is run with three ways to come back to a state: `world`, snapshots of browser and server together
+in gVisor; `page`, the page alone is kept; `replay`, a fresh browser and the actions again. In the latter two one server runs beside the
+browser, as benchmarks are run elsewhere: it is reset before each attempt and keeps what the search writes.
 
 Two agents. The embedded one, on all tasks, with controls in forked worlds: random, ReAct, ReAct with a one-step value filter, best of n at
-equal steps, R-MCTS with a constant value and with a shuffled one (neither may show a gain), and with an oracle's (told every verdict:
+equal steps, the search with a constant value and with a shuffled one (neither may show a gain), and with an oracle's (told every verdict:
 headroom). And on the tasks that write, one that is told the way (`guided_...`, see _guided.py: an oracle, no
 result about agents): it always finds what to do, so what is left to differ is how states are returned to. The figures
 `world_vs_replay_...` are of that one.
@@ -13,8 +13,8 @@ result about agents): it always finds what to do, so what is left to differ is h
 Success needs both: the site is left as the task wants it, and the committed actions alone, taken again in a fresh forked world, lead there.
 So a write that only the search made counts for nothing (`false 1`), and one that the search left behind is not forgiven (`spoiled`).
 Corrupted siblings: states that were returned to and were found other
-than they were (`drifted`). Caps are equal for all arms of an agent. Intervals are 95 percent bootstrap intervals over tasks, gains paired
-on the task. Tasks were written before any agent ran.
+than they were (`drifted`). Caps are equal for all arms of an agent. Intervals are 95 percent: bootstrapped over tasks, and exact where
+all tasks end alike; gains are paired on the task, wins and losses tested by McNemar's exact test. Tasks were written before any agent ran.
 
     python bench/sites.py --json bench/results/sites.json     all of it: about 5 hours on two quiet cores; resumes from --work
     python bench/sites.py --as-is                             what lies in --work, finished or not
@@ -26,11 +26,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import shutil
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -48,13 +48,14 @@ from exact.environments.base import Worlds
 from exact.errors import InfrastructureError
 from exact.evaluation.folder import Replay
 from exact.evaluation.replay import finished, replay
+from exact.evaluation.statistics import bootstrap, differences, mcnemar, rate
 from exact.models.base import ChatModel
 from exact.runs.runner import Runner, create, reopen
 from exact.runs.shared import SharedWorlds
 from exact.runs.store import Line, RunFolder
 from exact.task import Task
 
-ACTIONS, STEPS, DRAWS = 5, 16, 4000
+ACTIONS, STEPS = 5, 16
 GUIDED_ACTIONS, GUIDED_STEPS = 14, 60
 """The longest reference has ten."""
 SEARCH = {"algorithm": "mcts", "iterations": 12, "k": 6, "c": 1.0, "backup": "max", "discount": 0.97, "final": "lower_bound", "depth": 4}
@@ -146,42 +147,46 @@ async def replayed(run: RunFolder) -> dict[str, Replay]:
     return found
 
 
-def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean with its 95 percent bootstrap interval."""
-    if not values:
-        return float("nan"), float("nan"), float("nan")
-    rng = random.Random(0)
-    means = sorted(statistics.fmean(rng.choices(values, k=len(values))) for _ in range(DRAWS))
-    return statistics.fmean(values), means[int(0.025 * DRAWS)], means[int(0.975 * DRAWS)]
+def commits(run: RunFolder) -> dict[str, int]:
+    """The commits that an arm's attempts were begun with, and how many with each."""
+    found: Counter[str] = Counter()
+    for journal in sorted(run.path.glob("tasks/*/journal.jsonl")):
+        with journal.open("rb") as file:
+            found[json.loads(file.readline())["versions"].get("commit", "unknown")] += 1
+    return dict(found)
 
 
-def row(lines: Mapping[str, Line], again: Mapping[str, Replay]) -> dict[str, Any]:
+def row(run: RunFolder, again: Mapping[str, Replay]) -> dict[str, Any]:
     """What the table shows of one arm."""
+    lines = {line.task: line for line in run.results()}
     ended = [line for line in lines.values() if line.status != "failed"]
     left = {line.task: line.score for line in ended if line.score is not None}
     alone = {task: each.score for task, each in again.items() if each.score is not None and task in left}
     scores = {task: min(left[task], score) for task, score in alone.items()}
     return {
-        "success": interval(list(scores.values())),
+        "success": rate({task: [score] for task, score in scores.items()}),
         "left": statistics.fmean(list(left.values()) or [0.0]),
         "false": sum(left[task] > score for task, score in alone.items()),
         "spoiled": sum(left[task] < score for task, score in alone.items()),
         "scores": scores,
         "corrupted": sum(line.drifted for line in ended),
         **{key: statistics.fmean([getattr(line, key) for line in ended] or [0.0]) for key in ("seconds", "transitions", "actions")},
+        "commits": commits(run),
         "failed": len(lines) - len(ended),
         "attempts": len(scores),
     }
 
 
-def gain(one: Mapping[str, Any], other: Mapping[str, Any], only: set[str] | None = None) -> tuple[float, float, float]:
-    """Difference of success on the tasks that both finished."""
-    both = [task for task in one["scores"] if task in other["scores"] and (only is None or task in only)]
-    return interval([one["scores"][task] - other["scores"][task] for task in both])
+def gains(one: Mapping[str, Any], other: Mapping[str, Any], only: set[str] | None = None) -> dict[str, list[float]]:
+    """Differences of success on the tasks that both finished."""
+    mine, theirs = ({task: score for task, score in each["scores"].items() if only is None or task in only} for each in (one, other))
+    return differences(mine, theirs, {task: task for task in mine})
 
 
-def shown(triple: tuple[float, float, float]) -> str:
-    return f"{triple[0]:.3f} [{triple[1]:.3f}, {triple[2]:.3f}]"
+def told(found: Mapping[str, list[float]]) -> str:
+    """A gain with its interval, how many tasks were won and lost, and the p of that."""
+    wins, losses = sum(each[0] > 0 for each in found.values()), sum(each[0] < 0 for each in found.values())
+    return f"{bootstrap(found)}, {wins} : {losses}, p {mcnemar(wins, losses):.2g}"
 
 
 def base(name: str) -> str:
@@ -208,15 +213,15 @@ def show(rows: Mapping[str, Any], writes: set[str]) -> None:
         [
             [
                 name + " (ORACLE)" * (name == "oracle" or name.startswith("guided")),
-                shown(each["success"]),
+                str(each["success"]),
                 f"{each['left']:.3f}",
                 str(each["false"]),
                 str(each["spoiled"]),
                 str(each["corrupted"]),
                 f"{each['seconds']:.1f}",
                 f"{each['transitions']:.1f}",
-                shown(gain(rows[base(name)], each)) if base(name) in rows and name != base(name) else "",
-                shown(gain(rows[base(name)], each, writes)) if base(name) in rows and name != base(name) else "",
+                told(gains(rows[base(name)], each)) if base(name) in rows and name != base(name) else "",
+                told(gains(rows[base(name)], each, writes)) if base(name) in rows and name != base(name) else "",
                 str(each["failed"]),
             ]
             for name, each in rows.items()
@@ -229,7 +234,7 @@ def figures(rows: Mapping[str, Any], *, claims: bool) -> list[_common.Figure]:
     if {"guided_world", "guided_replay"} <= set(rows):
         world, other = rows["guided_world"], rows["guided_replay"]
         found += [
-            _common.Figure("world_vs_replay_success", gain(world, other)[0], goal=0.001 if claims else None),
+            _common.Figure("world_vs_replay_success", bootstrap(gains(world, other)).mean, goal=0.001 if claims else None),
             _common.Figure("world_vs_replay_time", world["seconds"] / max(other["seconds"], 1e-9)),
             _common.Figure("world_corrupted", world["corrupted"], goal=0, at_least=False),
             _common.Figure("replay_corrupted", other["corrupted"]),
@@ -290,7 +295,7 @@ async def main() -> int:
             else await attempt(name, settings, writing if name.startswith("guided") and not args.quick else tasks, work)
         )
         again = await replayed(run)
-        rows[name] = row({line.task: line for line in run.results()}, again)
+        rows[name] = row(run, again)
     show(rows, {task.id for task in writing})
     details = {"arms": chosen, "rows": json.loads(json.dumps(rows)), "tasks": [task.id for task in tasks]}
     _common.finish(args, figures(rows, claims=not args.quick), noise, _common.versions("exact-agent", "playwright"), details)

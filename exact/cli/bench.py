@@ -101,7 +101,8 @@ def _create(
     from exact.evaluation.agents import agent
     from exact.evaluation.folder import BenchFolder
     from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, named, one_judge
-    from exact.runs.runner import check_models, versions
+    from exact.runs.runner import check_models
+    from exact.runs.versions import versions
     from exact.search.registry import algorithm
 
     if not suite or not agents:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +28,7 @@ from exact.runs.journal import Journal, read
 from exact.runs.ledger import Ledger
 from exact.runs.remember import Rounds, memory_of
 from exact.runs.store import Line, Manifest, RunFolder, write_whole
+from exact.runs.versions import versions
 from exact.search.export import to_json
 from exact.search.registry import algorithm
 from exact.task import Task
@@ -248,20 +247,3 @@ def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -
         oracle=oracle,
         same_task=config.reflection.kind != "none" and not config.reflection.exclude_same_task,
     )
-
-
-def versions() -> dict[str, str]:
-    """What made a journal."""
-    found = {"exact": version("exact-agent"), "python": platform.python_version(), "system": platform.system()}
-    if commit := _commit(Path(__file__).resolve().parents[2] / ".git"):
-        found["commit"] = commit
-    return found
-
-
-def _commit(git: Path) -> str:
-    """The checked-out commit of a source tree; empty where there is none."""
-    try:
-        head = (git / "HEAD").read_text().strip()
-        return (git / head.removeprefix("ref: ")).read_text().strip() if head.startswith("ref: ") else head
-    except OSError:
-        return ""

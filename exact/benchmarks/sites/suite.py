@@ -60,6 +60,7 @@ TRAC = Application(
     form=Form("/login", "#username", "#password", "#acctmgr_loginform input[type=submit]", "/prefs", "logged in as"),
     word="lantern-42",
     users=("alice", "bob", "carol", "dave"),
+    clock=r"\b\d\d/\d\d/\d\d at \d\d:\d\d:\d\d\b",
 )
 WAGTAIL = Application(
     name="wagtail",

@@ -15,6 +15,7 @@ from exact.environments.browser.describe import fingerprint
 from exact.environments.browser.masks import Masks
 from exact.errors import EnvironmentError_, UsageError
 from exact.observation import Element
+from exact.task import Task
 from tests.benchmarks.sites.walk import REFERENCE
 
 
@@ -46,14 +47,20 @@ def test_each_task_has_a_reference_and_a_wrong_sequence(site: Site) -> None:
         assert sequences["right"][-1][0] == sequences["wrong"][-1][0] == "stop" and sequences["right"] != sequences["wrong"]
 
 
-def test_what_wagtail_writes_with_the_present_time_does_not_tell_its_states_apart() -> None:
+@pytest.mark.parametrize(
+    ("task", "now", "later", "other"),
+    [
+        (wagtail().task("wagtail/26"), "Nov 23, 2026, 3:32 AM", "Nov 23, 2026, 3:33 AM", "20 May 2024"),
+        (trac().task("trac/14"), "by bob, on 11/23/26 at 03:40:37", "by bob, on 11/23/26 at 06:02:48", "by bob, on 11/23/26"),
+    ],
+    ids=["wagtail", "trac"],
+)
+def test_what_is_written_with_the_present_time_does_not_tell_states_apart(task: Task, now: str, later: str, other: str) -> None:
     def seen(date: str) -> str:
         element = Element(id="1", role="StaticText", name=date)
-        return fingerprint(
-            "http://gazette.test/admin/pages/14/edit/", [element], masks=Masks().of(wagtail().task("wagtail/26"))
-        ).fingerprint
+        return fingerprint("http://site.test/page", [element], masks=Masks().of(task)).fingerprint
 
-    assert seen("Nov 23, 2026, 3:32 AM") == seen("Nov 23, 2026, 3:33 AM") != seen("20 May 2024")
+    assert seen(now) == seen(later) != seen(other)
 
 
 def test_no_reference_is_in_the_package(site: Site) -> None:

@@ -95,5 +95,7 @@ class Progress:
         judged = sum(line.status == "judged" for line in lines)
         solved = f"{sum(score >= 1 for score in scored)} of {len(scored)} solved" if scored else f"{judged} judged by the agent itself"
         scores = f"{solved}{f', {failed} failed (not scored)' if failed else ''}"
+        if failed:
+            scores += f"; once that is mended: exact resume {self._folder.path}"
         click.echo(f"\n{scores}. Reports: {self._folder.path / 'index.html'}")
         sys.stdout.flush()

@@ -43,7 +43,7 @@ def kill_after(process: subprocess.Popen[bytes], folder: Path, lines: int, secon
     """`kill -9` once the journals hold that many lines; False if the process ended before."""
     deadline = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < deadline:
-        if sum(path.read_bytes().count(b"\n") for path in folder.glob("tasks/*/journal.jsonl")) >= lines:
+        if journalled(folder) >= lines:
             process.kill()
             process.communicate()
             return True
@@ -51,6 +51,11 @@ def kill_after(process: subprocess.Popen[bytes], folder: Path, lines: int, secon
     process.kill()
     process.communicate()
     return False
+
+
+def journalled(folder: Path) -> int:
+    """How many lines the journals of a run hold."""
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("tasks/*/journal.jsonl"))
 
 
 def faults(folder: Path) -> list[str]:
@@ -66,6 +71,8 @@ def faults(folder: Path) -> list[str]:
         facts.update(("call", event.key) for event in events if isinstance(event, ev.Called))
         facts.update(("commit", event.step) for event in events if isinstance(event, ev.Committed))
         facts.update("score" for event in events if isinstance(event, ev.Scored))
+        lessons = [event.reflection for event in events if isinstance(event, ev.Reflected)]
+        facts.update(("lesson", each.kind, each.node, each.action) for each in lessons)
         found += [f"{path.parent.name}: {fact} {n} times" for fact, n in facts.items() if n > 1]
     return found
 

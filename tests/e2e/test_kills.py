@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from exact.runs.store import RunFolder
-from tests.e2e.kills import commits, faults, gone, kill_after, start
+from tests.e2e.kills import commits, faults, gone, journalled, kill_after, start
 
 TASKS = ("miniwob/click-tab-2?seed=1", "miniwob/click-collapsible?seed=1")
 FOUR = ("search.workers=4", "search.iterations=16", "limits.transitions=150")
@@ -58,11 +59,14 @@ def resume(folder: Path, lines: int, *settings: str) -> dict[str, list[str]]:
     return committed
 
 
-def test_ctrl_c_ends_cleanly_names_the_way_on_and_exits_130(tmp_path: Path) -> None:
+def test_ctrl_c_ends_cleanly_names_the_way_on_and_exits_130_and_resume_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     process = start(folder, TASKS, CONFIG)
-    while process.poll() is None and not list(folder.glob("tasks/*/journal.jsonl")):
-        pass
+    deadline = time.monotonic() + 60
+    while process.poll() is None and journalled(folder) < 15:
+        assert time.monotonic() < deadline, "nothing was journalled"
+        time.sleep(0.01)
+    before = journalled(folder)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 130, output.decode()
@@ -70,3 +74,7 @@ def test_ctrl_c_ends_cleanly_names_the_way_on_and_exits_130(tmp_path: Path) -> N
     assert "Traceback" not in output.decode()
     assert gone(folder) == []
     assert len(RunFolder.open(folder).manifest.tasks) == 2
+    again = start(folder, TASKS, CONFIG)
+    output, _ = again.communicate(timeout=120)
+    assert again.returncode == 0, output.decode()
+    assert faults(folder) == [] and journalled(folder) > before

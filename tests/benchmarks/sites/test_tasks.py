@@ -10,7 +10,7 @@ from pytest_httpserver import HTTPServer
 from exact.benchmarks import registry
 from exact.benchmarks.sites import Site, trac, wagtail
 from exact.benchmarks.sites.seeds import interpreter
-from exact.benchmarks.sites.suite import _reset
+from exact.benchmarks.sites.suite import TRAC, _reset
 from exact.environments.browser.describe import fingerprint
 from exact.environments.browser.masks import Masks
 from exact.errors import EnvironmentError_, UsageError
@@ -66,6 +66,13 @@ def test_the_registry_knows_the_suites() -> None:
     assert found[-1].id == "wagtail/1?seed=0" and found[0].start.startswith("http://trac.test/")
     with pytest.raises(UsageError, match="did you mean 'trac/3"):
         registry.task("trac/33")
+
+
+def test_a_site_that_a_task_file_of_ones_own_does_not_know_is_named_with_file_task_and_field(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(trac().path.read_text("utf-8").replace("__TRAC__/report/1", "__REDDIT__/report/1"), "utf-8")
+    with pytest.raises(UsageError, match=r"mine\.json: task 6: `start_url`: the site reddit has no address"):
+        Site(TRAC, path=path).task("trac/6")
 
 
 def test_without_the_applications_the_way_to_get_them_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

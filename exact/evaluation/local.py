@@ -34,7 +34,8 @@ OpenWorlds = Callable[[Task, Config], AbstractAsyncContextManager[Worlds]]
 BuildAgent = Callable[[Config, Callable[[str], ChatModel]], Agent]
 
 HANG, GRACE = 900.0, 20.0
-"""Seconds without an event after which an attempt is killed; seconds it has then to let go of what it holds."""
+"""Seconds without an event after which an attempt is killed, more than a site's reset may take; seconds it has then to let go of what it
+holds."""
 
 
 class LocalEngine:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from exact.benchmarks.ids import join, split
 from exact.benchmarks.sites.seeds import SERVED, interpreter, seed
 from exact.benchmarks.webarena.evaluate import Check, Setting, evaluate, evaluators
-from exact.benchmarks.webarena.format import TaskFile, read
+from exact.benchmarks.webarena.format import TaskFile, at, read
 from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges
 from exact.benchmarks.webarena.sessions import Form, Sessions
@@ -112,7 +112,8 @@ class Site:
         metadata: dict[str, Scalar] = {"sites": " ".join(file.sites), "difficulty": file.overall_difficulty}
         if self._application.clock:
             metadata["masks"] = self._application.clock
-        start = self._addresses.fill(file.starts[0])
+        with at(f"{self.path}: task {number}: `start_url`"):
+            start = self._addresses.fill(file.starts[0])
         return Task(id=join(name, number_seed), instruction=file.goal, start=start, seed=number_seed, metadata=metadata)
 
     @asynccontextmanager

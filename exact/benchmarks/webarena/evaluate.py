@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from exact.benchmarks.webarena import address, pictures, text
 from exact.benchmarks.webarena.calls import LAST_URL, PAGE, Call, Helper, Result, parse
-from exact.benchmarks.webarena.format import Answers, Contents, Dialect, ImageQuery, Target, TaskFile
+from exact.benchmarks.webarena.format import Answers, Contents, Dialect, ImageQuery, Target, TaskFile, at
 from exact.benchmarks.webarena.judges import ROLE, VISION, Judges
 from exact.benchmarks.webarena.locate import check, found, looking_at
 from exact.benchmarks.webarena.variables import Addresses
@@ -41,11 +41,9 @@ Check = Callable[["Page", Outcome], Awaitable[str]]
 
 
 def evaluators(task: TaskFile, setting: Setting, where: str = "task file") -> tuple[Check, ...]:
-    """One for each kind the task names. Raises UsageError that names file, task and what is wrong."""
-    try:
+    """One for each kind the task names. Raises UsageError that names file, task and field."""
+    with at(f"{where}: task {task.task_id}"):
         return tuple(_MAKERS[kind](task, setting) for kind in task.eval.eval_types)
-    except (UsageError, ValueError) as error:
-        raise UsageError(f"{where}: task {task.task_id}: {error}") from error
 
 
 def roles(task: TaskFile) -> tuple[str, ...]:
@@ -69,7 +67,7 @@ async def evaluate(checks: tuple[Check, ...], page: Page, outcome: Outcome) -> S
 def _string_match(task: TaskFile, setting: Setting) -> Check:
     wanted = task.eval.reference_answers
     assert wanted is not None
-    _check_comparisons(wanted.required_values)
+    _check_comparisons(wanted.required_values, "eval.reference_answers")
 
     async def check(page: Page, outcome: Outcome) -> str:
         if outcome.answer is None:
@@ -122,7 +120,7 @@ async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: Set
 
 
 def _url_match(task: TaskFile, setting: Setting) -> Check:
-    wanted = setting.addresses.fill(task.eval.reference_url or "")
+    wanted = _filled(task.eval.reference_url or "", setting, "eval.reference_url")
     rule = task.eval.url_note or address.DEFAULT[setting.dialect]
 
     async def check(page: Page, outcome: Outcome) -> str:
@@ -132,7 +130,8 @@ def _url_match(task: TaskFile, setting: Setting) -> Check:
 
 
 def _program_html(task: TaskFile, setting: Setting) -> Check:
-    looks = tuple(_look(target, task, setting) for target in task.eval.program_html or ())
+    targets = enumerate(task.eval.program_html or ())
+    looks = tuple(_look(target, task, setting, f"eval.program_html[{number}]") for number, target in targets)
 
     async def check(page: Page, outcome: Outcome) -> str:
         for look in looks:
@@ -143,11 +142,11 @@ def _program_html(task: TaskFile, setting: Setting) -> Check:
     return check
 
 
-def _look(target: Target, task: TaskFile, setting: Setting) -> Check:
+def _look(target: Target, task: TaskFile, setting: Setting, field: str) -> Check:
     """One look at a page."""
-    address_of = _address(target.url, setting, "program_html.url")
-    locate = _locator(target, setting)
-    _check_comparisons(target.required_contents.required_values)
+    address_of = _address(target.url, setting, f"{field}.url")
+    locate = _locator(target, setting, f"{field}.locator")
+    _check_comparisons(target.required_contents.required_values, f"{field}.required_contents")
 
     async def check(page: Page, outcome: Outcome) -> str:
         url = await address_of(page)
@@ -164,13 +163,13 @@ def _look(target: Target, task: TaskFile, setting: Setting) -> Check:
 def _address(url: str, setting: Setting, field: str) -> Callable[[Page], Awaitable[str]]:
     """Where to look: `last`, an address, or what a call gives."""
     if url.startswith("func:"):
-        call = _call(setting.addresses.fill(url.replace(LAST_URL, "%LAST%")).replace("%LAST%", LAST_URL), setting, field)
+        call = _call(_filled(url.replace(LAST_URL, "%LAST%"), setting, field).replace("%LAST%", LAST_URL), setting, field)
 
         async def called(page: Page) -> str:
             return str(await _called(call, page, setting))
 
         return called
-    literal = url if url == "last" else setting.addresses.fill(url)
+    literal = url if url == "last" else _filled(url, setting, field)
 
     async def same(page: Page) -> str:
         return literal
@@ -178,16 +177,17 @@ def _address(url: str, setting: Setting, field: str) -> Callable[[Page], Awaitab
     return same
 
 
-def _locator(target: Target, setting: Setting) -> Callable[[Page], Awaitable[Result | None]]:
+def _locator(target: Target, setting: Setting, field: str) -> Callable[[Page], Awaitable[Result | None]]:
     if target.locator.startswith("func:"):
-        call = _call(target.locator, setting, "program_html.locator")
+        call = _call(target.locator, setting, field)
 
         async def called(page: Page) -> Result | None:
             return await _called(call, page, setting)
 
         return called
-    check(target.locator)
-    script = setting.addresses.fill(target.locator)
+    with at(f"`{field}`"):
+        check(target.locator)
+    script = _filled(target.locator, setting, field)
 
     async def located(page: Page) -> Result | None:
         return await found(page, script, target.prep_actions)
@@ -197,12 +197,19 @@ def _locator(target: Target, setting: Setting) -> Callable[[Page], Awaitable[Res
 
 def _call(said: str, setting: Setting, field: str) -> Call:
     """Raises UsageError where it is none, or the helper takes other arguments."""
-    call = parse(said, setting.helpers)
-    try:
-        inspect.signature(setting.helpers[call.name]).bind(*call.arguments)
-    except TypeError as error:
-        raise UsageError(f"`{field}`: func: {call.name} takes other arguments: {error}") from error
+    with at(f"`{field}`"):
+        call = parse(said, setting.helpers)
+        try:
+            inspect.signature(setting.helpers[call.name]).bind(*call.arguments)
+        except TypeError as error:
+            raise UsageError(f"func: {call.name} takes other arguments: {error}") from error
     return call
+
+
+def _filled(text: str, setting: Setting, field: str) -> str:
+    """With addresses for the names of sites. Raises UsageError that names the field."""
+    with at(f"`{field}`"):
+        return setting.addresses.fill(text)
 
 
 async def _called(call: Call, page: Page, setting: Setting) -> Result:
@@ -246,7 +253,8 @@ async def _meaning(wanted: str | None, said: str, task: TaskFile, setting: Setti
 
 
 def _page_image_query(task: TaskFile, setting: Setting) -> Check:
-    looks = tuple(_picture_look(query, setting) for query in task.eval.page_image_query or ())
+    queries = enumerate(task.eval.page_image_query or ())
+    looks = tuple(_picture_look(query, setting, f"eval.page_image_query[{number}]") for number, query in queries)
 
     async def check(page: Page, outcome: Outcome) -> str:
         for look in looks:
@@ -257,13 +265,15 @@ def _page_image_query(task: TaskFile, setting: Setting) -> Check:
     return check
 
 
-def _picture_look(query: ImageQuery, setting: Setting) -> Check:
+def _picture_look(query: ImageQuery, setting: Setting, field: str) -> Check:
     """One look at the pictures of a page."""
-    address_of = _address(query.eval_image_url, setting, "page_image_query.eval_image_url")
-    pictures.check(query.eval_image_class)
+    address_of = _address(query.eval_image_url, setting, f"{field}.eval_image_url")
+    with at(f"`{field}.eval_image_class`"):
+        pictures.check(query.eval_image_class)
     if not query.eval_vqa and not query.eval_fuzzy_image_match:
-        raise UsageError("page_image_query asks nothing: give eval_vqa or eval_fuzzy_image_match")
-    references = tuple(map(setting.addresses.fill, query.eval_fuzzy_image_match.split(text.OR))) if query.eval_fuzzy_image_match else ()
+        raise UsageError(f"`{field}`: it asks nothing: give eval_vqa or eval_fuzzy_image_match")
+    like = _filled(query.eval_fuzzy_image_match, setting, f"{field}.eval_fuzzy_image_match")
+    references = tuple(like.split(text.OR)) if like else ()
 
     async def check(page: Page, outcome: Outcome) -> str:
         async with looking_at(page, await address_of(page), setting.addresses, setting.quiet) as other:
@@ -292,10 +302,11 @@ def _values(comparisons: tuple[str, ...] | None, said: str) -> str:
     return f"{text.written(value)} is not {missed[0]}" if missed else ""
 
 
-def _check_comparisons(comparisons: tuple[str, ...] | None) -> None:
-    """Raises ValueError for one that is none."""
-    for each in comparisons or ():
-        text.fulfils(0.0, each)
+def _check_comparisons(comparisons: tuple[str, ...] | None, field: str) -> None:
+    """Raises UsageError for one that is none. `field`: whose required_values they are."""
+    for number, each in enumerate(comparisons or ()):
+        with at(f"`{field}.required_values[{number}]`"):
+            text.fulfils(0.0, each)
 
 
 _MAKERS: Mapping[str, Callable[[TaskFile, Setting], Check]] = {

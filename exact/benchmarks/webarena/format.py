@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -165,6 +166,15 @@ def parse(item: object, where: str) -> TaskFile:
     if not found.goal:
         raise UsageError(f"{where}: task {name}: neither `intent` nor `intent_template` says what to do")
     return found
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """What is wrong inside is a UsageError that names the place before it: the file and task, or the field."""
+    try:
+        yield
+    except (UsageError, ValueError) as error:
+        raise UsageError(f"{place}: {error}") from error
 
 
 def _empty(evaluation: Eval, kind: Kind) -> Iterator[str]:

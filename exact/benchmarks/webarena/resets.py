@@ -1,16 +1,26 @@
-"""Bringing a site back to its data set: `require_reset` of task files, by the command or HTTP call that the site's owner names."""
+"""Bringing a site back to its data set: `require_reset` of task files, by the command or HTTP call that the site's owner names.
+
+A process knows a site to be clean if it reset it and nobody changed it since. Who is about to change one says so in the user's cache, for
+other processes: lanes of a benchmark, or the one that resumes it. Those on other machines do not see that.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
+import secrets
 import shlex
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from time import monotonic
 
 from exact.benchmarks.webarena.variables import Addresses
 from exact.environments.sites import Hook
 from exact.errors import EnvironmentError_, UsageError
 
-_SECONDS = 1800.0
+LIMIT = 840.0
+"""Seconds for all resets before an attempt: a benchmark kills one that is silent for longer, and would name no site then."""
 
 
 class Resets:
@@ -18,35 +28,67 @@ class Resets:
 
     def __init__(self, addresses: Addresses, environ: Mapping[str, str]) -> None:
         self._addresses, self._environ = addresses, environ
-        self._dirty: set[str] = set()
+        self._clean: dict[str, str] = {}
+        """Of each site that is as this process reset it: the last change that had been said by then, see `_change`."""
         self._lock = asyncio.Lock()
 
-    def hook(self, site: str) -> Hook | None:
+    def hook(self, site: str, seconds: float = LIMIT) -> Hook | None:
         """The hook of a site; None where its owner names none. Raises UsageError."""
         variable = f"{self._addresses.variable(site)}_RESET"
         said = self._environ.get(variable) or self._environ.get(f"{site.upper()}_RESET", "")
         if not said:
             return None
         if said.startswith(("http://", "https://")):
-            return Hook(url=said, seconds=_SECONDS)
+            return Hook(url=said, seconds=seconds)
         try:
-            return Hook(command=tuple(shlex.split(said)), seconds=_SECONDS)
+            return Hook(command=tuple(shlex.split(said)), seconds=seconds)
         except ValueError as error:
             raise UsageError(f"{variable} cannot be read as a command: {error}") from error
 
     async def before(self, sites: Iterable[str], *, changes: bool) -> None:
-        """Before an attempt at some sites: those that it changes, or that one before it changed, are reset. Raises EnvironmentError_."""
+        """Before an attempt at some sites: those it changes, or that are not known to be clean, are reset. Raises EnvironmentError_."""
         async with self._lock:
+            end = monotonic() + LIMIT
             for site in sites:
-                hook = self.hook(site)
-                if hook and (changes or site in self._dirty):
-                    await self._call(site, hook)
-                    self._dirty.discard(site)
+                hook = self.hook(site, end - monotonic())
+                if hook is None:
+                    continue
                 if changes:
-                    self._dirty.add(site)
+                    self._change(site)
+                last = self._last_change(site)
+                if self._clean.get(site) != last:
+                    await self._call(site, hook)
+                    if not changes:
+                        self._clean[site] = last
 
     async def _call(self, site: str, hook: Hook) -> None:
         try:
+            if hook.seconds <= 0:
+                raise EnvironmentError_(f"the {LIMIT:g} s for the sites of a task are over")
             await hook.call("reset", base=self._addresses.of(site), name=site)
         except EnvironmentError_ as error:
             raise EnvironmentError_(f"{site} was not reset: {error}: see {self._addresses.variable(site)}_RESET") from error
+
+    def _change(self, site: str) -> None:
+        """Say that a site is about to be changed: what no process has seen before. Raises EnvironmentError_."""
+        path = self._note(site)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(f".{path.name}.{os.getpid()}.part")
+            part.write_text(secrets.token_hex(16), "utf-8")
+            part.replace(path)
+        except OSError as error:
+            raise EnvironmentError_(
+                f"that {site} is changed cannot be noted in {path.parent}: {error.strerror}: name another folder in XDG_CACHE_HOME"
+            ) from error
+
+    def _last_change(self, site: str) -> str:
+        """What was said last; empty where nobody ever did."""
+        try:
+            return self._note(site).read_text("utf-8")
+        except OSError:
+            return ""
+
+    def _note(self, site: str) -> Path:
+        cache = Path(self._environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return cache / "exact" / "resets" / hashlib.blake2b(self._addresses.of(site).encode(), digest_size=8).hexdigest()

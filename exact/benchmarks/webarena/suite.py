@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from exact.benchmarks.ids import join, split
 from exact.benchmarks.webarena.evaluate import Check, Setting, evaluate, evaluators, roles
-from exact.benchmarks.webarena.format import Dialect, TaskFile, read
+from exact.benchmarks.webarena.format import Dialect, TaskFile, at, read
 from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges, opener
 from exact.benchmarks.webarena.resets import Resets
@@ -103,7 +103,10 @@ class WebArena:
             raise unknown("task", name, self.ids())
         file = self.files[number]
         self.checks(number, self._judges(AsyncExitStack()))  # what is wrong with its evaluation is said now, not at the verdict
-        first, *others = map(self.addresses.fill, file.starts)
+        with at(f"{self.path}: task {number}"):
+            with at("`start_url`"):
+                first, *others = map(self.addresses.fill, file.starts)
+            images, origins = self._images(file), self._origins(file)
         metadata: dict[str, Scalar] = {"sites": " ".join(file.sites), "template": str(file.intent_template_id)}
         if others:
             metadata["tabs"] = "\n".join(others)
@@ -113,7 +116,7 @@ class WebArena:
             metadata["difficulty"] = file.overall_difficulty
         return Task(
             id=join(name, seed), instruction=file.goal, start=first, seed=seed, metadata=metadata,
-            origins=self._origins(file), images=tuple(map(self.addresses.fill, file.images)),
+            origins=origins, images=images,
         )  # fmt: skip
 
     @asynccontextmanager
@@ -169,10 +172,21 @@ class WebArena:
 
         return verdict
 
+    def _images(self, file: TaskFile) -> tuple[str, ...]:
+        """Where the pictures of its instruction are."""
+        found = list[str]()
+        for number, image in enumerate(file.images):
+            with at(f"`image[{number}]`"):
+                found.append(self.addresses.fill(image))
+        return tuple(found)
+
     def _origins(self, file: TaskFile) -> tuple[str, ...]:
         """All sites that the task or its verdict names."""
         texts = [file.start_url, file.eval.reference_url or "", *(each.url for each in file.eval.program_html or ())]
         texts += [each.eval_image_url for each in file.eval.page_image_query or ()]
+        for number, site in enumerate(file.sites):
+            with at(f"`sites[{number}]`"):
+                self.addresses.of(site)
         sites = {site.upper() for site in file.sites}.union(*map(named, texts))
         return tuple(dict.fromkeys(self.addresses.of(site) for site in sorted(sites)))
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
+import sqlite3
 import urllib.error
+import urllib.parse
 import urllib.request
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from exact.benchmarks.sites import Site, trac, wagtail
-from exact.benchmarks.sites.seeds import seed
+from exact.benchmarks.sites.seeds import interpreter, seed
 from exact.config import BrowserConfig
 from exact.environments.base import Branch
 from exact.environments.browser.forking import ForkingWorlds
@@ -70,22 +75,102 @@ async def test_what_one_branch_destroys_is_there_in_its_siblings(applications: N
         assert not (await world.evaluate(Outcome(actions=()))).success, "nothing is gone where nothing was done"
 
 
-async def test_data_is_made_once_and_the_same(applications: None, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
-    import sqlite3
+DRAWN = {
+    "trac": {"session_attribute.value"},
+    "wagtail": {
+        "auth_user.password",
+        "django_migrations.applied",
+        "wagtailcore_pagelogentry.timestamp",
+        "wagtailredirects_redirect.created_at",
+    },
+}
+"""Columns that each making draws or dates anew: salted passwords, and when a row was written. So are UUIDs, wherever they stand."""
+UUID = re.compile(r"\b[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}\b")
 
-    from exact.benchmarks.sites.seeds import interpreter
 
+def content(path: Path, drawn: set[str]) -> dict[str, list[dict[str, object]]]:
+    """Every row of every table."""
+    found: dict[str, list[dict[str, object]]] = {}
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.row_factory = sqlite3.Row
+        for (table,) in database.execute("select name from sqlite_master where type = 'table'").fetchall():
+            rows = [dict(row) for row in database.execute(f'select * from "{table}"')]
+            found[table] = [{name: masked(row[name]) for name in row if f"{table}.{name}" not in drawn} for row in rows]
+    return found
+
+
+def masked(value: object) -> object:
+    return UUID.sub("UUID", value) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("name", sorted(DRAWN))
+async def test_data_is_made_once_and_the_same(name: str, applications: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "one"))
-    first = await seed("trac", interpreter())
-    assert await seed("trac", interpreter()) == first
+    first = await seed(name, interpreter())
+    assert await seed(name, interpreter()) == first
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "two"))
-    second = await seed("trac", interpreter())
-    dumps = []
-    for folder in (first, second):
-        with sqlite3.connect(folder / "db" / "trac.db") as database:
-            dumps.append([line for line in database.iterdump() if "last_visit" not in line and "password" not in line])
-        database.close()
-    assert dumps[0] == dumps[1]
+    second = await seed(name, interpreter())
+    file = {"trac": "db/trac.db", "wagtail": "site.sqlite3"}[name]
+    one, other = (content(folder / file, DRAWN[name]) for folder in (first, second))
+    assert one and one == other
+
+
+class Visitor:
+    """Somebody who is logged in, without a browser: what is sent is what is said here."""
+
+    def __init__(self, address: str) -> None:
+        self._address, jar = address, urllib.request.HTTPCookieProcessor()
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), jar)
+
+    def page(self, path: str) -> str:
+        with self._opener.open(f"http://{self._address}{path}", timeout=60) as answer:
+            return str(answer.read().decode())
+
+    def token(self, path: str) -> dict[str, str]:
+        """What the forms of a page send along."""
+        return dict(re.findall(r'name="(__FORM_TOKEN|csrfmiddlewaretoken)" value="([^"]+)"', self.page(path)))
+
+    def post(self, path: str, fields: dict[str, str]) -> int:
+        """The status at the end."""
+        try:
+            with self._opener.open(f"http://{self._address}{path}", urllib.parse.urlencode(fields).encode(), timeout=60) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code
+
+
+@pytest.mark.parametrize(
+    ("made", "form", "fields", "shown", "status"),
+    [
+        (
+            trac,
+            "/wiki/SandBox?action=edit",
+            {"action": "edit", "text": "Forged", "version": "1", "save": "1"},
+            ("/wiki/SandBox", "Forged"),
+            400,
+        ),
+        (wagtail, "/admin/snippets/gazette/contact/add/", {"name": "Nobody", "post": "Forger"}, ("/contacts/", "Forger"), 403),
+    ],
+)
+async def test_a_post_without_its_token_is_refused(
+    made: type[Site], form: str, fields: dict[str, str], shown: tuple[str, str], status: int, applications: None, executable: str
+) -> None:
+    site = made()  # type: ignore[call-arg]
+    application = site._application
+    async with site.worlds(BESIDE) as worlds:
+        visitor, entry = Visitor(worlds._setup.hosts[application.host]), application.form.path  # type: ignore[attr-defined]
+
+        def visit() -> None:
+            login = {"username": application.users[0], "password": application.word}
+            assert visitor.post(entry, {**login, **visitor.token(entry)}) == 200
+            ((field, token),) = visitor.token(form).items()
+            (page, words), target = shown, form.partition("?")[0]
+            assert visitor.post(target, fields) == visitor.post(target, {**fields, field: "0" * len(token)}) == status
+            assert words not in visitor.page(page)
+            assert visitor.post(target, {**fields, field: token}) == 200 and words in visitor.page(page)
+
+        await asyncio.to_thread(visit)
 
 
 async def test_a_reset_is_for_those_who_know_its_token(applications: None, executable: str) -> None:
@@ -108,7 +193,7 @@ async def test_a_reset_is_for_those_who_know_its_token(applications: None, execu
 
 
 async def test_applications_that_do_not_start_are_no_score(applications: None, executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exact.benchmarks.sites.suite.SERVED", __import__("pathlib").Path("/nowhere"))
+    monkeypatch.setattr("exact.benchmarks.sites.suite.SERVED", Path("/nowhere"))
     with pytest.raises(EnvironmentError_, match="before it was ready"):
         async with trac().worlds(BESIDE):
             pass

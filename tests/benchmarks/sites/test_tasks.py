@@ -10,13 +10,13 @@ from pytest_httpserver import HTTPServer
 from exact.benchmarks import registry
 from exact.benchmarks.sites import Site, trac, wagtail
 from exact.benchmarks.sites.seeds import interpreter
-from exact.benchmarks.sites.suite import _reset
+from exact.benchmarks.sites.suite import TRAC, _reset
 from exact.environments.browser.describe import fingerprint
 from exact.environments.browser.masks import Masks
 from exact.errors import EnvironmentError_, UsageError
-from exact.observation import Element
+from exact.observation import Element, Observation
 from exact.task import Task
-from tests.benchmarks.sites.walk import REFERENCE
+from tests.benchmarks.sites.walk import REFERENCE, facts, said, stands, unsaid
 
 
 @pytest.fixture(params=[trac, wagtail])
@@ -47,6 +47,47 @@ def test_each_task_has_a_reference_and_a_wrong_sequence(site: Site) -> None:
         assert sequences["right"][-1][0] == sequences["wrong"][-1][0] == "stop" and sequences["right"] != sequences["wrong"]
 
 
+def test_what_each_reference_has_the_pages_say_holds_its_answer_or_tells_why_no_page_has_it(site: Site) -> None:
+    for id in site.ids():
+        wanted, reference = site.files[id.partition("/")[2]].eval.reference_answers, REFERENCE[id]
+        assert ("says" in reference) == (wanted is not None), id
+        if wanted is not None:
+            assert facts(wanted) and not unsaid(
+                wanted, reference["says"], [" ".join(reference["says"]).lower()], reference.get("because", "")
+            )
+
+
+def ticket(priority: str) -> str:
+    """What Trac's page of a ticket says."""
+    cells = [("heading", "Wheel for arm64 is missing"), ("rowheader", "Priority:"), ("cell", priority), ("link", priority)]
+    elements = tuple(Element(id=str(number), role=role, name=name) for number, (role, name) in enumerate(cells))
+    return said(Observation(text="", fingerprint="", elements=elements))
+
+
+def test_a_reference_fails_where_a_wrong_datum_has_the_site_say_another_answer() -> None:
+    wanted, says = trac().files["3"].eval.reference_answers, REFERENCE["trac/3"]["says"]
+    assert wanted is not None
+    assert unsaid(wanted, says, [ticket("critical")]) == ""
+    assert unsaid(wanted, says, [ticket("major")]) == "no page says 'Priority: critical'"
+    assert unsaid(wanted, says[:1], [ticket("major")]) == "nothing that the pages are to say has the answer 'critical'"
+    assert unsaid(wanted, says[:1], [ticket("major")], "counted") == ""
+    assert unsaid(wanted, (), [ticket("critical")], "counted") == "nothing is named that the pages are to say"
+
+
+@pytest.mark.parametrize(
+    ("fact", "text", "there"),
+    [
+        ("4", "(4 matches)", True),
+        ("4", "4.2 million", False),
+        ("4", "3,400", False),
+        ("2.11", "room 2.11.", True),
+        ("Ness", "wellness", False),
+    ],
+)
+def test_an_answer_stands_where_it_is_a_word_or_number_of_its_own(fact: str, text: str, there: bool) -> None:
+    assert stands(fact, text) is there
+
+
 @pytest.mark.parametrize(
     ("task", "now", "later", "other"),
     [
@@ -73,6 +114,13 @@ def test_the_registry_knows_the_suites() -> None:
     assert found[-1].id == "wagtail/1?seed=0" and found[0].start.startswith("http://trac.test/")
     with pytest.raises(UsageError, match="did you mean 'trac/3"):
         registry.task("trac/33")
+
+
+def test_a_site_that_a_task_file_of_ones_own_does_not_know_is_named_with_file_task_and_field(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(trac().path.read_text("utf-8").replace("__TRAC__/report/1", "__REDDIT__/report/1"), "utf-8")
+    with pytest.raises(UsageError, match=r"mine\.json: task 6: `start_url`: the site reddit has no address"):
+        Site(TRAC, path=path).task("trac/6")
 
 
 def test_without_the_applications_the_way_to_get_them_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

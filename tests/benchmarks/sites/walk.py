@@ -1,20 +1,28 @@
-"""Walks the reference and the wrong action sequences of the site tasks: what they name by role and name is found in each observation."""
+"""Walks the reference and the wrong action sequences of the site tasks: what they name by role and name is found in each observation.
+
+An answer is compared with a constant of the task file. So the pages of a reference must say it too (`says`), or why it is right where no
+page says it (`because`).
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from exact.action import Action
 from exact.benchmarks.sites import Site
 from exact.benchmarks.webarena.evaluate import evaluate
+from exact.benchmarks.webarena.format import Answers
+from exact.benchmarks.webarena.text import OR
 from exact.environments.base import Environment, Worlds
 from exact.observation import Observation
 from exact.task import Outcome, Score
 
-REFERENCE: dict[str, dict[str, list[list[Any]]]] = json.loads(Path(__file__).with_name("reference.json").read_text("utf-8"))
+REFERENCE: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("reference.json").read_text("utf-8"))
 
 
 PATIENCE = 5
@@ -39,13 +47,50 @@ def action(world: Environment, seen: Observation, step: Sequence[Any]) -> Action
     return world.actions.action(verb, found[number].id, *texts)
 
 
-async def walk(world: Environment, site: Site, id: str, steps: Sequence[Sequence[Any]]) -> Score:
+def said(seen: Observation) -> str:
+    """What a page says, in small letters: names and values in their order, and once what an element says with its parent's words."""
+    words = (text for each in seen.elements for text in (each.name, each.value) if text)
+    return " ".join(text for text, _ in groupby(" ".join(phrase.split()).lower() for phrase in words))
+
+
+def facts(wanted: Answers) -> tuple[tuple[str, ...], ...]:
+    """What a right answer says: of each, the ways to say it."""
+    whole = [(wanted.exact_match,)] if wanted.exact_match is not None else []
+    return (*whole, *(tuple(each.split(OR)) for each in wanted.must_include or ()), *([wanted.one_of] if wanted.one_of else []))
+
+
+def stands(fact: str, text: str) -> bool:
+    """Whether a text says it, as words and numbers of their own: `4` is not in `4.2`."""
+    return re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(fact.lower())}(?!\w)(?![.,]\d)", text.lower()) is not None
+
+
+def unsaid(wanted: Answers, says: Sequence[str], pages: Sequence[str], because: str = "") -> str:
+    """Why pages do not show that a right answer is right; empty where they do. `says`: what must stand on one of them, and the answer in
+    it, unless `because` says why no page has the answer itself."""
+    for each in says:
+        if not any(each.lower() in page for page in pages):
+            return f"no page says {each!r}"
+    for ways in facts(wanted):
+        if not because and not any(stands(way, each) for way in ways for each in says):
+            return f"nothing that the pages are to say has the answer {' or '.join(map(repr, ways))}"
+    return "" if says else "nothing is named that the pages are to say"
+
+
+class Walk(NamedTuple):
+    """A sequence that was walked."""
+
+    score: Score
+    pages: tuple[str, ...] = ()
+    """What was seen, see `said`."""
+
+
+async def walk(world: Environment, site: Site, id: str, steps: Sequence[Sequence[Any]]) -> Walk:
     """The score of a sequence. A mere answer to a question is looked at without a world."""
     checks = site.checks(id.partition("/")[2])
     if len(steps) == 1 and site.files[id.partition("/")[2]].eval.eval_types == ("string_match",):
         nowhere: Any = None
-        return await evaluate(checks, nowhere, Outcome(actions=(), answer=steps[0][1]))
-    seen, actions, answer = await world.reset(site.task(id)), list[str](), None
+        return Walk(await evaluate(checks, nowhere, Outcome(actions=(), answer=steps[0][1])))
+    seen, actions, answer, pages = await world.reset(site.task(id)), list[str](), None, list[str]()
     for step in steps:
         for _ in range(PATIENCE):
             if named(seen, step):
@@ -60,7 +105,8 @@ async def walk(world: Environment, site: Site, id: str, steps: Sequence[Sequence
             answer = str(taken.args[0])
             break
         seen = transition.observation
-    return await world.evaluate(Outcome(actions=tuple(actions), answer=answer))
+        pages.append(said(seen))
+    return Walk(await world.evaluate(Outcome(actions=tuple(actions), answer=answer)), tuple(pages))
 
 
 async def scores(worlds: Worlds, site: Site, ids: Sequence[str], kinds: Sequence[str] = ("right", "wrong")) -> dict[str, str]:
@@ -69,7 +115,14 @@ async def scores(worlds: Worlds, site: Site, ids: Sequence[str], kinds: Sequence
     async with worlds.open(speculative=False) as world:
         for id in ids:
             for kind in kinds:
-                score = await walk(world, site, id, REFERENCE[id][kind])
+                score, pages = await walk(world, site, id, REFERENCE[id][kind])
                 if score.success != (kind == "right"):
                     wrong[f"{id} {kind}"] = score.reason or "scored 1"
+                elif kind == "right" and (reason := _unsaid(site, id, pages)):
+                    wrong[f"{id} {kind}"] = reason
     return wrong
+
+
+def _unsaid(site: Site, id: str, pages: Sequence[str]) -> str:
+    wanted, reference = site.files[id.partition("/")[2]].eval.reference_answers, REFERENCE[id]
+    return unsaid(wanted, reference.get("says", ()), pages, reference.get("because", "")) if wanted else ""

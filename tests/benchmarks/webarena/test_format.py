@@ -125,28 +125,89 @@ def test_a_file_that_holds_no_tasks_is_named(text: str, said: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "field", "said"),
     [
-        ({"locator": "func:os.system('x')"}, r"test\.json: task 7: func: .*no call"),
-        ({"locator": "func:__import__('os')"}, "is no helper: known are get_query_text"),
-        ({"locator": "func:get_query_text(__page__)"}, r"test\.json: task 7: `program_html\.locator`: func: get_query_text .*missing"),
-        ({"url": "func:reddit_get_post_url('a', 2)"}, r"test\.json: task 7: `program_html\.url`: func: reddit_get_post_url .*too many"),
-        ({"locator": "func:get_query_text(open('x'))"}, r"task 7: func: .* cannot be read"),
-        ({"locator": "alert(1)"}, "unknown locator 'alert"),
-        ({"locator": "document.cookie"}, "unknown locator"),
-        ({"locator": "lambda: fetch('/')"}, "unknown locator"),
-        ({"required_contents": {"required_values": ["about 3"]}}, "is no comparison"),
-        ({"url": "__NOWHERE__/x"}, "the site nowhere has no address: export WA_NOWHERE="),
+        ({"locator": "func:os.system('x')"}, "locator", "func: .*no call"),
+        ({"locator": "func:__import__('os')"}, "locator", "func: '__import__' is no helper: known are get_query_text"),
+        ({"locator": "func:get_query_text(__page__)"}, "locator", "func: get_query_text takes other arguments: missing"),
+        ({"url": "func:reddit_get_post_url('a', 2)"}, "url", "func: reddit_get_post_url takes other arguments: too many"),
+        ({"locator": "func:get_query_text(open('x'))"}, "locator", "func: .* cannot be read"),
+        ({"locator": "alert(1)"}, "locator", r"unknown locator 'alert\(1\)'"),
+        ({"locator": "document.cookie"}, "locator", "unknown locator"),
+        ({"locator": "lambda: fetch('/')"}, "locator", "unknown locator"),
+        ({"locator": "document.querySelector('__NOWHERE__')"}, "locator", "the site nowhere has no address"),
+        (
+            {"required_contents": {"required_values": ["> 1", "about 3"]}},
+            "required_contents.required_values[1]",
+            "'about 3' is no comparison",
+        ),
+        ({"url": "__NOWHERE__/x"}, "url", "the site nowhere has no address: export WA_NOWHERE="),
+        ({"url": "func:get_query_text('__NOWHERE__', 'a')"}, "url", "the site nowhere has no address: export WA_NOWHERE="),
     ],
 )
-def test_an_evaluator_that_cannot_be_made_says_why_before_anything_runs(target: dict[str, Any], said: str) -> None:
-    plain = {"url": "last", "locator": "", "required_contents": {"exact_match": "x"}}
-    with pytest.raises(UsageError, match=said):
-        checks({"eval_types": ["program_html"], "program_html": [{**plain, **target}]})
+def test_a_look_that_cannot_be_made_is_named_by_its_number_before_anything_runs(target: dict[str, Any], field: str, said: str) -> None:
+    with pytest.raises(UsageError, match="^" + re.escape(f"test.json: task 7: `eval.program_html[1].{field}`: ") + said):
+        checks({"eval_types": ["program_html"], "program_html": [LAST, {**LAST, **target}]})
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "said"),
+    [
+        ({"eval_image_url": "func:os.system('x')"}, ".eval_image_url", "func: .*no call"),
+        ({"eval_image_url": "__NOWHERE__"}, ".eval_image_url", "the site nowhere has no address"),
+        ({"eval_image_class": "img"}, ".eval_image_class", "unknown eval_image_class 'img'"),
+        ({"eval_fuzzy_image_match": "__NOWHERE__/x.png"}, ".eval_fuzzy_image_match", "the site nowhere has no address"),
+        ({"eval_fuzzy_image_match": ""}, "", "it asks nothing: give eval_vqa or eval_fuzzy_image_match"),
+    ],
+)
+def test_a_look_at_pictures_that_cannot_be_made_is_named_by_its_number(query: dict[str, Any], field: str, said: str) -> None:
+    with pytest.raises(UsageError, match="^" + re.escape(f"test.json: task 7: `eval.page_image_query[1]{field}`: ") + said):
+        checks({"eval_types": ["page_image_query"], "page_image_query": [PICTURES, {**PICTURES, **query}]})
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "field", "said"),
+    [
+        (
+            {"eval_types": ["string_match"], "reference_answers": {"required_values": ["about 3"]}},
+            "eval.reference_answers.required_values[0]",
+            "'about 3' is no comparison",
+        ),
+        (
+            {"eval_types": ["url_match"], "reference_url": "__NOWHERE__/x"},
+            "eval.reference_url",
+            "the site nowhere has no address: export WA_NOWHERE=",
+        ),
+    ],
+)
+def test_an_evaluator_that_cannot_be_made_names_its_field(evaluation: dict[str, Any], field: str, said: str) -> None:
+    with pytest.raises(UsageError, match="^" + re.escape(f"test.json: task 7: `{field}`: {said}")):
+        checks(evaluation)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"start_url": "__SHOPPING__ |AND| __NOWHERE__/x"}, "start_url"),
+        ({"image": ["__SHOPPING__/x.png", "__NOWHERE__/x.png"]}, "image[1]"),
+        ({"sites": ["shopping", "nowhere"]}, "sites[1]"),
+    ],
+)
+def test_a_site_that_is_not_known_is_named_with_file_task_and_field(
+    change: dict[str, Any], field: str, tmp_path: Path, loopback: dict[str, str]
+) -> None:
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps([item(**change)]))
+    with pytest.raises(
+        UsageError, match="^" + re.escape(f"{path}: task 7: `{field}`: the site nowhere has no address: export WA_NOWHERE=")
+    ):
+        WebArena(path=path).task("webarena/7")
 
 
 def test_a_task_that_could_not_be_judged_is_refused_before_it_is_attempted(tmp_path: Path, loopback: dict[str, str]) -> None:
     look = {"url": "last", "locator": "func:get_query_text(__page__, '.a', 3, 4)", "required_contents": {"exact_match": "x"}}
     (tmp_path / "tasks.json").write_text(json.dumps([item(eval={"eval_types": ["program_html"], "program_html": [look]})]))
-    with pytest.raises(UsageError, match=r"tasks\.json: task 7: `program_html\.locator`: func: get_query_text takes other arguments"):
+    with pytest.raises(
+        UsageError, match=r"tasks\.json: task 7: `eval\.program_html\[0\]\.locator`: func: get_query_text takes other arguments"
+    ):
         WebArena(path=tmp_path / "tasks.json").task("webarena/7")

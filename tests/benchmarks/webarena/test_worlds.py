@@ -11,9 +11,12 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from exact.benchmarks.webarena import WebArena
+from exact.benchmarks.webarena.resets import LIMIT
 from exact.config import BrowserConfig, ModelConfig, ModelsConfig
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.sites import Hook
 from exact.errors import EnvironmentError_, UsageError
+from exact.evaluation.local import HANG
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.conftest import item
 
@@ -56,8 +59,9 @@ class Classifieds:
 
 
 @pytest.fixture
-def classifieds(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> Classifieds:
+def classifieds(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Classifieds:
     address = f"http://localhost:{httpserver.port}"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name, value in {"": address, "_USERNAME": "ann", "_PASSWORD": "s3cret", "_RESET": f"{address}/reset"}.items():
         monkeypatch.setenv(f"CLASSIFIEDS{name}", value)
     monkeypatch.delenv("WA_CLASSIFIEDS", raising=False)
@@ -144,6 +148,72 @@ async def test_a_site_that_one_agent_changed_is_reset_for_another_with_a_judge_o
     await one.resets.before(("classifieds",), changes=True)
     await other.resets.before(("classifieds",), changes=False)
     assert classifieds.resets == 2
+
+
+async def test_a_site_that_a_process_has_not_seen_is_reset_once_for_tasks_that_only_read(classifieds: Classifieds, tmp_path: Path) -> None:
+    made = suite(tmp_path)
+    for _ in range(3):
+        await made.resets.before(("classifieds",), changes=False)
+    assert classifieds.resets == 1, "nobody knows what was done there before, by a process that was killed, say"
+
+
+async def test_a_site_that_another_process_changed_is_reset_for_a_task_that_only_reads(classifieds: Classifieds, tmp_path: Path) -> None:
+    one, other = suite(tmp_path).resets, suite(tmp_path).resets  # what they know of each other is what two processes do
+    await other.before(("classifieds",), changes=False)
+    await one.before(("classifieds",), changes=True)
+    assert classifieds.resets == 2
+    for count in (3, 3):
+        await other.before(("classifieds",), changes=False)
+        assert classifieds.resets == count
+
+
+async def test_a_reset_that_was_cut_short_is_done_again(classifieds: Classifieds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = suite(tmp_path).resets
+    await made.before(("classifieds",), changes=False)
+    monkeypatch.setenv("CLASSIFIEDS_RESET", "sh -c 'exit 4'")
+    with pytest.raises(EnvironmentError_, match="was not reset"):
+        await made.before(("classifieds",), changes=True)
+    monkeypatch.setenv("CLASSIFIEDS_RESET", f"{made._addresses.of('classifieds')}/reset")
+    await made.before(("classifieds",), changes=False)
+    assert classifieds.resets == 2
+
+
+async def test_without_a_hook_nothing_is_noted_of_a_site(classifieds: Classifieds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLASSIFIEDS_RESET")
+    await suite(tmp_path).resets.before(("classifieds",), changes=True)
+    assert classifieds.resets == 0 and not (tmp_path / "cache").exists()
+
+
+async def test_where_nothing_can_be_noted_the_way_out_is_said(
+    classifieds: Classifieds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(EnvironmentError_, match=r"cannot be noted in .*file/exact/resets: .*: name another folder in XDG_CACHE_HOME"):
+        await suite(tmp_path).resets.before(("classifieds",), changes=True)
+
+
+async def test_all_sites_of_a_task_are_reset_before_its_attempt_is_held_to_hang(
+    classifieds: Classifieds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, limits = [0.0], list[float]()
+
+    async def call(hook: Hook, role: str, **values: str) -> str:
+        limits.append(hook.seconds)
+        clock[0] += 500.0
+        return ""
+
+    monkeypatch.setattr("exact.benchmarks.webarena.resets.monotonic", lambda: clock[0])
+    monkeypatch.setattr(Hook, "call", call)
+    monkeypatch.setenv("SHOPPING", "http://localhost:9")
+    monkeypatch.setenv("SHOPPING_RESET", "true")
+    made = suite(tmp_path).resets
+    await made.before(("classifieds", "shopping"), changes=True)
+    assert limits == [LIMIT, LIMIT - 500.0] and LIMIT + 60.0 <= HANG
+    with pytest.raises(EnvironmentError_, match=rf"wikipedia was not reset: .* {LIMIT:g} s for the sites of a task are over"):
+        monkeypatch.setenv("WIKIPEDIA", "http://localhost:9")
+        monkeypatch.setenv("WIKIPEDIA_RESET", "true")
+        await made.before(("classifieds", "shopping", "wikipedia"), changes=True)
 
 
 async def test_the_verdict_is_that_of_the_task(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ class InfrastructureError(ExactError):
     """Something the task does not depend on failed. Retried or reported, never scored."""
 
     missing = ""
-    """What did not answer, where that is known: `world` or `model`."""
+    """What did not answer, where that is known: `world`, `model`, or `judge` for a model that the verdict asks."""
 
 
 class EnvironmentError_(InfrastructureError):

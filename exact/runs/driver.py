@@ -13,7 +13,7 @@ import msgspec
 
 from exact.context import Evaluation
 from exact.environments.base import Capabilities
-from exact.errors import BudgetExceeded, InfrastructureError, ModelError
+from exact.errors import AnswerError, BudgetExceeded, InfrastructureError, ModelError
 from exact.reflection.contrast import contrast
 from exact.runs import events as ev
 from exact.runs.commit import Commits
@@ -92,8 +92,8 @@ class Attempt(Setting):
                 searched = await self._search.run()
                 if self._nothing_to_go_by():
                     return searched
-                if not self._commits.decide(searched):
-                    return f"no action is left: {searched}"
+                if over := self._commits.decide(searched):
+                    return over
             await self._commits.carry_out()
 
     def _nothing_to_go_by(self) -> bool:
@@ -140,7 +140,7 @@ class Attempt(Setting):
             except (BudgetExceeded, TimeoutError):
                 pass
             except ModelError as error:
-                self.record(ev.Failed(what="model", node=root.id, reason=str(error)))
+                self.record(ev.Failed(what="answer" if isinstance(error, AnswerError) else "model", node=root.id, reason=str(error)))
                 if found is None and not await self._is_scored():
                     raise
         if evaluation is not None:

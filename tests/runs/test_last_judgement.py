@@ -14,7 +14,7 @@ from exact.environments.toy import ToyWorlds
 from exact.environments.toy_agents import ToyPolicy, ToyValue
 from exact.environments.toy_environment import ToyEnvironment
 from exact.environments.toy_worlds import chain
-from exact.errors import ModelError
+from exact.errors import AnswerError, ModelError
 from exact.runs import events as ev
 from exact.runs.runner import Runner
 from exact.runs.store import Line
@@ -64,7 +64,7 @@ def unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ToyEnvironment, "__init__", made)
 
 
-@pytest.mark.parametrize(("error", "what"), [(ModelError("503"), "model")])
+@pytest.mark.parametrize(("error", "what"), [(ModelError("503"), "model"), (AnswerError("no verdict, asked 3 times"), "answer")])
 async def test_a_judge_that_is_out_at_the_end_is_on_record_and_the_attempt_is_scored(error: ModelError, what: str, tmp_path: Path) -> None:
     line, failed = await ended(tmp_path, error, "greedy")
     assert (line.status, line.score, line.value, line.missing) == ("scored", 1.0, None, "")

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,8 +18,9 @@ from exact.cli.junit import junit, solved
 from exact.errors import UsageError
 from exact.runs.store import Line, RunFolder
 from exact.task import Outcome
+from tests.benchmarks.webarena.conftest import standing
 
-PAGE: Any = SimpleNamespace(url="http://shop.test/paid")
+PAGE = standing("http://shop.test/paid")
 CHECKS = """
 from exact.task import Score
 

@@ -34,7 +34,7 @@ class InfrastructureError(ExactError):
     """Something the task does not depend on failed. Retried or reported, never scored."""
 
     missing = ""
-    """What did not answer, where that is known: `world` or `model`."""
+    """What did not answer, where that is known: `world`, `model`, or `judge` for a model that the verdict asks."""
 
 
 class EnvironmentError_(InfrastructureError):
@@ -50,7 +50,11 @@ class ModelError(InfrastructureError):
 
 
 class AnswerError(ModelError):
-    """A model that answered, but with nothing that parses, also after being shown the parse error."""
+    """A model that answered, but with nothing that parses, also after being shown the parse error.
+
+    Of a model that the agent asks it is the agent's own fault: an attempt in which nothing else can be done ends where it stands, and is
+    scored. Of one that a verdict asks it is no score.
+    """
 
 
 class JournalError(InfrastructureError):

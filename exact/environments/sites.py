@@ -6,17 +6,16 @@ import asyncio
 import http.client
 import os
 import signal
-import threading
 import urllib.error
 import urllib.request
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 
 import msgspec
 
+from exact.environments.aside import threaded
 from exact.errors import EnvironmentError_, UsageError
 from exact.safety import origin
 from exact.task import Task
@@ -60,7 +59,7 @@ class Hook(_Declared, frozen=True, kw_only=True):
             async with asyncio.timeout(self.seconds):
                 while left := [each for each, asked in list(_LEFT.items()) if asked == server]:
                     await asyncio.gather(*map(asyncio.wrap_future, left), return_exceptions=True)
-                answer = _threaded(partial(self._request, role, values))
+                answer = threaded(partial(self._request, role, values))
                 try:
                     return await asyncio.wrap_future(answer)
                 except asyncio.CancelledError:
@@ -162,21 +161,6 @@ def declared(task: Task) -> Outside | None:
         return msgspec.json.decode(str(text), type=Outside)
     except msgspec.MsgspecError as error:
         raise UsageError(f"task {task.id} declares an outside that is none: {error}: see docs/design/worlds.md") from error
-
-
-def _threaded(work: Callable[[], str]) -> Future[str]:
-    """Done in a thread for which the interpreter's exit does not wait."""
-    done: Future[str] = Future()
-    done.set_running_or_notify_cancel()  # who stops waiting does not cancel it
-
-    def run() -> None:
-        try:
-            done.set_result(work())
-        except BaseException as error:  # noqa: BLE001 (told to whoever waits)
-            done.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return done
 
 
 def _filled(text: str, values: dict[str, str]) -> str:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from exact.errors import ActionError, AnswerError
+from exact.errors import ActionError, AnswerError, ModelError
 from exact.models.base import ChatModel, ChatRequest, Choice, Message, Text
 from exact.models.wire import SEEDS
 
@@ -40,14 +40,16 @@ async def read(
     parse, for its last line may be half a line. Only when no sample parses is the question asked again; with `mend` also once for the
     samples that do not, with the first one's error. Each attempt's
     `sampling.seed` is drawn from (`seed`, role, node, attempt, draw). Raises AnswerError when the last attempt gives nothing either, and
-    ModelError.
+    ModelError; that too where the model was not heard each time, because its server gave no answer.
     """
     asked, error, shown, found, wanted = request, "", "", list[tuple[Choice, T]](), request.sampling.n
+    silent = 0
     for attempt in range(ATTEMPTS):
         keyed = call_seed(seed, request.role, request.node, attempt, request.draw)
         sampling = msgspec.structs.replace(request.sampling, seed=keyed, n=wanted)
         asked = msgspec.structs.replace(request, messages=_with_error(request, shown, error), sampling=sampling, attempt=attempt)
         answer = await model.complete(asked)
+        silent += all(choice.finish == "empty" for choice in answer.choices)
         errors: list[tuple[str, str]] = []
         for choice in answer.choices:
             try:
@@ -58,6 +60,10 @@ async def read(
             return found
         shown, error = errors[0] if errors else ("", "the server gave no answer")
         wanted = len(errors) if found else wanted
+    if silent:
+        raise ModelError(
+            f"the server of {model.name} gave no answer to {silent} of {ATTEMPTS} questions for the {request.role}; no other can be read"
+        )
     raise AnswerError(f"{model.name} gave nothing for the {request.role} that can be read, asked {ATTEMPTS} times: {error}")
 
 

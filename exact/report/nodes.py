@@ -16,7 +16,7 @@ from exact.search.tree import Edge, Node
 
 _KINDS: dict[str, data.Status] = {
     "no-op": "no-op", "drifted": "drifted", "action": "refused", "environment": "failed", "model": "failed", "exhausted": "exhausted",
-    "pruned": "pruned", "budget": "failed",
+    "pruned": "pruned", "budget": "failed", "answer": "failed",
 }  # fmt: skip
 """What the first word of a reason for closing means."""
 

@@ -11,7 +11,7 @@ from exact.runs.setting import Setting
 from exact.runs.story import waypoints
 from exact.runs.walk import arrived, returned, wrote_outside
 from exact.search.base import Decision
-from exact.search.outage import outage
+from exact.search.outage import outage, unread
 from exact.search.tree import Node, SearchError
 
 PLANNED = "the plan goes on"
@@ -24,17 +24,20 @@ class Commits:
         self._setting, self._state, self._places = setting, setting.state, places
         self._repeat_uncertain = repeat_uncertain
 
-    def decide(self, stopped: str) -> bool:
-        """Journal the intent. False if nothing can be committed. Raises InfrastructureError if nothing was found out for want of it."""
+    def decide(self, stopped: str) -> str:
+        """Journal the intent. Why nothing can be committed; empty if something is. Raises InfrastructureError if nothing was found out
+        for want of it."""
         if broken := outage(self._state.tree.root):
             kind, _, reason = broken.partition(": ")
             raise (ModelError if kind == "model" else EnvironmentError_)(reason)
+        if said := unread(self._state.tree.root):
+            return f"what the agent says cannot be read: {said}"
         try:
             decision = self._state.algorithm.decide(self._state.tree)
         except SearchError:
-            return False
+            return f"no action is left: {stopped}"
         self._intend(decision, stopped)
-        return True
+        return ""
 
     def go_on(self) -> None:
         """Journal the intent to take the next step of a plan."""

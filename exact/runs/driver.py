@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from exact.context import Evaluation
 from exact.environments.base import Capabilities
-from exact.errors import BudgetExceeded, InfrastructureError, ModelError
+from exact.errors import AnswerError, BudgetExceeded, InfrastructureError, ModelError
 from exact.reflection.contrast import contrast
 from exact.runs import events as ev
 from exact.runs.commit import Commits
@@ -22,6 +23,7 @@ from exact.runs.prefetch import Prefetch
 from exact.runs.remember import attempt_id, shown, went_well
 from exact.runs.search import STOPPED, Search
 from exact.runs.setting import Setting
+from exact.search.tree import Node
 from exact.task import Outcome
 
 
@@ -90,8 +92,8 @@ class Attempt(Setting):
                 searched = await self._search.run()
                 if self._nothing_to_go_by():
                     return searched
-                if not self._commits.decide(searched):
-                    return f"no action is left: {searched}"
+                if over := self._commits.decide(searched):
+                    return over
             await self._commits.carry_out()
 
     def _nothing_to_go_by(self) -> bool:
@@ -121,25 +123,40 @@ class Attempt(Setting):
         return " ".join(map(str, root.edge.action.args))
 
     async def _judge(self) -> None:
-        """The agent's own verdict on where it ended; one that never looks ahead has none of its own unless nothing else will judge."""
+        """The agent's own verdict on where it ended; one that never looks ahead has none of its own unless nothing else will judge.
+
+        Raises ModelError where it cannot be had, and nothing else judges.
+        """
         root = self.state.tree.root
         if self.state.judged or self.state.scored:
             return
         evaluation = found = root.evaluation
         learned = self.memory is not None and self.config.reflection.outcome == "judge" and self.config.reflection.confirm
         if found is None or learned:
-            if found is None and not self.state.algorithm.looks_ahead and (await self.live.open()).capabilities.evaluates:
+            if found is None and not self.state.algorithm.looks_ahead and await self._is_scored():
                 return
-            limit = self.config.limits.seconds
             try:
-                async with asyncio.timeout(None if limit is None else max(0.0, limit - self.journal.now)):
-                    with self.state.budget.reserve({"evaluations": 1}):
-                        seen = await self.context(root, "value", draw=root.judgements, confirms=found is not None)
-                        evaluation = await self.agent.value.evaluate(seen)
+                evaluation = await self._judgement(root, confirms=found is not None)
             except (BudgetExceeded, TimeoutError):
                 pass
+            except ModelError as error:
+                self.record(ev.Failed(what="answer" if isinstance(error, AnswerError) else "model", node=root.id, reason=str(error)))
+                if found is None and not await self._is_scored():
+                    raise
         if evaluation is not None:
             self.record(ev.Judged(evaluation=evaluation, bought=evaluation is not found))
+
+    async def _judgement(self, root: Node, *, confirms: bool) -> Evaluation:
+        """One judgement of the end. Raises ModelError, BudgetExceeded, TimeoutError."""
+        limit = self.config.limits.seconds
+        async with asyncio.timeout(None if limit is None else max(0.0, limit - self.journal.now)):
+            with self.state.budget.reserve({"evaluations": 1}):
+                seen = await self.context(root, "value", draw=root.judgements, confirms=confirms)
+                return await self.agent.value.evaluate(seen)
+
+    async def _is_scored(self) -> bool:
+        """Whether the benchmark has a verdict of its own."""
+        return (await self.live.open()).capabilities.evaluates
 
     async def _reflect(self) -> None:
         """Write lessons on what surprised most. A reflector or a memory that fails is on record, and no reason not to score."""
@@ -183,11 +200,15 @@ class Attempt(Setting):
                 self.record(ev.Failed(what="reflection", node=self.state.tree.root.id, reason=str(error)))
 
     async def _score(self) -> None:
-        """The benchmark's verdict, once, on the live world."""
+        """The benchmark's verdict, once, on the live world. Raises EnvironmentError_, ModelError of its judge."""
         assert self.state.ended is not None
         if self.state.scored is None:
             actions = tuple(step.action for step in self.state.carried_out)
-            score = await self.live.evaluate(Outcome(actions=actions, answer=self.state.ended.answer))
+            try:
+                score = await self.live.evaluate(Outcome(actions=actions, answer=self.state.ended.answer))
+            except ModelError as error:
+                error.missing = "judge"
+                raise
             if score is not None:
                 self.record(ev.Scored(score=score))
 

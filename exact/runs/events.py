@@ -20,9 +20,10 @@ from exact.models.base import Sampling, Usage
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
 
-SCHEMA = 4
+SCHEMA = 5
 """2: facts name their selection; several pieces of work at once; plans; promoted worlds. 3: what was kept, prepared, commanded, and what
-calls nobody accounts for. 4: what an outage closed is opened again; work that takes more than it may fails of `budget`."""
+calls nobody accounts for. 4: what an outage closed is opened again; work that takes more than it may fails of `budget`.
+5: what cannot be read fails of `answer`; it was an outage."""
 OLDEST = 2
 """Of which nothing is missing that is needed."""
 
@@ -204,8 +205,8 @@ class Unaccounted(Event, frozen=True, kw_only=True, tag="unaccounted"):
 class Failed(Event, frozen=True, kw_only=True, tag="failed"):
     """A call or a world broke. Counted and retried, never a value."""
 
-    what: Literal["model", "environment", "reflection", "budget"]
-    """`budget`: that of one piece of work was used up."""
+    what: Literal["model", "environment", "answer", "reflection", "budget"]
+    """`answer`: a model answered, but with nothing that could be read. `budget`: that of one piece of work was used up."""
     node: int
     reason: str
     transitions: int = 0

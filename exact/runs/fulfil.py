@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from exact.budget import Reservation
-from exact.errors import BudgetExceeded, EnvironmentError_, ModelError
+from exact.errors import AnswerError, BudgetExceeded, EnvironmentError_, ModelError
 from exact.runs import events as ev
 from exact.runs.ask import Asking
 from exact.runs.fold import judgements_in
@@ -134,17 +134,18 @@ class Fulfil:
 
     async def _result(self, need: Need, selection: Selection, work: Open, held: Reservation) -> Answer:
         node = work.target if work.target is not None else self._state.tree.nodes[selection.node]
+        what: Literal["environment", "answer", "model"]
         try:
             return await self._met(need, selection, node, held)
         except EnvironmentError_ as error:
-            failure = Failure(kind="environment", reason=str(error))
+            what, reason = "environment", str(error)
+        except AnswerError as error:
+            what, reason = "answer", str(error)
         except ModelError as error:
-            failure = Failure(kind="model", reason=str(error))
-        what = "environment" if failure.kind == "environment" else "model"
-        self._setting.record(
-            ev.Failed(what=what, node=node.id, reason=failure.reason, transitions=self._walk.lost(selection), selection=selection.id)  # type: ignore[arg-type]
-        )
-        return Answer(failure)
+            what, reason = "model", str(error)
+        lost = self._walk.lost(selection)
+        self._setting.record(ev.Failed(what=what, node=node.id, reason=reason, transitions=lost, selection=selection.id))
+        return Answer(Failure(kind=what, reason=reason))
 
     async def _met(self, need: Need, selection: Selection, node: Node, held: Reservation) -> Answer:
         match need:

@@ -147,8 +147,7 @@ class Runner:
         with self._journal(folder / "journal.jsonl") as journal:
             state = fold(self.config, read(journal.path))
             journal.since(journal.clock() - state.elapsed)
-            missing = "judge" if error.missing == "model" and state.ended is not None else error.missing
-            state.apply(journal.write(ev.Finished(status="failed", reason=str(error), missing=missing)))
+            state.apply(journal.write(ev.Finished(status="failed", reason=str(error), missing=error.missing)))
             return line_of(task, self.config, state)
 
     def _opened(self, task: Task, memory: Memory | None) -> ev.Opened:

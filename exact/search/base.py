@@ -126,9 +126,10 @@ class Diverged(msgspec.Struct, frozen=True, kw_only=True, tag="diverged"):
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
     """The work could not be done. Never a value."""
 
-    kind: Literal["action", "drifted", "environment", "model", "budget"]
+    kind: Literal["action", "drifted", "environment", "model", "answer", "budget"]
     """`action`: the environment refuses it in this state, for good. `drifted`: the state was not reached again, for good.
-    The others are retried, then closed: a world or a model failed, or the work took more than one iteration may."""
+    The others are retried, then closed: a world or a model failed, a model's answer could not be read, or the work took more than one
+    iteration may."""
     reason: str
 
 

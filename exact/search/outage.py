@@ -1,4 +1,8 @@
-"""What models and worlds that failed for too long have closed: it is never taken for a choice, and open again once the attempt goes on."""
+"""What closed an action or a state that is no property of it. It is never taken for a choice.
+
+Models and worlds that failed for too long: what they closed is open again once the attempt goes on. An agent whose answers could not
+be read: its own fault, which stays.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from exact.search.work import Work
 
 KINDS = ("model", "environment")
 """First words of why something was closed, where the infrastructure failed."""
+ANSWER = "answer"
+"""That word where an answer could not be read."""
 
 
 def outage(root: Node) -> str:
@@ -15,12 +21,22 @@ def outage(root: Node) -> str:
 
     Empty where something is known, or there is another reason. An action that changes nothing tells nothing.
     """
+    return next((closed for closed in _broken(root) if _kind(closed) in KINDS), "")
+
+
+def unread(root: Node) -> str:
+    """Why nothing is known of any action of a root, where nothing but answers that could not be read is to blame: the last words of one."""
+    broken = _broken(root)
+    return broken[0].partition(": ")[2] if broken and not outage(root) else ""
+
+
+def _broken(root: Node) -> list[str]:
+    """Why the root, or all that was tried there, was closed, where that is no property of it and nothing is known; else nothing."""
     tried = [edge for edge in root.edges if not edge.futile and not edge.closed.startswith("no-op")]
     if any(edge.visits for edge in tried):
-        return ""
-    if _is_broken(root.closed):
-        return root.closed
-    return tried[0].closed if tried and all(_is_broken(edge.closed) for edge in tried) else ""
+        return []
+    closed = [root.closed] if _is_broken(root.closed) else [edge.closed for edge in tried]
+    return closed if all(map(_is_broken, closed)) else []
 
 
 def mend(algorithm: Work, tree: Tree) -> None:
@@ -39,5 +55,9 @@ def mend(algorithm: Work, tree: Tree) -> None:
     reopen(tree, algorithm.backup, deeper=False)
 
 
+def _kind(closed: str) -> str:
+    return closed.partition(":")[0]
+
+
 def _is_broken(closed: str) -> bool:
-    return closed.partition(":")[0] in KINDS
+    return _kind(closed) in (*KINDS, ANSWER)

@@ -73,10 +73,21 @@ async def test_after_two_more_questions_it_is_an_answer_error():
     assert all(len(request.messages) <= 4 for request in model.requests)
 
 
-@pytest.mark.parametrize(("finish", "told"), [("length", "cut off"), ("content_filter", "withheld"), ("empty", "no answer")])
+@pytest.mark.parametrize(("finish", "told"), [("length", "cut off"), ("content_filter", "withheld")])
 async def test_an_answer_that_did_not_end_by_itself_is_not_taken(finish, told):
     with pytest.raises(AnswerError, match=told):
         await proposed(samples(Reply(text="Action: click [2]", finish=finish)))
+
+
+@pytest.mark.parametrize("silent", [(0,), (2,), (0, 1, 2)])
+async def test_a_server_that_gives_no_answer_is_not_the_models_fault(silent):
+    def answers(question, sample):
+        return Reply(text="", finish="empty") if len(model.requests) - 1 in silent else "I cannot decide."
+
+    model = ScriptedModel(answers)
+    with pytest.raises(ModelError, match="gave no answer") as raised:
+        await proposed(model)
+    assert not isinstance(raised.value, AnswerError)
 
 
 async def test_an_action_that_was_refused_here_is_not_proposed_again():

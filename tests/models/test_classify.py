@@ -7,7 +7,7 @@ from pytest_httpserver import HTTPServer
 
 from exact.agents.agent import build
 from exact.config import ModelConfig, parse
-from exact.errors import ModelError
+from exact.errors import AnswerError, ModelError
 from exact.models.openai import OpenAIModel
 from exact.models.scripted import Malformed, ScriptedServer, Status
 
@@ -54,6 +54,7 @@ async def test_the_forms_that_servers_use_are_read(data: object, httpserver: HTT
 async def test_what_is_no_probability_is_an_error_and_no_value(body: object):
     async with ScriptedServer(lambda q, s: "0", faults=lambda q, times: Malformed(json.dumps(body))) as server:
         value, model = judge(server.base_url, retries=0)
-        with pytest.raises(ModelError):
+        with pytest.raises(ModelError) as raised:
             await value.evaluate(context())
+        assert not isinstance(raised.value, AnswerError), "nobody showed it its error"
         await model.close()

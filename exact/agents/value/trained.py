@@ -8,7 +8,7 @@ from exact.agents.request import about
 from exact.agents.value.opinions import Opinion, evaluation
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
-from exact.errors import AnswerError
+from exact.errors import ModelError
 from exact.models.base import ChatModel, Sampling
 
 
@@ -19,7 +19,7 @@ class TrainedValue:
         self._model, self._config = model, config
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Raises ModelError; AnswerError for an answer that is no number in [0, 1]."""
+        """Raises ModelError, also for an answer that is no number in [0, 1]."""
         request = about(
             "value", context, self._config, Sampling(temperature=0.0), role=self._config.role, samples=1, model=self._model.name
         )  # fmt: skip
@@ -30,7 +30,7 @@ class TrainedValue:
         except msgspec.ValidationError:
             value = -1.0
         if not 0.0 <= value <= 1.0:
-            raise AnswerError(
+            raise ModelError(
                 f"{self._model.name} answers {text[:60]!r}, which is no probability: is it a classifier (models.value.api: classify)?"
             )
         return evaluation([Opinion(value, f"{self._model.name} gives {value:.2f}")])

@@ -6,11 +6,13 @@
       evaluate: checks.py:signed        # a function; or WebArena's `eval` as a mapping; without it the agent judges itself
 
 A function gets the page (Playwright's, async) and the Outcome, and gives a Score, a number in [0, 1], or whether it is solved; it may be
-async. An AssertionError in it is an attempt that is not solved, with what it says as the reason.
+async, and is called in a thread of its own where it is not. An AssertionError in it is an attempt that is not solved, with what it says as
+the reason.
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hashlib
 import importlib.util
@@ -18,7 +20,8 @@ import inspect
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +33,7 @@ from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges, opener
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
+from exact.environments.aside import threaded
 from exact.environments.browser.environment import Evaluator
 from exact.environments.sandbox.service import Service
 from exact.errors import ExactError, UsageError
@@ -165,20 +169,32 @@ def _by_rules(task: Task, said: dict[str, Any], models: ModelsConfig | None, cha
 
 def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluator:
     async def verdict(page: Page, outcome: Outcome) -> Score:
-        from playwright.async_api import Error
+        def called() -> object:
+            with _failing(name):
+                return function(page, outcome)
 
         try:
-            found = function(page, outcome)
-            found = await found if inspect.isawaitable(found) else found
+            found = called() if inspect.iscoroutinefunction(function) else await asyncio.wrap_future(threaded(called))
+            with _failing(name):
+                found = await found if inspect.isawaitable(found) else found
         except AssertionError as error:
             return Score(value=0.0, success=False, reason=str(error) or "an assertion does not hold")
-        except (ExactError, Error):
-            raise
-        except Exception as error:
-            raise UsageError(f"the evaluator {name} failed: {type(error).__name__}: {error}") from error
         return _score(found, name)
 
     return verdict
+
+
+@contextmanager
+def _failing(name: str) -> Iterator[None]:
+    """An error in an evaluator that says nothing about the attempt is its author's to mend."""
+    from playwright.async_api import Error
+
+    try:
+        yield
+    except (AssertionError, ExactError, Error):
+        raise
+    except Exception as error:
+        raise UsageError(f"the evaluator {name} failed: {type(error).__name__}: {error}") from error
 
 
 def _score(found: object, name: str) -> Score:

@@ -14,7 +14,7 @@ from exact.benchmarks.webarena import address, pictures, text
 from exact.benchmarks.webarena.calls import LAST_URL, PAGE, Call, Helper, Result, parse
 from exact.benchmarks.webarena.format import Answers, Contents, Dialect, ImageQuery, Target, TaskFile, at
 from exact.benchmarks.webarena.judges import ROLE, VISION, Judges
-from exact.benchmarks.webarena.locate import check, found, looking_at
+from exact.benchmarks.webarena.locate import answered, check, found, looking_at
 from exact.benchmarks.webarena.variables import Addresses
 from exact.errors import UsageError
 from exact.prompts.fence import line
@@ -124,6 +124,7 @@ def _url_match(task: TaskFile, setting: Setting) -> Check:
     rule = task.eval.url_note or address.DEFAULT[setting.dialect]
 
     async def check(page: Page, outcome: Outcome) -> str:
+        await answered(page, setting.addresses)
         return "" if address.matches(wanted, page.url, rule, setting.dialect) else f"it ended at {page.url}, not at {wanted} ({rule})"
 
     return check

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _KNOWN = re.compile(r"(document\.|\[\.\.\.document\.)(querySelector|querySelectorAll|getElementById|getElementsBy\w+)\(", re.S)
 _FUNCTION = re.compile(r"\(\s*\(\s*\)\s*=>\s*\{.*\}\s*\)\s*\(\s*\)\s*;?\s*", re.S)
 _GONE = ("has been closed", "Target crashed", "Page crashed")
+_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ?? 0"
 _MOVED = ("context was destroyed", "navigation")
 
 
@@ -37,11 +38,12 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
     """The page itself for `last`, else another one at `url`, closed afterwards.
 
     `quiet`: seconds for which it may go on loading. Raises EnvironmentError_ where it does not answer, or with an error of the
-    server's own (5xx).
+    server's own (5xx); for `last`, where it did so when the agent came there.
     """
     from playwright.async_api import Error
 
     if url == "last":
+        await answered(page, addresses)
         yield page
         return
     other = await page.context.new_page()
@@ -59,6 +61,41 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
     finally:
         with suppress(Error):
             await other.close()
+
+
+async def answered(page: Page, addresses: Addresses) -> None:
+    """Raises EnvironmentError_ where a page shows an error of the browser's or the server's own (5xx) instead of what was asked for."""
+    from playwright.async_api import Error
+
+    try:
+        unreachable, status = await _answer(page)
+    except Error:
+        if page.is_closed():
+            raise
+        await page.wait_for_load_state("load")  # it went elsewhere meanwhile: ask where it went
+        unreachable, status = await _answer(page)
+    if unreachable:
+        raise _unseen(unreachable, "the browser shows an error of its own", addresses)
+    if status >= 500:
+        raise _unseen(page.url, f"status {status}", addresses)
+
+
+async def _answer(page: Page) -> tuple[str, int]:
+    """The address that a page of the browser's own stands for, else empty; and the status that its site answered with, 0 where unknown."""
+    from playwright.async_api import Error
+
+    cdp = await page.context.new_cdp_session(page)
+    try:
+        frame = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]
+        if unreachable := frame.get("unreachableUrl", ""):
+            return unreachable, 0
+        # in a world of its own: a clock that is held takes the page's `performance` away
+        world = await cdp.send("Page.createIsolatedWorld", {"frameId": frame["id"]})
+        found = await cdp.send("Runtime.evaluate", {"expression": _STATUS, "contextId": world["executionContextId"]})
+        return "", int(found["result"].get("value", 0))
+    finally:
+        with suppress(Error):
+            await cdp.detach()
 
 
 def _unseen(url: str, why: str, addresses: Addresses) -> EnvironmentError_:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import threading
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,9 +20,11 @@ from exact.cli.junit import junit, solved
 from exact.errors import UsageError
 from exact.runs.store import Line, RunFolder
 from exact.task import Outcome
+from tests.benchmarks.webarena.conftest import standing
 
-PAGE: Any = SimpleNamespace(url="http://shop.test/paid")
+PAGE = standing("http://shop.test/paid")
 CHECKS = """
+import threading
 from exact.task import Score
 
 def yes(page, outcome): return True
@@ -32,6 +35,9 @@ def breaks(page, outcome): return 1 / 0
 def seven(page, outcome): return Score(value=7.0, success=True)
 def nan(page, outcome): return Score(value=float("nan"), success=False)
 def nothing(page, outcome): return "yes"
+def waits(page, outcome): return page.wait(5)
+def left(page, outcome): return threading.current_thread().daemon
+def stops(page, outcome): return next(iter(()))
 async def heading(page, outcome): return "Thank" in await page.inner_text("h1")
 """
 
@@ -43,11 +49,11 @@ def tasks(folder: Path, *entries: str) -> Path:
     return path
 
 
-async def score(folder: Path, name: str, answer: str | None = None) -> Any:
+async def score(folder: Path, name: str, answer: str | None = None, page: Any = PAGE) -> Any:
     (task,) = read(tasks(folder, f"evaluate: 'checks.py:{name}'"))
     judge = evaluator(task)
     assert judge is not None
-    return await judge(PAGE, Outcome(actions=(), answer=answer))
+    return await judge(page, Outcome(actions=(), answer=answer))
 
 
 async def test_a_function_judges(tmp_path: Path) -> None:
@@ -60,11 +66,24 @@ async def test_an_assertion_that_does_not_hold_is_a_score_and_any_other_error_is
     assert (await score(tmp_path, "asserts", "41")).reason == "the answer is not 42"
     with pytest.raises(UsageError, match=r"checks\.py:breaks failed: ZeroDivisionError"):
         await score(tmp_path, "breaks")
+    with pytest.raises(UsageError, match=r"checks\.py:stops failed: StopIteration"):
+        await score(tmp_path, "stops")
     with pytest.raises(UsageError, match=r"gave 'yes': give a Score"):
         await score(tmp_path, "nothing")
     for name in ("seven", "nan"):
         with pytest.raises(UsageError, match=rf"checks\.py:{name} gave Score\(.*give a Score"):
             await score(tmp_path, name)
+
+
+async def test_a_function_that_waits_holds_up_nobody_else_nor_the_end_of_the_process(tmp_path: Path) -> None:
+    go = threading.Event()
+
+    async def others() -> None:
+        go.set()
+
+    verdict, _ = await asyncio.gather(score(tmp_path, "waits", page=go), others())
+    assert verdict.success, "others went on"
+    assert (await score(tmp_path, "left")).success
 
 
 async def test_webarena_s_rules_judge_too(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -61,6 +62,19 @@ def item(**fields: Any) -> dict[str, Any]:
     evaluation = fields.pop("eval", {"eval_types": ["string_match"], "reference_answers": {"exact_match": "5"}})
     plain = {"task_id": 7, "sites": ["shopping"], "require_login": False, "storage_state": None, "start_url": "__SHOPPING__"}
     return {**plain, "geolocation": None, "require_reset": False, "intent": "Say it.", "eval": evaluation, **fields}
+
+
+def standing(url: str) -> Any:
+    """As much of a page as a look at its address takes; its site answered with status 200."""
+
+    async def send(method: str, parameters: object = None) -> dict[str, Any]:
+        return {"frameTree": {"frame": {"id": "F"}}, "executionContextId": 1, "result": {"value": 200}}
+
+    async def at_once(*_: object) -> Any:
+        return cdp
+
+    cdp = SimpleNamespace(send=send, detach=at_once)
+    return SimpleNamespace(url=url, context=SimpleNamespace(new_cdp_session=at_once))
 
 
 Checks = Callable[..., tuple[Check, ...]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -179,6 +180,45 @@ async def test_a_page_that_the_server_fails_to_give_is_no_score_and_one_that_is_
         await judged(world, without, httpserver)
     httpserver.expect_request("/list").respond_with_data("Not found", status=404, content_type="text/html")
     assert (await judged(world, without, httpserver)).success and len(world.page.context.pages) == 1
+
+
+ENDS = {
+    "url_match": {"eval_types": ["url_match"], "reference_url": "__SHOPPING__/"},
+    "must_exclude": html({"must_exclude": ["sugar"]}, "document.querySelector('.list').textContent"),
+}
+"""Looks at where the agent ended."""
+
+
+@pytest.mark.parametrize("clock", [0, 100])
+@pytest.mark.parametrize("kind", sorted(ENDS))
+async def test_an_end_on_an_error_of_the_servers_is_no_score_and_one_on_a_page_that_is_not_there_is(
+    browser: Browser, httpserver: HTTPServer, kind: str, clock: int
+) -> None:
+    httpserver.expect_request("/f/down").respond_with_data("Bad gateway", status=502, content_type="text/html")
+    httpserver.expect_request("/f/none").respond_with_data("Not found", status=404, content_type="text/html")
+    httpserver.expect_request("/").respond_with_data("Shop", content_type="text/html")
+    start = f"http://localhost:{httpserver.port}/"
+    kinds = BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False, clock=clock), sealed=True)
+    async with kinds.open(speculative=False) as world:
+        await world.reset(Task(id="test/page", instruction="Look.", start=start))
+        await world.step(world.actions.action("goto", "/f/down"))
+        with pytest.raises(EnvironmentError_, match=r"/f/down cannot be looked at for the verdict \(status 502\)"):
+            await judged(world, ENDS[kind], httpserver)
+        await world.step(world.actions.action("goto", "/f/none"))
+        assert (await judged(world, ENDS["must_exclude"], httpserver)).success
+        assert not (await judged(world, ENDS["url_match"], httpserver)).success
+        await world.page.evaluate("history.pushState({}, '', '/')")
+        assert (await judged(world, ENDS["url_match"], httpserver)).success
+
+
+@pytest.mark.parametrize("kind", sorted(ENDS))
+async def test_an_end_on_a_page_of_the_browsers_own_is_no_score(world: BrowserEnvironment, httpserver: HTTPServer, kind: str) -> None:
+    from playwright.async_api import Error
+
+    with suppress(Error):
+        await world.page.goto(f"{GONE[0]}/f/x")
+    with pytest.raises(EnvironmentError_, match=r"9003/f/x cannot be looked at for the verdict \(the browser shows an error of its own\)"):
+        await judged(world, ENDS[kind], httpserver)
 
 
 async def test_a_judge_reads_a_part_of_a_page(world: BrowserEnvironment, httpserver: HTTPServer) -> None:

@@ -11,7 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.cases import PAGES, Case, all_cases
-from tests.benchmarks.webarena.conftest import FILES, VENV, checks, file_of
+from tests.benchmarks.webarena.conftest import FILES, VENV, checks, file_of, standing
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -58,7 +57,7 @@ async def ours(case: Case, worlds: BrowserWorlds) -> Any:
         async with worlds.open(speculative=False) as world:
             await world.reset(Task(id="test/page", instruction="Look.", start=case["url"]))
             return (await evaluate(made, world.page, Outcome(actions=()))).value
-    page: Any = SimpleNamespace(url=case.get("url", ""))
+    page = standing(case.get("url", ""))
     return (await evaluate(made, page, Outcome(actions=(), answer=case.get("answer", "")))).value
 
 

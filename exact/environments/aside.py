@@ -1,0 +1,25 @@
+"""Work that may block for long, aside from the event loop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def threaded(work: Callable[[], T]) -> Future[T]:
+    """Done in a thread of its own, for which the interpreter's exit does not wait."""
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()  # who stops waiting does not cancel it
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 (told to whoever waits)
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return done

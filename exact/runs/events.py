@@ -9,7 +9,7 @@ Names of blobs are hex SHA-256 of their content.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -43,7 +43,7 @@ class Opened(Event, frozen=True, kw_only=True, tag="opened"):
     config: str
     """Hex digest of the resolved configuration, which lies in the run's config.yaml."""
     versions: dict[str, str] = {}
-    """exact, commit, python, browser, ..."""
+    """exact, commit, python, playwright, ..."""
     memory: str = ""
     """Version of the reflection memory at the start."""
 
@@ -172,6 +172,8 @@ class Called(Event, frozen=True, kw_only=True, tag="called"):
     sampling: Sampling
     request: str
     """Blob: the messages as JSON, images by blob name."""
+    form: dict[str, Any] | None = None
+    """The JSON schema that the answer was asked to keep to, if one was."""
     answer: str
     """Blob: the ChatAnswer as JSON, with the server's raw answer, token ids and log-probabilities where given."""
     usage: Usage

@@ -71,6 +71,7 @@ class Ledger:
                 model=answer.model,
                 sampling=request.sampling,
                 request=self._blobs.put(msgspec.json.encode(content)),
+                form=None if request.schema is None else dict(request.schema),
                 answer=self._blobs.put(msgspec.json.encode(answer)),
                 usage=answer.usage,
                 reserved=money,

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+_BELOW = ("playwright", "openai", "miniwob")
+"""Packages on which what is seen and answered depends."""
 
 
 def versions() -> dict[str, str]:
-    """Of this package, of Python, and the commit where the package is a source tree."""
+    """Of this package, of Python, of the packages below it that are installed, and the commit where the package is a source tree."""
     found = {"exact": version("exact-agent"), "python": platform.python_version(), "system": platform.system()}
+    for package in _BELOW:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
     if commit := checked_out(Path(__file__).resolve().parents[2]):
         found["commit"] = commit
     return found

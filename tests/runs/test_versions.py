@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.runs.versions import checked_out
+from exact.runs.versions import checked_out, versions
 
 
 def git(folder: Path, *command: str) -> str:
@@ -46,3 +46,7 @@ def test_an_installed_package_says_none(tmp_path: Path) -> None:
     assert checked_out(tmp_path) == ""
     (tmp_path / ".git").write_text("gitdir: nowhere\n")
     assert checked_out(tmp_path) == ""
+
+
+def test_what_is_below_is_named_where_it_is_installed() -> None:
+    assert {"exact", "python", "system", "playwright", "miniwob"} <= versions().keys() and all(versions().values())

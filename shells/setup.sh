@@ -152,8 +152,8 @@ if ! driver >/dev/null; then
   lack=$(driver) ||
     fail "Playwright's driver does not start: $lack: install what it lacks (Debian: sudo apt-get install libatomic1), then run this again"
 fi
-browser() { # prints the browser's path, as exact itself will find it
-  .venv/bin/python -c 'from exact.environments.browser.find import find_browser; print(find_browser())' 2>/dev/null
+browser() { # prints the browser's path, as exact itself will find it, if it runs
+  .venv/bin/python -c 'from exact.environments.browser.find import find_browser, said_by; path = find_browser(); said_by(path); print(path)' 2>/dev/null
 }
 get_browser() {
   local package
@@ -167,7 +167,7 @@ get_browser() {
   say "installing Chromium with Playwright: a minute or so"
   .venv/bin/python -m playwright install chromium || true
   browser >/dev/null ||
-    fail "no browser: install Chromium (Debian: sudo apt-get install chromium-headless-shell) or set EXACT_BROWSER to one, then run this again"
+    fail "no browser that runs: install Chromium (Debian: sudo apt-get install chromium-headless-shell) or set EXACT_BROWSER to one, then run this again"
 }
 browser >/dev/null || get_browser
 say "browser: $(browser)"

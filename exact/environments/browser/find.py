@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +15,7 @@ _HEADLESS = ("chromium-headless-shell", "chrome-headless-shell")
 _FULL = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _PLAYWRIGHT_HEADLESS = ("chromium_headless_shell-*/*/headless_shell", "chromium_headless_shell-*/*/chrome-headless-shell")
 _PLAYWRIGHT_FULL = ("chromium-*/*/chrome", "chromium-*/*/Chromium.app/Contents/MacOS/Chromium")
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
 WAY_OUT = "run shells/setup.sh, or apt-get install chromium-headless-shell, or name one in EXACT_BROWSER"
 
 
@@ -38,6 +41,19 @@ def find_browser(headed: bool = False) -> Path:
     if headed:
         raise EnvironmentError_("no browser with a window found: apt-get install chromium, or run headless")
     raise EnvironmentError_(f"no browser found: {WAY_OUT}")
+
+
+def said_by(browser: Path) -> str:
+    """What an executable says it is: `Chromium 150.0.7871.100`. Raises EnvironmentError_ where it does not start, or is no browser."""
+    try:
+        done = subprocess.run([browser, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EnvironmentError_(f"{browser} does not start: {error}: {WAY_OUT}") from error
+    said, why = (next(iter(text.strip().splitlines()), "") for text in (done.stdout, done.stderr))
+    if done.returncode or not _VERSION.search(said):
+        why = (why or said)[:120] or f"exit status {done.returncode}"
+        raise EnvironmentError_(f"{browser} is no browser that runs ({why}): {WAY_OUT}")
+    return " ".join(said.split())
 
 
 def _playwright_own(headed: bool) -> Path | None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.browser.find import find_browser
+from exact.environments.browser.find import find_browser, said_by
 from exact.errors import EnvironmentError_
 
 
@@ -56,3 +56,18 @@ def test_without_a_full_browser_a_window_is_refused(bare: Path) -> None:
     install(bare / "chromium-headless-shell")
     with pytest.raises(EnvironmentError_, match="apt-get install chromium, or run headless"):
         find_browser(headed=True)
+
+
+def test_a_browser_says_what_it_is() -> None:
+    assert said_by(find_browser()).count(".") >= 2
+
+
+@pytest.mark.parametrize("script", ["exit 3", "echo libnss3.so is missing >&2; exit 127", "echo true 9.1", ""])
+def test_what_does_not_run_is_no_browser_and_the_way_out_is_named(script: str, tmp_path: Path) -> None:
+    path = install(tmp_path / "browser")
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    with pytest.raises(EnvironmentError_, match=r"no browser that runs .*apt-get install chromium-headless-shell") as raised:
+        said_by(path)
+    assert "\n" not in str(raised.value) and ("libnss3" in str(raised.value)) == ("libnss3" in script)
+    with pytest.raises(EnvironmentError_, match="does not start"):
+        said_by(tmp_path / "nowhere")

@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
 
 from exact.benchmarks.webarena.locate import in_page
 from exact.benchmarks.webarena.ssim import similarity
@@ -20,24 +21,22 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 _SECONDS = 60.0
+_SERVER_ERROR = 500
 _MOST = 64 << 20
-_SOURCES = """
-selector => {
-  const all = selector ? [...document.querySelectorAll(selector)] : [...document.querySelectorAll('img, [role=img]')];
-  const images = all.flatMap(each => each.tagName === 'IMG' ? [each] : [...each.querySelectorAll('img')]);
-  return images.map(each => each.getAttribute('src')).filter(Boolean).map(each => new URL(each, document.baseURI).href);
-}
+_CHOSEN = """
+selector => [...document.querySelectorAll(selector)].flatMap(each => each.tagName === 'IMG' ? [each] : [...each.querySelectorAll('img')])
+  .map(each => each.getAttribute('src'))
 """
 _FETCH = """
 async url => {
-  const answer = await fetch(url);
-  if (!answer.ok) return null;
+  const answer = await fetch(url).catch(() => null);
+  if (!answer) return null;
   const blob = await answer.blob();
-  return await new Promise(done => {
+  return [answer.status, await new Promise(done => {
     const reader = new FileReader();
     reader.onload = () => done(reader.result.split(',')[1] ?? '');
     reader.readAsDataURL(blob);
-  });
+  })];
 }
 """
 
@@ -49,18 +48,36 @@ def check(selector: str) -> None:
 
 
 async def on_page(page: Page, selector: str) -> list[Image]:
-    """The pictures of a page that can be read, in document order."""
-    found = [await _seen(page, url) for url in await in_page(page, _SOURCES, selector.strip()) or []]
+    """The pictures of a page that can be read, in document order: those below a selector, else all that are no decoration and not hidden.
+
+    Raises EnvironmentError_ where the page's own site does not answer for one.
+    """
+    if selector.strip():
+        sources = await in_page(page, _CHOSEN, selector.strip()) or []
+    else:
+        sources = await page.get_by_role("img").evaluate_all("all => all.map(each => each.getAttribute('src'))")
+    found = [await _seen(page, urljoin(page.url, source)) for source in sources if source]
     return [each for each in found if each is not None]
 
 
 async def _seen(page: Page, url: str) -> Image | None:
-    """One picture, as the page gets it: with its cookies, and in a world that the host cannot reach."""
-    text = await in_page(page, _FETCH, url)
+    """One picture, as the page gets it: with its cookies, and in a world that the host cannot reach. None where it is broken on the page
+    itself: nobody sees it there."""
+    answer = await in_page(page, _FETCH, url)
     try:
-        return _decoded(base64.b64decode(text)) if text else await reference(url)
-    except (EnvironmentError_, binascii.Error):
-        return None  # broken on the page itself: nobody sees it there
+        if answer is None:  # the page may not ask for it by script, or nobody is there
+            return await reference(url)
+        status, data = answer
+        if status < _SERVER_ERROR:
+            return _decoded(base64.b64decode(data))
+        why = f"the server says {status}"
+    except (EnvironmentError_, binascii.Error) as error:
+        if answer is not None:
+            return None
+        why = str(error)
+    if urlsplit(url)[:2] != urlsplit(page.url)[:2]:
+        return None
+    raise EnvironmentError_(f"a picture of the page cannot be looked at for the verdict: {url}: {why}")
 
 
 async def reference(where: str) -> Image:

@@ -249,6 +249,40 @@ async def test_pictures_are_compared_and_asked_about(world: BrowserEnvironment, 
         checks(query(eval_image_class="img", eval_fuzzy_image_match="x"))
 
 
+@pytest_asyncio.fixture(loop_scope="session")
+async def gallery(browser: Browser, httpserver: HTTPServer) -> AsyncIterator[BrowserEnvironment]:
+    """A world at a page whose pictures are decoration, hidden, broken or from elsewhere, but for one."""
+    html = "<title>Cups</title><img src=/cup.png alt=Cup><img src=/other.png alt=''><img src=/other.png alt=Other style=display:none>"
+    html += "<div aria-hidden=true><img src=/other.png alt=Other></div>"
+    html += "<img src=/gone.png alt=Gone><img src=http://localhost:9/away.png alt=Away>"
+    html += "<div role=img aria-label=Set><img src=/other.png alt=''></div>"
+    httpserver.expect_request("/").respond_with_data(html, content_type="text/html")
+    httpserver.expect_request("/cup.png").respond_with_data(picture(200), content_type="image/png")
+    httpserver.expect_request("/other.png").respond_with_data(picture(20), content_type="image/png")
+    httpserver.expect_request("/gone.png").respond_with_data("no such picture", status=404)
+    kind = BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False), sealed=True)
+    async with kind.open(speculative=False) as opened:
+        await opened.reset(Task(id="test/page", instruction="Look.", start=f"http://localhost:{httpserver.port}/", origins=GONE))
+        yield opened
+
+
+def all_pictures(like: str) -> dict[str, Any]:
+    look = {"eval_image_url": "last", "eval_image_class": "", "eval_fuzzy_image_match": f"__SHOPPING__/{like}.png"}
+    return {"eval_types": ["page_image_query"], "page_image_query": [look]}
+
+
+async def test_of_a_whole_page_those_pictures_count_that_one_is_shown(gallery: BrowserEnvironment, httpserver: HTTPServer) -> None:
+    assert (await judged(gallery, all_pictures("cup"), httpserver)).success
+    assert not (await judged(gallery, all_pictures("other"), httpserver)).success, "hidden, decoration, or below another"
+
+
+async def test_a_picture_that_the_pages_own_site_does_not_give_is_no_score(gallery: BrowserEnvironment, httpserver: HTTPServer) -> None:
+    httpserver.clear()
+    httpserver.expect_request("/cup.png").respond_with_data("too busy", status=503)
+    with pytest.raises(EnvironmentError_, match=r"/cup\.png: the server says 503"):
+        await judged(gallery, all_pictures("cup"), httpserver)
+
+
 @pytest.fixture
 def shop(httpserver: HTTPServer) -> HTTPServer:
     """A stub of the shop's REST interface."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from exact.cli import progress as progress_module
+from exact.cli.main import main
 from exact.cli.progress import Progress
 from exact.config import Config, dump
+from exact.runs import events as ev
+from exact.runs.fold import State
 from exact.runs.store import Line, Manifest, RunFolder
 from exact.task import Task
 
@@ -40,3 +46,35 @@ def test_only_a_whole_solution_gets_a_tick(run: RunFolder, capsys: pytest.Captur
     with Progress(run, Config(), as_json=False) as progress:
         progress.finished(TASKS[0], end(run, TASKS[0], "scored", score), run.path)
     assert capsys.readouterr().out.startswith(f"{mark} shop/a")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_on_a_terminal_it_tells_nodes_best_value_money_and_time_and_else_it_is_quiet(
+    terminal: bool, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, state = io.StringIO(), State(Config())
+    monkeypatch.setattr(progress_module, "Console", lambda stderr: Console(file=said, force_terminal=terminal, width=160))
+    with Progress(run, Config(), as_json=False) as progress:
+        progress.event(TASKS[0], state, ev.Ended(reason="it is over"))
+    told = said.getvalue()
+    if not terminal:
+        assert not told
+    for words in ("1/2", "shop/a", "1 nodes", "best", "$0.0000", " s") if terminal else ():
+        assert words in told, words
+
+
+def test_a_failed_run_names_the_way_on(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(run, Config(), as_json=False) as progress:
+        for task, status in zip(TASKS, ("failed", "scored"), strict=True):
+            progress.finished(task, end(run, task, status, 1.0 if status == "scored" else None), run.path)
+    assert f"1 of 1 solved, 1 failed (not scored); once that is mended: exact resume {run.path}" in capsys.readouterr().out
+
+
+def test_a_run_without_a_key_is_wrong_usage_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    config = Path(__file__).parents[2] / "shells" / "configs" / "rmcts_gpt-4o.yaml"
+    assert main(["run", "miniwob/click-test", "--config", str(config), "--out", str(tmp_path / "new")]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "set the environment variable OPENAI_API_KEY" in said and not (tmp_path / "new").exists()

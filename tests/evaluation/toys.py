@@ -55,7 +55,7 @@ def toy_engine(
     def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
         return Agent(policy=ToyPolicy(WORLD, noise=noise), value=ToyValue(WORLD, noise=noise), reflector=reflector)
 
-    builds = dict.fromkeys(folder.plan.agents, build)
+    builds = {agent: build for agent in folder.plan.agents if folder.agent(agent)[1].policy.kind != "llm"}
     return LocalEngine(
         folder, open_worlds=open_worlds or opened, key=lambda task: "toy", limits=PoolLimits(worlds=16), build=builds, hang=hang, grace=0.2
     )

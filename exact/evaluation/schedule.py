@@ -79,7 +79,7 @@ class Schedule:
         self._plan = self.folder.plan
         self._places = {task.id: place for place, task in enumerate(self._plan.tasks)}
         self._runs = {agent: self.folder.agent(agent)[0] for agent in self._plan.agents}
-        self._results = {pair: each for pair, each in self.folder.gather().items() if each.status != "failed"}
+        self._results = self.folder.done()
         waiting = deque(self._jobs())
         self._flush(anew=True)
         try:

@@ -31,6 +31,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ from exact.evaluation.agents import AGENTS
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import BuildAgent, LocalEngine, worlds_wanted
 from exact.evaluation.output import write_outputs
-from exact.evaluation.plan import Plan
+from exact.evaluation.plan import Plan, Session
 from exact.evaluation.schedule import Schedule
 from exact.evaluation.statistics import Interval, bootstrap, rate
 from exact.evaluation.summary import by_agent, grouped, row, scores, task_of, versus
@@ -261,19 +262,27 @@ async def main() -> int:
 
 def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config]) -> BenchFolder:
     """What lies in `work`, if it is of these tasks, with the agents that it lacks; else a new one."""
+    session = Session(
+        versions={"exact": _common.commit()},
+        machine={key: str(value) for key, value in _common.machine().items()},
+        begun=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
     if (work / "bench.json").exists():
         folder = BenchFolder.open(work)
         if folder.plan.tasks != tuple(tasks):
             sys.exit(f"{work} is of other tasks: choose another --work, or --fresh")
-        folder.add({agent: config for agent, config in agents.items() if agent not in folder.plan.agents})
+        other = folder.go_on(session, {agent: config for agent, config in agents.items() if agent not in folder.plan.agents})
+        if other:
+            print(f"{work} goes on by other code or elsewhere than before: {other}", file=sys.stderr)
         return folder
     plan = Plan(
         suite="miniwob",
         agents=tuple(agents),
         tasks=tuple(tasks),
         budget={"actions": ACTIONS, "transitions": STEPS},
-        versions={"exact": _common.commit()},
-        machine={key: str(value) for key, value in _common.machine().items()},
+        versions=session.versions,
+        machine=session.machine,
+        begun=session.begun,
     )
     return BenchFolder.create(work, plan, agents)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from exact.evaluation.engine import Engine
     from exact.evaluation.folder import BenchFolder, Result
     from exact.evaluation.local import LocalEngine
+    from exact.evaluation.plan import Session
     from exact.evaluation.summary import Reward
     from exact.task import Task
 
@@ -75,6 +76,9 @@ def bench(
             "--allow-same-task": allow_same_task, "--seeds": seeds and not suite,
         })  # fmt: skip
         _same(folder, suite, agents, seeds)
+        if other := folder.go_on(_session()):
+            told = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in other.items())
+            click.echo(f"exact: {out} goes on by other code or elsewhere than before, as its tables will say: {told}", err=True)
     else:
         folder = _create(suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out)
     bounds = Bounds(memory=memory, cores=cores, worlds=worlds, hang=hang)
@@ -94,15 +98,12 @@ def _create(
     reruns: int, same_task: bool, out: Path | None,
 ) -> BenchFolder:  # fmt: skip
     """Everything that can be wrong is said before anything is written."""
-    import platform
-
     from exact.benchmarks import registry
     from exact.benchmarks.base import Judging
     from exact.evaluation.agents import agent
     from exact.evaluation.folder import BenchFolder
     from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, named, one_judge
     from exact.runs.runner import check_models
-    from exact.runs.versions import versions
     from exact.search.registry import algorithm
 
     if not suite or not agents:
@@ -116,6 +117,7 @@ def _create(
     for config in configs:
         algorithm(config.search)
         check_models(config)
+    session = _session()
     plan = Plan(
         suite=" ".join(suite) + (f" seeds {seeds}" if seeds else ""),
         agents=names,
@@ -124,11 +126,22 @@ def _create(
         own_budgets=own,
         reruns=reruns,
         same_task=same_task,
-        versions=versions(),
-        machine={"system": platform.platform(), "cores": str(os.cpu_count())},
-        begun=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=session.versions,
+        machine=session.machine,
+        begun=session.begun,
     )
     return BenchFolder.create(out or _free(), plan, {config.name: _remembering(config, same_task) for config in configs})
+
+
+def _session() -> Session:
+    """This one."""
+    import platform
+
+    from exact.evaluation.plan import Session
+    from exact.runs.versions import versions
+
+    machine = {"system": platform.platform(), "cores": str(os.cpu_count())}
+    return Session(versions=versions(), machine=machine, begun=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _remembering(config: Config, same_task: bool) -> Config:

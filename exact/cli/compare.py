@@ -38,17 +38,17 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
         [label(each), str(each.success), *(number(each.costs[kind]) for kind in ("actions", "transitions", "seconds"))] for each in sides
     ]
     click.echo(grid(["run", "success", "actions", "steps", "seconds"], rows))
-    gain = found.versus
+    gain, (one, other) = found.versus, map(label, sides)
     click.echo(
-        f"\ngain of {found.a.agent}: {gain.gain}; wins {gain.wins}, losses {gain.losses}, ties {gain.ties}; "
+        f"\ngain of {one}: {gain.gain}; wins {gain.wins}, losses {gain.losses}, ties {gain.ties}; "
         f"p {gain.mcnemar:.3f} (McNemar, attempts taken for independent), {gain.by_task:.3f} (whole tasks flipped)"
     )
     if any(found.only):
-        click.echo(f"not compared: {found.only[0]} scores of {found.a.agent} alone, {found.only[1]} of {found.b.agent} alone")
+        click.echo(f"not compared: {found.only[0]} scores of {one} alone, {found.only[1]} of {other} alone")
     shown = [each for each in found.tasks if every or each.wins or each.losses]
     if shown:
         body = [[t.task, f"{t.a:.2f}", f"{t.b:.2f}", str(t.seeds), str(t.wins), str(t.losses)] for t in shown]
-        click.echo("\n" + grid(["task", found.a.agent, found.b.agent, "seeds", "wins", "losses"], body))
+        click.echo("\n" + grid(["task", one, other, "seeds", "wins", "losses"], body))
 
 
 def _plain(found: Comparison) -> dict[str, object]:

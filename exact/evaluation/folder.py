@@ -15,7 +15,7 @@ import msgspec
 
 from exact.config import Config, dump
 from exact.errors import JournalError, UsageError
-from exact.evaluation.plan import Plan, named
+from exact.evaluation.plan import Plan, Session, named
 from exact.runs.runner import reopen
 from exact.runs.store import Line, Manifest, RunFolder, read_lines, write_whole
 
@@ -86,10 +86,18 @@ class BenchFolder:
             raise UsageError(f"no benchmark in {path}: it has no bench.json")
         return cls(path)
 
-    def add(self, configs: Mapping[str, Config]) -> None:
-        """Further agents, on the same tasks. Raises UsageError for names that will not do, JournalError."""
-        plan = self.plan
-        self._write(msgspec.structs.replace(plan, agents=named([*plan.agents, *configs])), configs)
+    def go_on(self, session: Session, configs: Mapping[str, Config] | None = None) -> dict[str, tuple[str, str]]:
+        """Another session, with further agents on the same tasks if any; what is not as in the last one, as `Session.since` has it.
+
+        Where nothing is left to be made there is none. Raises UsageError for names that will not do, JournalError.
+        """
+        plan, configs = self.plan, configs or {}
+        agents = named([*plan.agents, *configs])
+        if not configs and len(self.done()) == len(plan.pairs):
+            return {}
+        later = (*plan.later, msgspec.structs.replace(session, agents=tuple(configs)))
+        self._write(msgspec.structs.replace(plan, agents=agents, later=later), configs)
+        return session.since(plan.sessions[-1])
 
     def _write(self, plan: Plan, configs: Mapping[str, Config]) -> None:
         """The folders of agents, then what names them: cut short in between, it is as before."""
@@ -98,7 +106,7 @@ class BenchFolder:
             for name, config in configs.items():
                 where = self.agent_path(name)
                 (where / "run.json").unlink(missing_ok=True)  # of a creation that was cut short
-                manifest = Manifest(tasks=plan.tasks, agent=name, oracle=config.value.kind == "oracle", versions=plan.versions)
+                manifest = Manifest(tasks=plan.tasks, agent=name, oracle=config.value.kind == "oracle", versions=plan.sessions[-1].versions)
                 RunFolder.create(where, manifest, dump(config))
             write_whole(self.path / "bench.json", msgspec.json.format(msgspec.json.encode(plan)))
         except OSError as error:
@@ -158,6 +166,10 @@ class BenchFolder:
             if (line := ends[agent].get(task.id)) is not None
             and ((replay := replays[agent].get(task.id)) is not None or not (line.promoted and line.status == "scored"))
         }
+
+    def done(self) -> dict[tuple[str, str], Result]:
+        """Those that nothing is left to be done about: failed ones are made again when it is gone on with."""
+        return {pair: each for pair, each in self.gather().items() if each.status != "failed"}
 
     def write_results(self, results: Mapping[tuple[str, str], Result]) -> None:
         """results.jsonl as far as there are results, in the order of the plan. Raises JournalError."""

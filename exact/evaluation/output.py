@@ -10,9 +10,9 @@ from exact.evaluation.folder import BenchFolder, Result, write
 from exact.evaluation.page import page
 from exact.evaluation.plan import Plan
 from exact.evaluation.plot import HEIGHT, WIDTH, curves
-from exact.evaluation.published import published_on
+from exact.evaluation.published import published_beside
 from exact.evaluation.statistics import solved_within
-from exact.evaluation.summary import SOLVED, Reward, by_agent
+from exact.evaluation.summary import SOLVED, Reward, by_agent, task_of
 from exact.evaluation.table import markdown
 
 COSTS = {
@@ -42,13 +42,17 @@ def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = No
 
 
 def curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
-    """Success against one cost. Of an attempt without a score nothing is drawn; one whose cost is not known was never solved."""
+    """Success against one cost. Of an attempt without a score nothing is drawn; one whose cost is not known was never solved.
+
+    What others published is drawn beside only where it is of as many tasks.
+    """
     lines, oracles = {}, {each.agent for each in results if each.oracle}
     for agent, found in by_agent(results).items():
         scored = [each for each in found if each.status == "scored" and each.score is not None]
         solved = [getattr(each, kind) for each in scored if each.score is not None and each.score >= SOLVED]
         lines[agent + (" (ORACLE)" if agent in oracles else "")] = solved_within(solved, max(1, len(scored)))
-    beside = {each.label: each.success for each in published_on(plan.suite) if "tasks x" in each.split or each.split[:1].isdigit()}
+    tasks = len({task_of(task.id) for task in plan.tasks})
+    beside = {f"{each.label}\n{each.split}": each.success for each in published_beside(plan.suite, tasks)}
     return curves(lines, x=COSTS[kind], title=f"{plan.suite}: budget {plan.stated_budget}", beside=beside)
 
 

@@ -10,7 +10,7 @@ from exact.evaluation.folder import Result
 from exact.evaluation.plan import Plan
 from exact.evaluation.published import published_on
 from exact.evaluation.summary import COSTS, Reward, by_agent, row, versus
-from exact.evaluation.table import failed, number
+from exact.evaluation.table import REPLAYS, failed, later, number, replays
 
 if TYPE_CHECKING:
     import jinja2
@@ -26,6 +26,9 @@ def page(plan: Plan, results: Sequence[Result], curve: str, rewards: Mapping[str
         plan=plan,
         rows=rows,
         rewards=list(dict.fromkeys(name for each in rows for name in each.rewards)),
+        partial=any(each.partial for each in rows),
+        apart=REPLAYS if any(each.replays for each in rows) else "",
+        later=later(plan),
         live=any(each.live for each in rows),
         against={agent: versus(groups[agent], groups[plan.agents[0]]) for agent in plan.agents[1:]},
         costs=COSTS,
@@ -48,5 +51,5 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "failed": failed}
+    environment.filters |= {"number": number, "failed": failed, "replays": replays}
     return environment.get_template("bench.html.j2")

@@ -18,6 +18,24 @@ T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_@=-][A-Za-z0-9_.@=-]*")
 
 
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """One time at which attempts were made: by which code, and where."""
+
+    versions: dict[str, str] = {}
+    machine: dict[str, str] = {}
+    begun: str = ""
+    """Date and time, UTC."""
+    agents: tuple[str, ...] = ()
+    """Those that it added."""
+
+    def since(self, before: Session) -> dict[str, tuple[str, str]]:
+        """What is not as in a session before: what it was and what it is, `none` where it is not told."""
+        old, new = {**before.machine, **before.versions}, {**self.machine, **self.versions}
+        return {
+            name: (old.get(name, "none"), new.get(name, "none")) for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)
+        }
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """bench.json. Attempts are made of each task by each agent, task by task, so that what is there at any time is paired."""
 
@@ -35,9 +53,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     same_task: bool = False
     """Whether agents that remember may be shown what they learned on other seeds of the same task."""
     versions: dict[str, str] = {}
+    """Of the first session, as `machine` and `begun`."""
     machine: dict[str, str] = {}
     begun: str = ""
     """Date and time, UTC."""
+    later: tuple[Session, ...] = ()
+    """The sessions in which it was gone on with."""
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """All of them, in order."""
+        return (Session(versions=self.versions, machine=self.machine, begun=self.begun), *self.later)
 
     @property
     def pairs(self) -> list[tuple[str, Task]]:

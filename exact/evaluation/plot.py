@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 820, 440, 60, 40, 230, 50
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 890, 440, 60, 40, 300, 50
 COLOURS = ("#1b6ca8", "#c8553d", "#3f8f4f", "#8a4fa3", "#b8860b", "#2f8f9d", "#a33f5f", "#555555", "#6b8e23", "#d2691e")
 Points = Sequence[tuple[float, float]]
 _Scale = Callable[[float], float]
@@ -14,7 +14,7 @@ _Scale = Callable[[float], float]
 
 def curves(lines: Mapping[str, Points], *, x: str, title: str, beside: Mapping[str, float] | None = None) -> str:
     """A chart of steps. `lines`: points (cost, share) where a share rises; what was free stands at the left end. `beside`: shares drawn
-    across, dashed and grey: published by others, not re-run."""
+    across, dashed and grey: published by others, not re-run; each name of two lines, the second of which says on what."""
     costs = [cost for points in lines.values() for cost, _ in points if cost > 0]
     low, high = _decades(min(costs, default=1.0), max(costs, default=1.0))
 
@@ -27,7 +27,7 @@ def curves(lines: Mapping[str, Points], *, x: str, title: str, beside: Mapping[s
     parts = [*_frame(x, title), *_grid(low, high, across, up)]
     beside = beside or {}
     shares = [*(points[-1][1] if points else 0.0 for points in lines.values()), *beside.values()]
-    ends = apart([up(share) for share in shares])
+    ends = apart([up(share) for share in shares], [14.0] * len(lines) + [26.0] * len(beside))
     for (name, points), end, colour in zip(lines.items(), ends, COLOURS * (len(lines) // len(COLOURS) + 1), strict=False):
         parts.append(f'<path d="{_steps(points, across, up)}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{end + 4:.1f}" fill="{colour}">{escape(name)}</text>')
@@ -35,16 +35,19 @@ def curves(lines: Mapping[str, Points], *, x: str, title: str, beside: Mapping[s
         parts.append(
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(share):.1f}" y2="{up(share):.1f}" stroke="#999" stroke-dasharray="4 4"/>'
         )
-        parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{end + 4:.1f}" fill="#777" font-size="10">{escape(name)}, not re-run</text>')
+        who, _, where = name.partition("\n")
+        parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{end + 4:.1f}" fill="#777" font-size="10">{escape(who)}</text>')
+        told = escape(", ".join(filter(None, (where, "not re-run"))))
+        parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{end + 15:.1f}" fill="#777" font-size="9">{told}</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 
-def apart(heights: Sequence[float], least: float = 14.0) -> list[float]:
-    """Heights moved down so far that labels do not overlap, in the order given."""
-    placed, last = dict[int, float](), -math.inf
+def apart(heights: Sequence[float], rooms: Sequence[float]) -> list[float]:
+    """Heights moved down so far that labels do not overlap, each of which takes so much room, in the order given."""
+    placed, free = dict[int, float](), -math.inf
     for i in sorted(range(len(heights)), key=lambda i: heights[i]):
-        last = max(heights[i], last + least)
-        placed[i] = last
+        placed[i] = max(heights[i], free)
+        free = placed[i] + rooms[i]
     return [placed[i] for i in range(len(heights))]
 
 

@@ -14,6 +14,8 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     suite: str
     split: str
     """Which of its tasks, and with what limit, where the source says so."""
+    tasks: int
+    """How many of them."""
     agent: str
     model: str
     success: float
@@ -40,3 +42,8 @@ def published_on(suite: str) -> tuple[Published, ...]:
     """Those on a suite, or on the one suite of patterns as Plan.suite has them: `miniwob/click-* miniwob/use-* seeds 0..4`."""
     names = {word.partition("?")[0].partition("/")[0] for word in suite.partition(" seeds ")[0].split()}
     return tuple(each for each in published() if names == {each.suite})
+
+
+def published_beside(suite: str, tasks: int) -> tuple[Published, ...]:
+    """Those whose share is of as many tasks of a suite as were run: a part of a suite is not held against the whole of it."""
+    return tuple(each for each in published_on(suite) if each.tasks == tasks)

@@ -89,7 +89,7 @@ class RayEngine:
         return msgspec.json.decode(await self._asked("replay", agent, task, None), type=Replay)
 
     async def _asked(self, what: str, agent: str, task: Task, journal: Path | None) -> bytes:
-        """What a lane answers. Raises Hung after killing it, and what was raised in it."""
+        """What a lane answers. Raises Hung after killing it, InfrastructureError where it died, and what was raised in it."""
         lane = await self._idle.get()
         answer = asyncio.ensure_future(_awaited(getattr(lane, what).remote(agent, msgspec.json.encode(task))))
         try:
@@ -97,6 +97,9 @@ class RayEngine:
             kind, data = answer.result()
         except self._ray.exceptions.RayError as error:
             lane = self._replaced(lane)
+            await _let_go(journal)
+            if isinstance(error, self._ray.exceptions.RayTaskError):
+                raise error.cause from error  # somebody's code raised it, and would again
             raise InfrastructureError(f"a lane of Ray died: {' '.join(str(error).split())[:200]}") from error
         except Hung:
             lane = self._replaced(lane)

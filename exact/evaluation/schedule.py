@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from exact.environments.pool_room import Room
-from exact.errors import EnvironmentError_, InfrastructureError, JournalError, ModelError, UncertainCommit, UsageError
+from exact.errors import InfrastructureError, JournalError, UncertainCommit, UsageError
 from exact.evaluation.engine import Engine, Hung
 from exact.evaluation.folder import Attempted, BenchFolder, Replay, Result, result_of
 from exact.evaluation.plan import Plan
@@ -79,7 +79,7 @@ class Schedule:
         self._plan = self.folder.plan
         self._places = {task.id: place for place, task in enumerate(self._plan.tasks)}
         self._runs = {agent: self.folder.agent(agent)[0] for agent in self._plan.agents}
-        self._results = {pair: each for pair, each in self.folder.gather().items() if each.status != "failed"}
+        self._results = self.folder.done()
         waiting = deque(self._jobs())
         self._flush(anew=True)
         try:
@@ -156,7 +156,7 @@ class Schedule:
             raise
         except (InfrastructureError, UncertainCommit) as error:
             came = _failed(job, str(error), error.missing if isinstance(error, InfrastructureError) else "")
-            again = isinstance(error, EnvironmentError_ | ModelError | Hung)
+            again = isinstance(error, InfrastructureError)
             hung = isinstance(error, Hung)
         except Exception as error:  # noqa: BLE001 - whatever an agent or an evaluator raises ends its own attempt, and no other
             self._keep(job, error)

@@ -58,6 +58,8 @@ class Row(NamedTuple):
     """Attempts that the infrastructure ended, after all reruns: no score, in no share."""
     missing: dict[str, int]
     """How many lacked what, as `Line.missing` names it: `answer` among the scored, the others among the failed."""
+    replays: dict[str, int]
+    """How many replays of committed actions were not the same as their attempts, by verdict; those that failed are among `failed`."""
     reruns: int
     judged: int
     """Attempts that nobody but the agent judged: in no share."""
@@ -107,6 +109,7 @@ def row(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | N
         drifted=sum(each.drifted for each in done),
         failed=sum(each.status == "failed" for each in results),
         missing=dict(Counter(each.missing for each in results if each.missing)),
+        replays=dict(Counter(each.replay for each in results if each.replay not in ("", "same", "failed"))),
         reruns=sum(each.attempts - 1 for each in results),
         judged=sum(each.status == "judged" for each in results),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from exact.evaluation.folder import Result
 from exact.evaluation.plan import Plan
@@ -11,6 +12,10 @@ from exact.evaluation.published import published_on
 from exact.evaluation.summary import Reward, Row, Versus, by_agent, row, task_of, versus
 
 ORACLE = " (ORACLE: told the verdict, headroom only)"
+REPLAYS = (
+    "replays not the same: the committed actions, taken again in a fresh world, met another state (drifted) or did not fit (refused); "
+    "the score is that of where they ended."
+)
 _COSTS = {
     "actions": "actions", "transitions": "steps", "evaluations": "values", "calls": "calls", "tokens": "tokens", "cost": "$",
     "seconds": "seconds",
@@ -55,6 +60,7 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
         "Intervals are 95 percent, bootstrapped over tasks with their seeds; gains are paired on task and seed. "
         "Success is the score of the committed actions alone, in a world that search never used.",
         " ".join(f"{name} {value}." for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value),
+        *later(plan),
     ]
     if plan.same_task:
         facts.append("**Agents that remember may have been shown lessons from other seeds of the same task.**")
@@ -63,10 +69,20 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
     return facts
 
 
+def later(plan: Plan) -> list[str]:
+    """For each session in which it was gone on with: when, and what was not as in the one before."""
+    told = []
+    for before, now in pairwise(plan.sessions):
+        other = [f"{name} {value}" for name, (_, value) in now.since(before).items()] or ["as before"]
+        added = f", with {', '.join(now.agents)} added" if now.agents else ""
+        told.append(f"Gone on with{f' {now.begun}' if now.begun else ''}{added}: {', '.join(other)}.")
+    return told
+
+
 def _success(rows: Sequence[Row]) -> list[str]:
     rewards = list(dict.fromkeys(name for each in rows for name in each.rewards))
     live, partial = any(each.live for each in rows), any(each.partial for each in rows)
-    unanswered = any("answer" in each.missing for each in rows)
+    unanswered, apart = any("answer" in each.missing for each in rows), any(each.replays for each in rows)
     header = ["agent", "success", *(["score"] if partial else []), *(["in the promoted world"] if live else []), *rewards]
     body = [
         [
@@ -77,6 +93,7 @@ def _success(rows: Sequence[Row]) -> list[str]:
             *(str(each.rewards.get(name, "-")) for name in rewards),
             str(each.scored),
             *([str(each.missing.get("answer", 0))] if unanswered else []),
+            *([replays(each)] if apart else []),
             failed(each),
             str(each.reruns),
             str(each.judged),
@@ -85,8 +102,20 @@ def _success(rows: Sequence[Row]) -> list[str]:
     ]
     return [
         "## Success",
-        grid([*header, "scored", *(["unanswered"] if unanswered else []), "failed", "reruns", "only judged"], body),
+        grid(
+            [
+                *header,
+                "scored",
+                *(["unanswered"] if unanswered else []),
+                *(["replays not the same"] if apart else []),
+                "failed",
+                "reruns",
+                "only judged",
+            ],
+            body,
+        ),
         ("unanswered: scored 0 because the task asks for a final answer and none was given. " if unanswered else "")
+        + (REPLAYS + " " if apart else "")
         + "failed: ended by the infrastructure after all reruns, in no share. reruns: attempts made again because the infrastructure ended "
         "them; each is in attempts.jsonl. only judged: without an evaluator, in no share.",
     ]
@@ -94,8 +123,17 @@ def _success(rows: Sequence[Row]) -> list[str]:
 
 def failed(found: Row) -> str:
     """How many failed, and of what where that is known."""
-    why = ", ".join(f"{kind} {count}" for kind, count in sorted(found.missing.items()) if kind != "answer")
-    return f"{found.failed} ({why})" if why else str(found.failed)
+    return _counted(found.failed, {kind: count for kind, count in found.missing.items() if kind != "answer"})
+
+
+def replays(found: Row) -> str:
+    """How many replays were not the same as their attempts, and in what."""
+    return _counted(sum(found.replays.values()), found.replays)
+
+
+def _counted(number: int, kinds: Mapping[str, int]) -> str:
+    why = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
+    return f"{number} ({why})" if why else str(number)
 
 
 def _took(rows: Sequence[Row]) -> list[str]:

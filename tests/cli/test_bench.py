@@ -112,6 +112,28 @@ def test_a_benchmark_is_not_gone_on_with_as_another(tmp_path: Path, capsys: pyte
     assert "already holds a benchmark" in told(capsys, "bench", "miniwob/click-test", "--agent", "react", "--out", out)
 
 
+def test_a_benchmark_that_other_code_goes_on_with_says_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from exact.evaluation.folder import BenchFolder
+    from exact.runs import versions
+
+    async def nothing(*args: object, **more: object) -> list[object]:
+        return []
+
+    monkeypatch.setattr("exact.cli.bench._run", nothing)
+    monkeypatch.setattr(versions, "versions", lambda: {"exact": "1", "commit": "abc"})
+    out = str(tmp_path / "bench")
+    assert main(["bench", *SMALL, "--out", out]) == 0 == main(["bench", "--resume", "--out", out])
+    assert "goes on by other code" not in capsys.readouterr().err
+    monkeypatch.setattr(versions, "versions", lambda: {"exact": "1", "commit": "def"})
+    assert main(["bench", "--resume", "--out", out]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "goes on by other code" in line]
+    assert len(told) == 1 and told[0].endswith("commit abc -> def")
+    assert "commit def" in (tmp_path / "bench" / "table.md").read_text()
+    assert [each.versions["commit"] for each in BenchFolder(tmp_path / "bench").plan.sessions] == ["abc", "abc", "def"]
+
+
 @pytest.mark.parametrize(
     "option",
     ["--budget actions=99", "--set search.c=3", "--reruns 1", "--own-budgets", "--allow-same-task", "--seeds 0..9"],

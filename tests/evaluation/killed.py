@@ -1,23 +1,72 @@
-"""A benchmark over toy worlds as a process that can be killed: `python killed.py FOLDER`."""
+"""A benchmark over toy worlds as a process that can be killed: `python -m tests.evaluation.killed FOLDER FIDELITY`."""
 
 import asyncio
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
+from exact.config import Config, parse
 from exact.environments.toy import ToyWorlds
 from exact.evaluation.folder import BenchFolder
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Price
+from exact.models.script import Question
+from exact.models.scripted import ScriptedModel
+from exact.runs import runner
 from tests.evaluation.toys import WORLD, run, settings, toy_bench
 
-AGENTS = (settings("react", "react"), settings("mcts"), settings("promoting", enact="promote"))
+LATENCY = 0.004
+ASKING = parse(
+    {
+        "name": "asking",
+        "search": {"iterations": 6, "k": 3, "depth": 4},
+        "policy": {"kind": "llm", "samples": 4},
+        "value": {"kind": "llm", "samples": 2, "threshold": 1},
+        "reflection": {"kind": "none"},
+        "models": {"policy": {"model": "scripted"}},
+        "limits": {"actions": 4},
+    }
+)
+"""A search whose policy and judge are a language model's."""
+AGENTS = (settings("react", "react"), ASKING, settings("mcts"), settings("promoting", enact="promote"))
 
 
-async def slowly(path: Path) -> None:
+def answers(question: Question, sample: int) -> str:
+    """A policy that names the links in turn, or stops where one was refused, and a judge who goes by what it reads. Both have to be asked
+    twice: who is killed in between has paid for an answer of which nothing has come yet."""
+    told, last = question.messages[1][1], question.messages[-1][1]
+    if "Answer again" not in last:
+        return "Let me think."
+    if "Verdict" in question.messages[0][1]:
+        return f"So it looks.\nVerdict: {'E' if 'nowhere' in told else 'ABCD'[(len(told) + sample) % 4]}"
+    if "was refused" in last:
+        return 'A dead end.\nAction: stop "nowhere"'
+    links = re.findall(r'\] link "([^"]+)"', told)
+    return f'One of them.\nAction: go "{links[sample % len(links)]}"'
+
+
+class Slow(ScriptedModel):
+    """Takes a while to answer, so that it may be killed before it has."""
+
+    async def complete(self, request: ChatRequest) -> ChatAnswer:
+        await asyncio.sleep(LATENCY)
+        return await super().complete(request)
+
+
+def models(config: Config, opened: object) -> dict[str, ChatModel]:
+    """What stands in for the models that a configuration names."""
+    model = Slow(answers, price=Price(input=2.5, output=10.0))
+    return {"policy": model, "value": model}
+
+
+async def slowly(path: Path, fidelity: Any) -> None:
     async def latency() -> None:
-        await asyncio.sleep(0.004)
+        await asyncio.sleep(LATENCY)
 
     folder = BenchFolder(path) if (path / "bench.json").exists() else toy_bench(path, *AGENTS, seeds=4)
-    await run(folder, ToyWorlds(WORLD, latency=latency))
+    await run(folder, ToyWorlds(WORLD, latency=latency, fidelity=fidelity))
 
 
 if __name__ == "__main__":
-    asyncio.run(slowly(Path(sys.argv[1])))
+    runner.open_models = models
+    asyncio.run(slowly(Path(sys.argv[1]), sys.argv[2]))

@@ -9,7 +9,7 @@ from exact.evaluation.schedule import Schedule
 from exact.reflection.memory import SQLiteMemory
 from exact.runs import events as ev
 from exact.runs.journal import read
-from tests.evaluation.toys import learning, run, toy_bench
+from tests.evaluation.toys import learning, run, settings, toy_bench
 
 pytest.importorskip("ray", reason="Ray is not installed: shells/setup.sh --extras")
 
@@ -46,3 +46,20 @@ async def test_a_process_that_stands_still_is_killed_and_its_attempt_made_again(
         await Schedule(folder=folder, engine=engine, parallel=2).run()
     assert sorted(each.attempts for each in folder.results()) == [1, 2] and all(each.status == "scored" for each in folder.results())
     assert sum(each.hung for each in folder.attempts()) == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+async def test_a_process_that_dies_is_replaced_and_its_attempt_made_again(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", seeds=1)
+    async with RayEngine(folder.path, lanes=1, hang=60, make="tests.evaluation.toys:dying_lane") as engine:
+        await Schedule(folder=folder, engine=engine, parallel=1).run()
+    assert sorted(each.attempts for each in folder.results()) == [1, 2] and all(each.status == "scored" for each in folder.results())
+    assert ["a lane of Ray died" in each.reason for each in folder.attempts()] == [True, False, False]
+
+
+@pytest.mark.filterwarnings("ignore")
+async def test_an_error_of_an_agent_is_no_death_of_its_lane_and_not_made_again(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("react", "react"), seeds=1)
+    async with RayEngine(folder.path, lanes=1, hang=60, make="tests.evaluation.toys:broken_lane") as engine:
+        await Schedule(folder=folder, engine=engine, parallel=1).run()
+    assert [(each.status, each.reason, each.attempts) for each in folder.results()] == [("failed", "ZeroDivisionError: by nothing", 1)]

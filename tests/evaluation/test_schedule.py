@@ -9,8 +9,9 @@ import pytest
 
 from exact.environments.toy import Faults, ToyWorlds
 from exact.environments.toy_environment import Operation
-from exact.errors import EnvironmentError_, ModelError, UsageError
+from exact.errors import EnvironmentError_, ExactError, InfrastructureError, JournalError, ModelError, UncertainCommit, UsageError
 from exact.evaluation import schedule as schedule_module
+from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.schedule import Schedule, _Job
@@ -76,12 +77,19 @@ async def test_results_are_flushed_in_order_though_attempts_end_in_another(tmp_p
     assert all(each == final[: len(each)] for each in seen)
 
 
-async def test_an_infrastructure_failure_is_made_again_and_both_attempts_are_recorded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [ModelError("no answer"), EnvironmentError_("no page"), InfrastructureError("a lane died"), Hung(9.0)])
+async def test_an_infrastructure_failure_is_made_again_and_both_attempts_are_recorded(tmp_path: Path, error: InfrastructureError) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
-    (result,) = await scripted(folder, Scripted(ModelError("no answer"), line(0.0)))
+    (result,) = await scripted(folder, Scripted(error, line(0.0)))
     assert (result.score, result.attempts) == (0.0, 2)
     told = [(each.number, each.status, each.reason, each.missing) for each in folder.attempts()]
-    assert told == [(1, "failed", "no answer", "model"), (2, "scored", "", "")]
+    assert told == [(1, "failed", str(error), error.missing), (2, "scored", "", "")]
+
+
+async def test_what_may_have_been_committed_is_not_made_again(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
+    (result,) = await scripted(folder, engine := Scripted(UncertainCommit("a crash in a real step")))
+    assert (result.status, result.attempts, len(engine.order)) == ("failed", 1, 1)
 
 
 async def test_reruns_are_bounded_and_a_failure_has_no_score(tmp_path: Path) -> None:
@@ -113,9 +121,10 @@ async def test_an_error_of_an_agent_ends_its_attempt_alone_and_its_traceback_is_
     assert "ZeroDivisionError: by nothing" in (folder.path / "errors.log").read_text()
 
 
-async def test_a_mistake_of_the_user_ends_it_all(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no key"):
-        await scripted(toy_bench(tmp_path / "bench"), Scripted(UsageError("no key")))
+@pytest.mark.parametrize("error", [UsageError("no key"), JournalError("the disk is full")])
+async def test_a_mistake_of_the_user_and_a_journal_that_is_not_written_end_it_all(tmp_path: Path, error: ExactError) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        await scripted(toy_bench(tmp_path / "bench"), Scripted(error))
 
 
 async def test_an_agent_that_remembers_attempts_one_task_after_the_other_in_the_order_of_the_plan(tmp_path: Path) -> None:

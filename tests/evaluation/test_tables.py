@@ -6,13 +6,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from exact.cli.main import main
 from exact.config import parse
 from exact.errors import UsageError
-from exact.evaluation.compare import compare, side
+from exact.evaluation import compare as comparing
+from exact.evaluation.compare import Side, compare, side
 from exact.evaluation.folder import Result
 from exact.evaluation.output import curve, write_outputs
 from exact.evaluation.page import page
-from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, named
+from exact.evaluation.plan import Plan, Session, at_equal_budgets, budget_of, named
 from exact.evaluation.plot import curves
 from exact.evaluation.published import published, published_on
 from exact.evaluation.summary import row, versus
@@ -61,6 +63,22 @@ def test_an_oracle_is_called_one_wherever_it_stands() -> None:
     assert len(named) == 3 and all("ORACLE" in line for line in named)
     assert "best (ORACLE)" in curve(plan("react", "best"), lines, "transitions")
     assert "oracle: told the verdict" in page(plan("react", "best"), lines, "")
+    assert 'Gain over best <span class="oracle">' in page(plan("best", "react"), lines, "")
+
+
+def test_an_oracle_is_called_one_in_every_line_and_table_of_a_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(path: Path) -> Side:
+        oracle = path.name == "best"
+        found = [result(path.name, i, score, oracle=oracle) for i, score in enumerate([1.0, float(oracle), None if oracle else 1.0])]
+        return Side(path.name, found, parse({}), {task.id: task for task in TASKS})
+
+    monkeypatch.setattr(comparing, "side", told)
+    for sides in (["best", "react"], ["react", "best"]):
+        assert main(["compare", *sides]) == 0
+        named = [line for line in capsys.readouterr().out.splitlines() if "best" in line]
+        assert len(named) == 2 + (sides[0] == "best") + 1 and all("best (ORACLE" in line for line in named)
 
 
 def test_both_readings_of_a_raw_reward_are_named() -> None:
@@ -73,8 +91,83 @@ def test_both_readings_of_a_raw_reward_are_named() -> None:
 def test_what_is_published_has_a_source_and_is_told_apart() -> None:
     assert {each.suite for each in published()} == {"miniwob", "webarena", "visualwebarena"}
     assert all(each.url.startswith("https://") and each.source and 0 < each.success < 1 for each in published())
-    lines = [result("a", 0, 1.0, transitions=4)]
-    assert "not re-run" in markdown(plan("a"), lines) and "not re-run" in curve(plan("a"), lines, "transitions")
+    tasks, lines = named_tasks("miniwob", 125), [result("a", 0, 1.0, transitions=4)]
+    whole = msgspec.structs.replace(plan("a"), tasks=tasks)
+    assert "not re-run" in markdown(whole, lines) and "not re-run" in curve(whole, lines, "transitions")
+
+
+def named_tasks(suite: str, count: int) -> tuple[Task, ...]:
+    return tuple(Task(id=f"{suite}/{number}?seed={seed}", instruction="", seed=seed) for number in range(count) for seed in (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("suite", "count", "split", "drawn"),
+    [
+        ("miniwob", 125, "125 tasks x 5 seeds, 10 steps", 4),
+        ("miniwob", 1, "125 tasks x 5 seeds, 10 steps", 0),
+        ("visualwebarena", 910, "910 tasks", 5),
+        ("visualwebarena", 234, "classifieds, 234 tasks", 4),
+        ("visualwebarena", 479, "910 tasks", 0),
+    ],
+)
+def test_a_part_of_a_suite_is_drawn_beside_what_was_published_on_that_part_alone(suite: str, count: int, split: str, drawn: int) -> None:
+    asked = msgspec.structs.replace(plan("a"), suite=suite, tasks=named_tasks(suite, count))
+    svg = curve(asked, [result("a", 0, 1.0, transitions=4)], "transitions")
+    assert svg.count("not re-run") == svg.count(f"{split}, not re-run") == drawn
+    assert split in markdown(asked, []) and split in page(asked, [], ""), "tables keep all, with what they are of"
+
+
+def test_what_was_published_says_of_how_many_tasks_it_is() -> None:
+    assert all(f"{each.tasks} tasks" in each.split for each in published())
+
+
+def test_replays_that_led_elsewhere_are_counted_where_there_are_any() -> None:
+    lines = [result("a", i, 1.0, replay=verdict) for i, verdict in enumerate(["same", "drifted", "refused", "drifted"])]
+    text, html = markdown(plan("a"), lines), page(plan("a"), lines, "")
+    assert "| replays not the same |" in text and "| 3 (drifted 2, refused 1) |" in text
+    assert "Replays not the same" in html and "3 (drifted 2, refused 1)" in html
+    assert "not the same" not in markdown(plan("a"), lines[:1]) + page(plan("a"), lines[:1], "")
+
+
+def test_a_page_tells_what_a_table_does() -> None:
+    lines = [result("a", 0, 0.5), result("a", 1, None, status="judged", value=0.9)]
+    remembering = msgspec.structs.replace(plan("a"), same_task=True)
+    html = page(remembering, lines, "")
+    assert ">Score</th>" in html and f'<td class="n">{row("a", lines).score}</td>' in html
+    assert ">Only judged</th>" in html and '<td class="n">1</td></tr>' in html
+    assert "lessons from other seeds of the same task" in html
+    whole = page(plan("a"), [result("a", 0, 1.0)], "")
+    assert ">Score</th>" not in whole and "lessons" not in whole
+
+
+def test_what_each_session_was_made_by_is_told() -> None:
+    first = {"exact": "1", "commit": "abc"}
+    later = (
+        Session(versions={"exact": "1", "commit": "def"}, begun="tomorrow", agents=("b",)),
+        Session(versions={"exact": "1", "commit": "def"}, begun="the day after"),
+        Session(versions={"exact": "1"}, begun="at last"),
+    )
+    asked = msgspec.structs.replace(plan("a"), versions=first, begun="today", later=later)
+    for text in (markdown(asked, []), page(asked, [], "")):
+        assert "commit abc" in text and "today" in text
+        assert "Gone on with tomorrow, with b added: commit def." in text
+        assert "Gone on with the day after: as before." in text and "Gone on with at last: commit none." in text
+
+
+async def test_a_benchmark_gone_on_with_records_by_what_and_says_what_is_other(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("react", "react"), seeds=1)
+    plain = msgspec.json.decode((folder.path / "bench.json").read_bytes())
+    del plain["later"]
+    (folder.path / "bench.json").write_bytes(msgspec.json.encode(plain))
+    assert folder.plan.sessions == (Session(),), "a file from before still reads"
+    assert folder.go_on(Session(versions={"commit": "abc"})) == {"commit": ("none", "abc")}
+    assert folder.go_on(Session(versions={"commit": "abc"})) == {}
+    await run(folder)
+    before = folder.plan
+    assert folder.go_on(Session(versions={"commit": "def"})) == {} and folder.plan == before, "nothing was left to be made"
+    assert folder.go_on(Session(versions={"commit": "def"}), {"mcts": settings("mcts")}) == {"commit": ("abc", "def")}
+    assert folder.plan.agents == ("react", "mcts") and [each.agents for each in folder.plan.later] == [(), (), ("mcts",)]
+    assert folder.agent("mcts")[0].manifest.versions == {"commit": "def"} and folder.agent("react")[0].manifest.versions == {}
 
 
 @pytest.mark.parametrize("suite", ["miniwob", "miniwob/click-*", "miniwob seeds 0..4", "miniwob?seed=3", "miniwob/a miniwob/b"])

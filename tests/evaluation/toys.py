@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -54,7 +55,7 @@ def toy_engine(
     def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
         return Agent(policy=ToyPolicy(WORLD, noise=noise), value=ToyValue(WORLD, noise=noise), reflector=reflector)
 
-    builds = dict.fromkeys(folder.plan.agents, build)
+    builds = {agent: build for agent in folder.plan.agents if folder.agent(agent)[1].policy.kind != "llm"}
     return LocalEngine(
         folder, open_worlds=open_worlds or opened, key=lambda task: "toy", limits=PoolLimits(worlds=16), build=builds, hang=hang, grace=0.2
     )
@@ -93,5 +94,27 @@ def blocking_lane(folder: BenchFolder) -> LocalEngine:
         if operation == "step" and not mark.exists():
             mark.touch()
             time.sleep(3600)  # noqa: ASYNC251 - this is what hangs
+
+    return toy_engine(folder, ToyWorlds(WORLD, wait=wait))
+
+
+def dying_lane(folder: BenchFolder) -> LocalEngine:
+    """A lane whose process ends in its first step ever, as one does that memory is refused to."""
+
+    async def wait(operation: Operation) -> None:
+        mark = folder.path / "died"
+        if operation == "step" and not mark.exists():
+            mark.touch()
+            os._exit(9)
+
+    return toy_engine(folder, ToyWorlds(WORLD, wait=wait))
+
+
+def broken_lane(folder: BenchFolder) -> LocalEngine:
+    """A lane whose attempts all end by an error that somebody's code makes."""
+
+    async def wait(operation: Operation) -> None:
+        if operation == "step":
+            raise ZeroDivisionError("by nothing")
 
     return toy_engine(folder, ToyWorlds(WORLD, wait=wait))

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,7 +62,8 @@ def bench(
 ) -> int:  # fmt: skip
     """Let several agents attempt a suite: each every task and seed, at equal budgets, several attempts at once.
 
-    SUITE is a suite, a task or a pattern: miniwob, 'miniwob/@browsergym', 'miniwob/click-*?seed=0..4'. Attempts that hang are killed, and
+    SUITE is a suite, a task or a pattern: miniwob, 'miniwob/@browsergym', 'miniwob/click-*?seed=0..4'; or a file of tasks on your own site:
+    tasks.yaml for all, 'tasks.yaml#open-*' for some. Attempts that hang are killed, and
     made again once; what was interrupted goes on with --resume. Writes results.jsonl, table.md, curves and index.html.
     """
     from exact.evaluation.folder import BenchFolder
@@ -76,13 +78,12 @@ def bench(
             "--allow-same-task": allow_same_task, "--seeds": seeds and not suite,
         })  # fmt: skip
         _same(folder, suite, agents, seeds)
-        if other := folder.go_on(_session()):
-            told = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in other.items())
-            click.echo(f"exact: {out} goes on by other code or elsewhere than before, as its tables will say: {told}", err=True)
     else:
         folder = _create(suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out)
     bounds = Bounds(memory=memory, cores=cores, worlds=worlds, hang=hang)
     parallel = _fitting(folder, parallel or os.cpu_count() or 1, worlds)
+    if resume:
+        _go_on(folder)
     try:
         results = asyncio.run(_run(folder, engine, parallel, bounds, as_json=as_json))
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -94,12 +95,11 @@ def bench(
 
 
 def _create(
-    suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own: bool, overrides: tuple[str, ...],
+    suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], unequal: bool, overrides: tuple[str, ...],
     reruns: int, same_task: bool, out: Path | None,
 ) -> BenchFolder:  # fmt: skip
     """Everything that can be wrong is said before anything is written."""
-    from exact.benchmarks import registry
-    from exact.benchmarks.base import Judging
+    from exact.cli.own import are_files
     from exact.evaluation.agents import agent
     from exact.evaluation.folder import BenchFolder
     from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, named, one_judge
@@ -111,19 +111,21 @@ def _create(
     tasks = _tasks(suite, seeds)
     configs = [agent(each, overrides) for each in agents]
     names = named([config.name for config in configs])
-    configs, caps = at_equal_budgets(configs, budget_of(budget), own=own)
-    if any(isinstance(registry.suite(task.id), Judging) for task in tasks):
+    configs, caps = at_equal_budgets(configs, budget_of(budget), own=unequal)
+    own = are_files(suite)
+    if _asks_models(tasks, own):
         one_judge(configs)
     for config in configs:
         algorithm(config.search)
         check_models(config)
     session = _session()
     plan = Plan(
-        suite=" ".join(suite) + (f" seeds {seeds}" if seeds else ""),
+        suite=" ".join(_named(suite, own)) + (f" seeds {seeds}" if seeds else ""),
+        own=own,
         agents=names,
         tasks=tasks,
         budget=caps,
-        own_budgets=own,
+        own_budgets=unequal,
         reruns=reruns,
         same_task=same_task,
         versions=session.versions,
@@ -131,6 +133,12 @@ def _create(
         begun=session.begun,
     )
     return BenchFolder.create(out or _free(), plan, {config.name: _remembering(config, same_task) for config in configs})
+
+
+def _go_on(folder: BenchFolder) -> None:
+    if other := folder.go_on(_session()):
+        told = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in other.items())
+        click.echo(f"exact: {folder.path} goes on by other code or elsewhere than before, as its tables will say: {told}", err=True)
 
 
 def _session() -> Session:
@@ -151,10 +159,47 @@ def _remembering(config: Config, same_task: bool) -> Config:
     return msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=not same_task))
 
 
-def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
-    """What the patterns name; a bare suite is all of it."""
-    from exact.benchmarks import registry
+def _named(suite: tuple[str, ...], own: bool) -> tuple[str, ...]:
+    """As tables call it: of files not where they lie."""
+    if not own:
+        return suite
+    return tuple(f"{Path(file).name}{sign}{pattern}" for file, sign, pattern in (each.partition("#") for each in suite))
 
+
+def _asks_models(tasks: tuple[Task, ...], own: bool) -> bool:
+    """Whether verdicts on any of them may be asked of models."""
+    from exact.benchmarks import registry
+    from exact.benchmarks.base import Judging
+    from exact.benchmarks.own import by_rules
+
+    return any(by_rules(task) if own else isinstance(registry.suite(task.id), Judging) for task in tasks)
+
+
+def _own_tasks(files: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
+    """The tasks of files, each with its own seed or with those that are given."""
+    import msgspec
+
+    from exact.benchmarks.ids import join, split_pattern
+    from exact.cli.own import tasks_of
+
+    found = tasks_of(files)
+    if seeds is not None:
+        names = {task.id: split_pattern(f"{task.id.partition('?')[0]}?seed={seeds}") for task in found}
+        found = tuple(
+            msgspec.structs.replace(task, id=join(names[task.id][0], seed), seed=seed) for task in found for seed in names[task.id][1]
+        )
+    if twice := [id for id, count in Counter(task.id for task in found).items() if count > 1]:
+        raise UsageError(f"two tasks are named {twice[0]}: each needs an id of its own, or a seed")
+    return found
+
+
+def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
+    """What the patterns name; a bare suite is all of it, and so is a file of tasks."""
+    from exact.benchmarks import registry
+    from exact.cli.own import are_files
+
+    if are_files(suite):
+        return _own_tasks(suite, seeds)
     patterns = []
     for each in suite:
         name, found, query = each.partition("?")
@@ -218,7 +263,7 @@ async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bound
         from exact.evaluation.ray_engine import RayEngine
 
         async with RayEngine(
-            folder.path, lanes=parallel, hang=bounds.hang, make=f"{__name__}:local_engine", key=partial(kind_of, True)
+            folder.path, lanes=parallel, hang=bounds.hang, make=f"{__name__}:local_engine", key=partial(kind_of, not folder.plan.own)
         ) as lanes:
             yield lanes
         return
@@ -234,7 +279,7 @@ def local_engine(folder: BenchFolder, parallel: int = 1, bounds: Bounds | None =
     from exact.environments.pool_room import PoolLimits
     from exact.evaluation.local import LocalEngine
 
-    bounds, told = bounds or Bounds(), set[str]()
+    bounds, told, benchmark = bounds or Bounds(), set[str](), not folder.plan.own
 
     def tell(text: str) -> None:
         if text not in told:
@@ -243,8 +288,8 @@ def local_engine(folder: BenchFolder, parallel: int = 1, bounds: Bounds | None =
 
     return LocalEngine(
         folder,
-        open_worlds=lambda task, config: open_worlds(task, config, True, tell),
-        key=partial(kind_of, True),
+        open_worlds=lambda task, config: open_worlds(task, config, benchmark, tell),
+        key=partial(kind_of, benchmark),
         limits=PoolLimits(worlds=bounds.worlds or _wanted(folder) * parallel, processors=bounds.cores),
         hang=bounds.hang,
     )
@@ -291,7 +336,7 @@ def rewards_of(folder: BenchFolder) -> Mapping[str, Reward]:
     from exact.benchmarks import registry
     from exact.benchmarks.base import Rewarded
 
-    suites = {task.id.partition("/")[0] for task in folder.plan.tasks}
+    suites = {task.id.partition("/")[0] for task in folder.plan.tasks} if not folder.plan.own else set()
     suite = registry.suite(suites.pop()) if len(suites) == 1 else None
     return suite.rewards() if isinstance(suite, Rewarded) else {}
 

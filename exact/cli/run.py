@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
+from exact.cli.own import are_files, is_file, tasks_of
 from exact.config import Config, load
 from exact.errors import UsageError
 from exact.safety import is_web
@@ -71,7 +72,7 @@ def run(
     from exact.runs.runner import check_models, create
 
     check_models(config)  # a missing key or an unknown price is said before anything is written
-    mine = bool(url or site or own) or any(_file(each) for each in tasks)
+    mine = bool(url or site or own) or any(is_file(each) for each in tasks)
     folder = create(out, found, config, benchmark=not mine)
     return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
 
@@ -90,20 +91,11 @@ def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, .
 def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
     if not patterns:
         raise UsageError("no task: name one, e.g. `exact run miniwob/click-test`, or give --url and --goal")
-    files = [each for each in patterns if _file(each)]
-    if files:
-        if len(files) != len(patterns):
-            raise UsageError("files of tasks and ids of benchmarks do not go into one run: start two")
-        from exact.benchmarks.own import read
-
-        return tuple(task for each in files for task in read(Path(each.partition("#")[0]), each.partition("#")[2] or "*"))
+    if are_files(patterns):
+        return tasks_of(patterns)
     from exact.benchmarks import registry
 
     return tuple(registry.expand(patterns))
-
-
-def _file(pattern: str) -> bool:
-    return pattern.partition("#")[0].endswith((".yaml", ".yml"))
 
 
 def _on_site(path: Path, url: str | None, goal: str | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:

@@ -106,7 +106,10 @@ class BenchFolder:
             for name, config in configs.items():
                 where = self.agent_path(name)
                 (where / "run.json").unlink(missing_ok=True)  # of a creation that was cut short
-                manifest = Manifest(tasks=plan.tasks, agent=name, oracle=config.value.kind == "oracle", versions=plan.sessions[-1].versions)
+                manifest = Manifest(
+                    tasks=plan.tasks, agent=name, benchmark=not plan.own, oracle=config.value.kind == "oracle",
+                    versions=plan.sessions[-1].versions,
+                )  # fmt: skip
                 RunFolder.create(where, manifest, dump(config))
             write_whole(self.path / "bench.json", msgspec.json.format(msgspec.json.encode(plan)))
         except OSError as error:

@@ -40,7 +40,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """bench.json. Attempts are made of each task by each agent, task by task, so that what is there at any time is paired."""
 
     suite: str
-    """The patterns asked for, as they were written."""
+    """The patterns asked for, as they were written; of files the names."""
+    own: bool = False
+    """Whether the tasks are of files of one's own, and not of a suite."""
     agents: tuple[str, ...]
     tasks: tuple[Task, ...]
     """Each with its seed; the same for all agents."""

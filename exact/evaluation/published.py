@@ -39,7 +39,7 @@ def published() -> tuple[Published, ...]:
 
 
 def published_on(suite: str) -> tuple[Published, ...]:
-    """Those on a suite, or on the one suite of patterns as Plan.suite has them: `miniwob/click-* miniwob/use-* seeds 0..4`."""
+    """Those on a suite, or on the one suite of patterns as Plan.suite has them: `miniwob/click-* miniwob/use-* seeds 0..4`. On no file."""
     names = {word.partition("?")[0].partition("/")[0] for word in suite.partition(" seeds ")[0].split()}
     return tuple(each for each in published() if names == {each.suite})
 

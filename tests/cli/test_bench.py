@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
 
 from exact.benchmarks import registry
 from exact.benchmarks.base import Suite
@@ -45,6 +46,53 @@ def test_a_benchmark_runs_is_gone_on_with_compared_and_rescored(tmp_path: Path, 
     assert "wins 0, losses 0, ties 2" in capsys.readouterr().out
     assert main(["rescore", out, "--task", "*?seed=1"]) == 0
     assert "= mcts miniwob/click-test-2?seed=1: 1 -> 1" in capsys.readouterr().out
+
+
+def own_tasks(folder: Path, url: str) -> str:
+    """A file of two tasks: one has an evaluator, of the other only the agent itself judges."""
+    folder.mkdir()
+    (folder / "judge.py").write_text("async def visited(page, outcome):\n    return await page.title() in ('Here', 'There')\n")
+    judged = {"id": "judged", "goal": 'Click "There"', "url": url, "evaluate": "judge.py:visited"}
+    (folder / "tasks.yaml").write_text(json.dumps([judged, {"id": "open", "goal": 'Click "There"', "url": url}]))
+    return str(folder / "tasks.yaml")
+
+
+def test_a_benchmark_is_made_of_tasks_of_one_s_own(httpserver: HTTPServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    httpserver.expect_request("/").respond_with_data("<title>Here</title><a href=/there>There</a>", content_type="text/html")
+    httpserver.expect_request("/there").respond_with_data("<title>There</title><p>Arrived", content_type="text/html")
+    file, out = own_tasks(tmp_path / "miniwob", httpserver.url_for("/")), str(tmp_path / "bench")
+    given = [file, "--agent", "react", "--agent", "best_first", "--budget", "actions=1", "--budget", "transitions=8"]
+    assert main(["bench", *given, "--seeds", "3", "--parallel", "2", "--out", out]) == 0
+    table = capsys.readouterr().out
+    assert table.startswith("# tasks.yaml seeds 3") and "not re-run" not in table, "whatever the folder of a file is called"
+    lines = [json.loads(line) for line in (tmp_path / "bench" / "results.jsonl").read_text().splitlines()]
+    found = {(line["agent"], line["task"]): (line["status"], line["score"]) for line in lines}
+    for agent in ("react", "best_first"):
+        assert found[agent, "own/judged?seed=3"] == ("scored", 1.0) and found[agent, "own/open?seed=3"] == ("judged", None)
+        row = next(line for line in table.splitlines() if line.startswith(f"| {agent} | 1.000"))
+        assert row.split(" | ")[2:] == ["1", "0", "0", "1 |"], "scored, failed, reruns, only judged"
+    assert main(["bench", "--resume", *given[:1], "--seeds", "3", "--out", out]) == 0
+    assert main(["rescore", out, "--task", "own/*"]) == 0
+    assert "= react own/judged?seed=3: 1 -> 1" in capsys.readouterr().out
+
+
+def test_own_tasks_are_read_before_anything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = own_tasks(tmp_path / "own", "http://127.0.0.1:9/")
+    rest = ("--agent", "react", "--out", str(tmp_path / "bench"))
+    assert "do not go into one" in told(capsys, "bench", file, "miniwob/click-test", *rest)
+    assert "did you mean 'judged'?" in told(capsys, "bench", f"{file}#jugded", *rest)
+    assert "two tasks are named own/judged?seed=0" in told(capsys, "bench", file, f"{file}#judged", *rest)
+    assert "cannot read 'seed=0..x'" in told(capsys, "bench", file, "--seeds", "0..x", *rest)
+    assert not (tmp_path / "bench").exists()
+
+
+def test_verdicts_of_own_rules_are_one_model_s_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = {"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["three"]}}
+    (tmp_path / "tasks.yaml").write_text(json.dumps([{"id": "a", "goal": "Count.", "url": "http://127.0.0.1:9/", "evaluate": rules}]))
+    (tmp_path / "one.yaml").write_text("models: {parts: {evaluator: {model: m}}}\n")
+    (tmp_path / "two.yaml").write_text("search: {algorithm: react}\n")
+    agents = ("-a", str(tmp_path / "one.yaml"), "-a", str(tmp_path / "two.yaml"))
+    assert "models.parts.evaluator differs" in told(capsys, "bench", str(tmp_path / "tasks.yaml"), *agents, "-o", str(tmp_path / "b"))
 
 
 @pytest.mark.parametrize(

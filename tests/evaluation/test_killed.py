@@ -67,9 +67,8 @@ def test_a_benchmark_killed_again_and_again_ends_with_the_results_of_one_that_wa
     asked = [line for line in lines(folder) if line["agent"] == "asking"]
     assert len(asked) == 4 and all(line["calls"] > 9 and line["tokens"] > 999 and line["cost"] > 0 for line in asked), "0 is 0 anyhow"
     assert sum(resumed(BenchFolder(folder), line) for line in asked) > 1, "some were cut short"
-    if (
-        fidelity == "replay"
-    ):  # elsewhere what is kept of a world, and so what is walked, hangs on when a world was free: also if nobody kills
+    # Worlds of fidelity `world` keep states while one is free: what is walked hangs on timing there, also where nobody kills.
+    if fidelity == "replay":
         for one, other in zip(lines(folder), lines(tmp_path / "whole"), strict=True):
             again, more = resumed(BenchFolder(folder), one), one["transitions"] - other["transitions"]
             assert abs(more) <= again * WALK, "where nothing died nothing is walked again; where it did, what leads back"

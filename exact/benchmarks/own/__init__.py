@@ -1,6 +1,6 @@
 """Tasks of one's own: a list of tasks, or a site file and a task file, and who judges them."""
 
-from exact.benchmarks.own.evaluate import evaluator
+from exact.benchmarks.own.evaluate import by_rules, evaluator
 from exact.benchmarks.own.files import Entry, SiteFile, own_task, read, read_site
 
-__all__ = ["Entry", "SiteFile", "evaluator", "own_task", "read", "read_site"]
+__all__ = ["Entry", "SiteFile", "by_rules", "evaluator", "own_task", "read", "read_site"]

@@ -89,12 +89,17 @@ def distinct(path: Path, tasks: Sequence[Task]) -> tuple[Task, ...]:
     return tuple(tasks)
 
 
+def by_rules(task: Task) -> bool:
+    """Whether WebArena's rules judge a task: some of them ask a model."""
+    return str(task.private.get(EVALUATE) or "").startswith("{")
+
+
 def evaluator(task: Task, models: ModelsConfig | None = None, chat: Callable[[str], ChatModel] | None = None) -> Evaluator | None:
     """Who judges a task; None where nobody but the agent does. `chat` opens models of `models` for fuzzy verdicts. Raises UsageError."""
     said = str(task.private.get(EVALUATE) or "")
     if not said:
         return None
-    if said.startswith("{"):
+    if by_rules(task):
         return _by_rules(task, json.loads(said), models, chat)
     return _by_function(_function(said), said)
 

@@ -25,10 +25,12 @@ from pathlib import Path
 from typing import Any
 
 import _common
-from first_light import SEARCH, bootstrap, gain, name_of, shown, success, tasks_of
+from _attempts import name_of, tasks_of
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig, parse
+from exact.evaluation.statistics import bootstrap, differences, rate
+from exact.evaluation.summary import grouped, task_of
 from exact.reflection.memory import SQLiteMemory
 from exact.runs.runner import Runner, create, reopen
 from exact.runs.shared import SharedWorlds
@@ -43,6 +45,16 @@ LIMITS = {"actions": 4, "transitions": 40, "seconds": 120}
 LEARNING = {"kind": "builtin", "signals": ["policy", "outcome", "judge", "sibling", "branch"], "most": 3}
 PARTS = 2
 """Processes."""
+SEARCH = {
+    "iterations": 96,
+    "k": 12,
+    "c": 1.0,
+    "backup": "max",
+    "discount": 0.97,
+    "revisit": "repeat",
+    "merging": "siblings",
+    "final": "lower_bound",
+}
 SHOWN = {"policy": (2, 0), "value": (0, 2), "both": (2, 2)}
 """How many lessons are shown at an expansion and at an evaluation."""
 TABLES = {"same task allowed": False, "other tasks only": True}
@@ -107,23 +119,25 @@ def train(pool: ProcessPoolExecutor, work: Path, names: Sequence[str], seeds: Se
             "value": kinds.count("value"), "quarantined": held}  # fmt: skip
 
 
+def scored(lines: Sequence[Line]) -> dict[str, float]:
+    """An infrastructure failure is no score and is left out."""
+    return {line.task: line.score for line in lines if line.score is not None}
+
+
 def summary(lines: Sequence[Line], off: Sequence[Line], memory: str) -> dict[str, Any]:
-    names = {name_of(line.task) for line in lines}
     uses = 0
     if memory:
         with SQLiteMemory(memory) as opened:
             uses = sum(entry.retrieved for entry in opened.entries(None))
-    pairs = {line.task: line.actions for line in off}
-    more: dict[str, list[float]] = {}
-    for line in lines:
-        more.setdefault(name_of(line.task), []).append(line.actions - pairs[line.task])
+    task = {line.task: task_of(line.task) for line in lines}
+    actions, before = ({line.task: float(line.actions) for line in each} for each in (lines, off))
     return {
         "attempts": sum(line.score is not None for line in lines),
         "failed": sum(line.status == "failed" for line in lines),
-        "success": bootstrap(success(lines, names)),
-        "gain": bootstrap(gain(lines, off, names)),
+        "success": rate(grouped(scored(lines))),
+        "gain": bootstrap(differences(scored(lines), scored(off), task)),
         "actions": statistics.fmean(line.actions for line in lines),
-        "more_actions": bootstrap(more),
+        "more_actions": bootstrap(differences(actions, before, task)),
         "steps": statistics.fmean(line.transitions for line in lines),
         "lessons_shown": uses / len(lines),
         "same_task": any(line.same_task for line in lines),
@@ -137,10 +151,10 @@ def show(rows: Mapping[str, Any], table: str) -> None:
         [
             [
                 mode.partition(",")[0],
-                shown(row["success"]),
-                shown(row["gain"]),
+                str(row["success"]),
+                str(row["gain"]),
                 f"{row['actions']:.2f}",
-                shown(row["more_actions"]),
+                str(row["more_actions"]),
                 f"{row['steps']:.1f}",
                 f"{row['lessons_shown']:.1f}",
                 str(row["failed"]),

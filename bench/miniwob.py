@@ -30,31 +30,22 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import _common
+from _attempts import PARALLEL, attempt, commits, folder_of, raw, show, tasks_of
 from _controls import ShuffledValue
 
 from exact.agents.agent import Agent, build
-from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import Config, load
-from exact.environments.base import Worlds
-from exact.environments.pool_room import PoolLimits
 from exact.evaluation.agents import AGENTS
-from exact.evaluation.folder import BenchFolder, Result
-from exact.evaluation.local import BuildAgent, LocalEngine, worlds_wanted
+from exact.evaluation.local import BuildAgent
 from exact.evaluation.output import write_outputs
-from exact.evaluation.plan import Plan, Session
-from exact.evaluation.schedule import Schedule
-from exact.evaluation.statistics import Interval, bootstrap, rate
-from exact.evaluation.summary import by_agent, grouped, row, scores, task_of, versus
+from exact.evaluation.summary import by_agent
 from exact.models.base import ChatModel
-from exact.task import Task
 
 SEEDS = (35, 36, 37, 38, 39)
 DEVELOPMENT_SEEDS = (120, 121, 122, 123, 124)
@@ -63,7 +54,6 @@ ACTIONS, STEPS, JUDGED_STEPS = 15, 40, 100
 """The last where judgements are what is capped."""
 DEFAULT = "react,best_of_n,best_first,tot,mcts,rmcts"
 CONTROLS = "random,filter,constant,shuffled,oracle"
-EVALUATIONS = (15, 30, 60)
 TELLING = ("click-test", "focus-text", "use-colorwheel", "use-colorwheel-2", "click-dialog", "guess-number")
 """Termination itself tells success: whoever looks where an episode ends knows the answer."""
 LUCKY = ("click-pie", "click-pie-nodelay", "terminal", "stock-market", "visual-addition")
@@ -105,10 +95,6 @@ def held_out(name: str) -> bool:
     return bool(int(digest(name)[0], 16) % 2)
 
 
-def name_of(task: str) -> str:
-    return task_of(task).partition("/")[2]
-
-
 def strata() -> dict[str, list[str]]:
     """Held-out tasks by stratum, but those shown apart."""
     found: dict[str, list[str]] = json.loads((_common.ROOT / "bench" / "strata.json").read_text())["strata"]
@@ -122,30 +108,6 @@ def chosen(share: float) -> list[str]:
     return [name for name in BROWSERGYM if name in kept]
 
 
-async def attempt(folder: BenchFolder, parallel: int, noise: _common.Noise) -> list[Result]:
-    """All that is left of it."""
-    sys.path.append(sys.path.pop(0))  # this file must not stand in for the wheel of its name
-    suite, began = MiniWob(), time.monotonic()
-    configs = {agent: folder.agent(agent)[1] for agent in folder.plan.agents}
-
-    def open_worlds(task: Task, config: Config) -> AbstractAsyncContextManager[Worlds]:
-        return suite.worlds(config.browser)
-
-    def finished(result: Result, done: int, of: int) -> None:
-        if done % max(1, of // 100) == 0:
-            noise.probe()
-        print(f"\r{done:5} of {of}  {time.monotonic() - began:6.0f} s", end="", file=sys.stderr, flush=True)
-
-    limits = PoolLimits(worlds=parallel * max(map(worlds_wanted, configs.values())))
-    async with LocalEngine(
-        folder, open_worlds=open_worlds, key=lambda task: "miniwob", limits=limits, build=builders(folder.plan.agents), hang=300.0
-    ) as engine:
-        rounds = {agent: max(1, config.reflection.round) for agent, config in configs.items() if config.reflection.kind != "none"}
-        results = await Schedule(folder=folder, engine=engine, parallel=parallel, rounds=rounds, finished=finished).run()
-    print(file=sys.stderr)
-    return results
-
-
 def groups(names: Sequence[str]) -> dict[str, set[str]]:
     """What is shown: the strata of the held-out half, all of it, and apart from it the rest."""
     out = {name for name in names if held_out(name)}
@@ -153,56 +115,6 @@ def groups(names: Sequence[str]) -> dict[str, set[str]]:
     by_kind = {kind: out & set(found) for kind, found in strata().items()}
     elsewhere = out - by_kind["information"] - apart
     return {**by_kind, "not information": elsewhere, "held out": out - apart, "development": set(names) - out - apart, "apart": apart}
-
-
-def success(results: Sequence[Result], names: set[str]) -> Interval:
-    return rate(grouped(scores(each for each in results if name_of(each.task) in names)))
-
-
-def within(results: Sequence[Result], names: set[str], kind: str, most: float) -> Interval:
-    """Success at a cost of at most so much: an attempt that took more was not solved."""
-    kept = [each for each in results if name_of(each.task) in names]
-    return bootstrap(grouped(scores(kept, lambda each: float(each.score == 1 and getattr(each, kind) <= most))))
-
-
-def show(results: Mapping[str, Sequence[Result]], names: Sequence[str]) -> dict[str, Any]:
-    """Print the tables; what they hold, as data."""
-    kinds = {kind: found for kind, found in groups(names).items() if found}
-    base = results["react"] if "react" in results else next(iter(results.values()))
-    rows = {agent: row(agent, found, REWARDS) for agent, found in results.items()}
-    head = [f"{kind} ({len(found)})" for kind, found in kinds.items()]
-    table = {agent: {kind: success(found, names) for kind, names in kinds.items()} for agent, found in results.items()}
-    gains = {
-        agent: {kind: gain(found, base, names) for kind, names in kinds.items()} for agent, found in results.items() if found is not base
-    }
-    labelled = {agent: agent + (" (ORACLE)" if each.oracle else "") for agent, each in rows.items()}
-    _common.table(["success", *head], [[labelled[agent], *map(str, each.values())] for agent, each in table.items()])
-    print()
-    _common.table([f"gain over {base[0].agent}", *head], [[labelled[agent], *map(str, each.values())] for agent, each in gains.items()])
-    print()
-    costs = {agent: [each.costs[kind] for kind in ("actions", "transitions", "evaluations", "seconds")] for agent, each in rows.items()}
-    took = [
-        [
-            labelled[agent],
-            *(f"{x:.1f}" for x in costs[agent]),
-            *map(str, (each.drifted, each.failed, each.reruns)),
-            *map(str, each.rewards.values()),
-        ]
-        for agent, each in rows.items()
-    ]
-    _common.table(["an attempt took", "actions", "steps", "values", "seconds", "drifted", "failed", "reruns", *REWARDS], took)
-    print()
-    out = kinds.get("held out", set(names))
-    limits = [("transitions", most) for most in (5, 10, 20, STEPS)] + [("evaluations", most) for most in EVALUATIONS]
-    curve = {agent: {f"{kind}<={most}": within(found, out, kind, most).mean for kind, most in limits} for agent, found in results.items()}
-    _common.table(["held out, success at", *(f"{kind[:11]}<={most}" for kind, most in limits)],
-                  [[labelled[agent], *(f"{x:.3f}" for x in each.values())] for agent, each in curve.items()])  # fmt: skip
-    return {"success": table, "gain": gains, "costs": costs, "curve": curve}
-
-
-def gain(results: Sequence[Result], base: Sequence[Result], names: set[str]) -> Interval:
-    kept = [[each for each in found if name_of(each.task) in names] for found in (results, base)]
-    return versus(*kept).gain
 
 
 def figures(shown: Mapping[str, Any], names: Sequence[str]) -> list[_common.Figure]:
@@ -228,7 +140,7 @@ async def main() -> int:
     options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "miniwob", help="where the runs lie")
     options.add_argument("--share", type=float, default=1.0, help="of the tasks, by hash, of each half")
     options.add_argument("--half", choices=["all", "held-out", "development"], default="all")
-    options.add_argument("--parallel", type=int, default=6, help="attempts at a time; with 3 a machine of two cores idles half the time")
+    options.add_argument("--parallel", type=int, default=PARALLEL, help="attempts at a time")
     options.add_argument("--fresh", action="store_true", help="forget what lies in --work")
     args = options.parse_args()
     names = list(QUICK) if args.quick else chosen(args.share)
@@ -238,53 +150,26 @@ async def main() -> int:
     work = args.work.with_name("miniwob_quick") if args.quick else args.work
     if args.fresh or args.quick:
         shutil.rmtree(work, ignore_errors=True)
-    tasks = [MiniWob().task(f"miniwob/{name}?seed={seed}") for name in names for seed in seeds]
-    folder = folder_of(work, tasks, {agent: settings(agent, QUICK_STEPS if args.quick else STEPS) for agent in agents})
+    configs = {agent: settings(agent, QUICK_STEPS if args.quick else STEPS) for agent in agents}
+    folder = folder_of(work, tasks_of(names, seeds), configs, {"actions": ACTIONS, "transitions": STEPS})
     noise, began = _common.Noise(), time.monotonic()
-    noise.probe()
-    results = by_agent(await attempt(folder, args.parallel, noise))
-    noise.probe()
+    results = by_agent(await attempt(folder, args.parallel, noise, builders(folder.plan.agents)))
     write_outputs(folder, REWARDS)
-    shown = show(results, names)
+    kinds = {kind: found for kind, found in groups(names).items() if found}
+    shown = show(results, kinds, "held out" if "held out" in kinds else "development", (5, 10, 20, STEPS))
     seconds = time.monotonic() - began
     found = {
         "agents": list(results),
         "seeds": seeds,
         "names": names,
-        "groups": {kind: sorted(each) for kind, each in groups(names).items()},
+        "groups": {kind: sorted(each) for kind, each in kinds.items()},
+        "commits": commits(folder),
         **shown,
+        "results": raw(results),
     }
-    raw = {agent: {each.task: [each.score, each.raw, each.transitions, each.evaluations] for each in of} for agent, of in results.items()}
     print(f"\n{sum(map(len, results.values()))} attempts in {seconds:.0f} s of this session: {folder.path / 'index.html'}")
-    _common.finish(args, figures(shown, names), noise, _common.versions("exact-agent", "miniwob", "playwright"), {**found, "results": raw})
+    _common.finish(args, figures(shown, names), noise, _common.versions("exact-agent", "miniwob", "playwright"), found)
     return 0
-
-
-def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config]) -> BenchFolder:
-    """What lies in `work`, if it is of these tasks, with the agents that it lacks; else a new one."""
-    session = Session(
-        versions={"exact": _common.commit()},
-        machine={key: str(value) for key, value in _common.machine().items()},
-        begun=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-    if (work / "bench.json").exists():
-        folder = BenchFolder.open(work)
-        if folder.plan.tasks != tuple(tasks):
-            sys.exit(f"{work} is of other tasks: choose another --work, or --fresh")
-        other = folder.go_on(session, {agent: config for agent, config in agents.items() if agent not in folder.plan.agents})
-        if other:
-            print(f"{work} goes on by other code or elsewhere than before: {other}", file=sys.stderr)
-        return folder
-    plan = Plan(
-        suite="miniwob",
-        agents=tuple(agents),
-        tasks=tuple(tasks),
-        budget={"actions": ACTIONS, "transitions": STEPS},
-        versions=session.versions,
-        machine=session.machine,
-        begun=session.begun,
-    )
-    return BenchFolder.create(work, plan, agents)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,161 @@
+"""Attempts at MiniWoB++ by several agents, six at a time, kept in a folder that goes on; and the tables of what came of them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import _common
+
+from exact.benchmarks.miniwob import MiniWob
+from exact.benchmarks.miniwob.rewards import REWARDS
+from exact.config import Config
+from exact.environments.base import Worlds
+from exact.environments.pool_room import PoolLimits
+from exact.evaluation.folder import BenchFolder, Result
+from exact.evaluation.local import BuildAgent, LocalEngine, worlds_wanted
+from exact.evaluation.plan import Plan, Session
+from exact.evaluation.schedule import Schedule
+from exact.evaluation.statistics import Interval, bootstrap, rate
+from exact.evaluation.summary import grouped, row, scores, task_of, versus
+from exact.task import Task
+
+PARALLEL = 6
+"""Attempts at a time; with 3 a machine of two cores idles half the time."""
+EVALUATIONS = (15, 30, 60)
+"""Judgements at which the curve is read."""
+COSTS = ("actions", "transitions", "evaluations", "seconds")
+
+
+def name_of(task: str) -> str:
+    return task_of(task).partition("/")[2]
+
+
+def tasks_of(names: Sequence[str], seeds: Sequence[int]) -> list[Task]:
+    suite = MiniWob()
+    return [suite.task(f"miniwob/{name}?seed={seed}") for name in names for seed in seeds]
+
+
+def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config], budget: Mapping[str, float]) -> BenchFolder:
+    """What lies in `work`, if it is of these tasks, with the agents that it lacks; else a new one."""
+    session = Session(
+        versions={"exact": _common.commit()},
+        machine={key: str(value) for key, value in _common.machine().items()},
+        begun=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    if (work / "bench.json").exists():
+        folder = BenchFolder.open(work)
+        if folder.plan.tasks != tuple(tasks):
+            sys.exit(f"{work} is of other tasks: choose another --work, or --fresh")
+        other = folder.go_on(session, {agent: config for agent, config in agents.items() if agent not in folder.plan.agents})
+        if other:
+            print(f"{work} goes on by other code or elsewhere than before: {other}", file=sys.stderr)
+        return folder
+    plan = Plan(
+        suite="miniwob",
+        agents=tuple(agents),
+        tasks=tuple(tasks),
+        budget=dict(budget),
+        versions=session.versions,
+        machine=session.machine,
+        begun=session.begun,
+    )
+    return BenchFolder.create(work, plan, agents)
+
+
+async def attempt(folder: BenchFolder, parallel: int, noise: _common.Noise, build: dict[str, BuildAgent] | None = None) -> list[Result]:
+    """All that is left of it. `build`: agents that are not what their configuration names."""
+    sys.path.append(sys.path.pop(0))  # bench/miniwob.py must not stand in for the wheel of its name
+    suite, began = MiniWob(), time.monotonic()
+    configs = {agent: folder.agent(agent)[1] for agent in folder.plan.agents}
+
+    def open_worlds(task: Task, config: Config) -> AbstractAsyncContextManager[Worlds]:
+        return suite.worlds(config.browser)
+
+    def finished(result: Result, done: int, of: int) -> None:
+        if done % max(1, of // 100) == 0:
+            noise.probe()
+        print(f"\r{done:5} of {of}  {time.monotonic() - began:6.0f} s", end="", file=sys.stderr, flush=True)
+
+    limits = PoolLimits(worlds=parallel * max(map(worlds_wanted, configs.values())))
+    noise.probe()
+    async with LocalEngine(folder, open_worlds=open_worlds, key=lambda task: "miniwob", limits=limits, build=build, hang=300.0) as engine:
+        rounds = {agent: max(1, config.reflection.round) for agent, config in configs.items() if config.reflection.kind != "none"}
+        results = await Schedule(folder=folder, engine=engine, parallel=parallel, rounds=rounds, finished=finished).run()
+    noise.probe()
+    print(file=sys.stderr)
+    return results
+
+
+def success(results: Sequence[Result], names: set[str]) -> Interval:
+    return rate(grouped(scores(each for each in results if name_of(each.task) in names)))
+
+
+def within(results: Sequence[Result], names: set[str], kind: str, most: float) -> Interval:
+    """Success at a cost of at most so much: an attempt that took more was not solved."""
+    kept = [each for each in results if name_of(each.task) in names]
+    return bootstrap(grouped(scores(kept, lambda each: float(each.score == 1 and getattr(each, kind) <= most))))
+
+
+def gain(results: Sequence[Result], base: Sequence[Result], names: set[str]) -> Interval:
+    kept = [[each for each in found if name_of(each.task) in names] for found in (results, base)]
+    return versus(*kept).gain
+
+
+def show(results: Mapping[str, Sequence[Result]], kinds: Mapping[str, set[str]], curved: str, steps: Sequence[int]) -> dict[str, Any]:
+    """Print the tables; what they hold, as data.
+
+    `kinds`: groups of tasks, by name; `curved`: that of the curve; `steps`: environment steps at which it is read.
+    """
+    base = results["react"] if "react" in results else next(iter(results.values()))
+    rows = {agent: row(agent, found, REWARDS) for agent, found in results.items()}
+    labelled = {agent: agent + (" (ORACLE)" if each.oracle else "") for agent, each in rows.items()}
+    head = [f"{kind} ({len(found)})" for kind, found in kinds.items()]
+    table = {agent: {kind: success(found, names) for kind, names in kinds.items()} for agent, found in results.items()}
+    gains = {
+        agent: {kind: gain(found, base, names) for kind, names in kinds.items()} for agent, found in results.items() if found is not base
+    }
+    costs = {
+        agent: {kind: each.costs[kind] for kind in ("actions", "transitions", "evaluations", "seconds")} for agent, each in rows.items()
+    }
+    _common.table(["success", *head], [[labelled[agent], *map(str, each.values())] for agent, each in table.items()])
+    print()
+    _common.table([f"gain over {base[0].agent}", *head], [[labelled[agent], *map(str, each.values())] for agent, each in gains.items()])
+    print()
+    _common.table(
+        ["an attempt took", "actions", "steps", "values", "seconds", "drifted", "failed", "reruns", *REWARDS],
+        [
+            [
+                labelled[agent],
+                *(f"{x:.1f}" for x in costs[agent].values()),
+                *map(str, (each.drifted, each.failed, each.reruns)),
+                *map(str, each.rewards.values()),
+            ]
+            for agent, each in rows.items()
+        ],
+    )
+    print()
+    limits = [("transitions", most) for most in steps] + [("evaluations", most) for most in EVALUATIONS]
+    curve = {
+        agent: {f"{kind}<={most}": within(found, kinds[curved], kind, most) for kind, most in limits} for agent, found in results.items()
+    }
+    _common.table(
+        [f"{curved}, success at", *(f"{kind[:11]}<={most}" for kind, most in limits)],
+        [[labelled[agent], *(f"{x.mean:.3f}" for x in each.values())] for agent, each in curve.items()],
+    )
+    return {"success": table, "gain": gains, "costs": costs, "curve": curve}
+
+
+def raw(results: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
+    """Of each attempt: score, the page's own figure, environment steps, judgements."""
+    return {agent: {each.task: [each.score, each.raw, each.transitions, each.evaluations] for each in of} for agent, of in results.items()}
+
+
+def commits(folder: BenchFolder) -> list[str]:
+    """By which its attempts were made, session by session."""
+    return [session.versions["exact"] for session in folder.plan.sessions]

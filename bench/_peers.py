@@ -17,8 +17,11 @@ from _common import ROOT
 HERE = Path(__file__).resolve().parent
 
 
-def make_venv(requirement: str) -> Path:
-    """The interpreter of a virtual environment that holds `package==version`; made if it is not there or is another version."""
+def make_venv(requirement: str, lock: str = "") -> Path:
+    """The interpreter of a virtual environment that holds `package==version`; made if it is not there or is another version.
+
+    `lock`: a file of constraints/ that has it, with all it needs and their hashes.
+    """
     name, _, version = requirement.partition("==")
     venv = ROOT / ".bench" / "venvs" / name
     python = venv / "bin" / "python"
@@ -28,10 +31,11 @@ def make_venv(requirement: str) -> Path:
     print(f"making a virtual environment with {requirement} (once) ...", flush=True)
     shutil.rmtree(venv, ignore_errors=True)
     uv = shutil.which("uv", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))))
+    wanted = ["--require-hashes", "-r", ROOT / "constraints" / lock] if lock else [requirement]
     commands = (
-        [[uv, "venv", "--quiet", "--python", sys.executable, venv], [uv, "pip", "install", "--quiet", "--python", python, requirement]]
+        [[uv, "venv", "--quiet", "--python", sys.executable, venv], [uv, "pip", "install", "--quiet", "--python", python, *wanted]]
         if uv
-        else [[sys.executable, "-m", "venv", venv], [python, "-m", "pip", "install", "--quiet", requirement]]
+        else [[sys.executable, "-m", "venv", venv], [python, "-m", "pip", "install", "--quiet", *wanted]]
     )
     for command in commands:
         if subprocess.run(command).returncode:

@@ -32,9 +32,7 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -44,6 +42,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from _common import ROOT, Figure, Noise, finish, interval, parser, table, versions
+from _peers import make_venv
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.pages import serve
@@ -56,7 +55,6 @@ from exact.errors import EnvironmentError_
 from exact.observation import Element, Observation
 
 BROWSERGYM = "browsergym-miniwob==0.14.3"
-VENV = ROOT / ".bench" / "venvs" / "browsergym"
 STATES = ("checked", "expanded", "selected")
 PAGES = {"click-checkboxes-large": ("checkbox", 6), "click-tab-2": ("tab", 3)}
 """Page to the role that is clicked, and how many elements of it in turn."""
@@ -143,27 +141,6 @@ class Times:
         return sorted(second for round in self.rounds for second in round)
 
 
-def make_venv() -> Path:
-    """BrowserGym's interpreter; made if it is not there or is another version."""
-    python = VENV / "bin" / "python"
-    name, _, version = BROWSERGYM.partition("==")
-    check = f"import importlib.metadata as m; raise SystemExit(m.version({name!r}) != {version!r})"
-    if python.exists() and subprocess.run([python, "-c", check], stderr=subprocess.DEVNULL).returncode == 0:
-        return python
-    print(f"making a virtual environment with {BROWSERGYM} (once) ...", flush=True)
-    shutil.rmtree(VENV, ignore_errors=True)
-    uv = shutil.which("uv", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))))
-    commands = (
-        [[uv, "venv", "--quiet", "--python", sys.executable, VENV], [uv, "pip", "install", "--quiet", "--python", python, BROWSERGYM]]
-        if uv
-        else [[sys.executable, "-m", "venv", VENV], [python, "-m", "pip", "install", "--quiet", BROWSERGYM]]
-    )
-    for command in commands:
-        if subprocess.run(command).returncode:
-            raise SystemExit(f"cannot install {BROWSERGYM}: the first run of this bench needs the package index")
-    return python
-
-
 @contextlib.asynccontextmanager
 async def browsergym(python: Path, url: str, mode: str) -> AsyncIterator[BrowserGym]:
     """A BrowserGym guest. Its log is shown if it fails."""
@@ -237,7 +214,7 @@ def ratio(times: dict[str, dict[str, Times]], ours: str, theirs: str) -> tuple[f
 def main() -> None:
     options = parser(__doc__ or "").parse_args()
     rounds, steps = (3, 2) if options.quick else (12, 6)
-    python = make_venv()
+    python = make_venv(BROWSERGYM, lock="browsergym.txt")
     times, sizes, noise = asyncio.run(measure(python, rounds=rounds, steps=steps))
 
     rows = []

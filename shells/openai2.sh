@@ -10,7 +10,7 @@ fi
 if [ ! -x .venv-openai2/bin/python ]; then
   .venv/bin/python -m venv .venv-openai2
 fi
-.venv-openai2/bin/python -m pip install -q "openai>=2.20,<3"
+.venv-openai2/bin/python -m pip install -q --require-hashes -r constraints/openai2.txt
 # What else is needed is .venv's: its packages come after the second environment's own.
 site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 own=$(.venv-openai2/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from exact.errors import JournalError, UsageError
+from exact.errors import JournalError, UsageError, no_space
 from exact.report.data import Report
 from exact.report.model import PICTURES, TEXTS, report
 from exact.report.page import page, suite_page
@@ -85,4 +85,5 @@ def write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode("utf-8", "replace"))
     except OSError as error:
-        raise JournalError(f"cannot write {path}: {error.strerror}: choose another --out") from error
+        way_out = "free some space, then `exact resume` or `exact report`" if no_space(error, path.parent) else "choose another --out"
+        raise JournalError(f"cannot write {path}: {error.strerror}: {way_out}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -14,11 +15,20 @@ from exact.runs.journal import Journal
 from exact.runs.runner import Runner, create
 from exact.task import Task
 
-TASKS = ("click-button?seed=4", "click-tab-2?seed=1", "enter-text?seed=2")
+TASKS = (
+    "click-button?seed=4",
+    "click-tab-2?seed=1",
+    "enter-text?seed=2",
+    "click-dialog-2?seed=3",
+    "click-checkboxes?seed=1",
+    "click-collapsible?seed=2",
+    "login-user?seed=5",
+    "use-autocomplete?seed=1",
+)
 SETTINGS = {
     "search": {"algorithm": "mcts", "iterations": 6, "k": 4},
     "limits": {"actions": 4, "transitions": 40},
-    "reflection": {"kind": "none"},
+    "reflection": {"kind": "builtin"},
     "browser": {"screenshots": False},  # pixels of a fading tab depend on the clock
 }
 
@@ -36,15 +46,17 @@ async def scores(folder: Path, suite: MiniWob) -> list[float | None]:
 
 
 def journals(folder: Path) -> list[bytes]:
-    """Journals up to the verdict."""
-    return [path.read_bytes().partition(b'{"event":"scored"')[0] for path in sorted(folder.glob("tasks/*/journal.jsonl"))]
+    """Journals up to the verdict, but for when a lesson was learned."""
+    texts = [path.read_bytes().partition(b'{"event":"scored"')[0] for path in sorted(folder.glob("tasks/*/journal.jsonl"))]
+    return [re.sub(rb'"created":[\d.]+', b"", text) for text in texts]
 
 
 async def test_flipped_rewards_change_no_byte_before_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Journal.__init__, "__kwdefaults__", {"clock": lambda: 0.0})
-    won = await scores(tmp_path / "plain", MiniWob())
-    lost = await scores(tmp_path / "flipped", MiniWob(rewrite=flip_rewards))
-    plain, flipped = journals(tmp_path / "plain"), journals(tmp_path / "flipped")
+    folders = [tmp_path / kind / "run" for kind in ("plain", "flipped")]  # a lesson names the run it is from
+    won, lost = [await scores(folder, suite) for folder, suite in zip(folders, (MiniWob(), MiniWob(rewrite=flip_rewards)), strict=True)]
+    plain, flipped = map(journals, folders)
     assert plain == flipped
     assert len(plain) == len(TASKS) and all(b'"committed"' in text for text in plain)
+    assert b'"reflected"' in b"".join(plain) and b'"recalled"' in b"".join(plain), "lessons were learned and shown"
     assert all(one != other for one, other in zip(won, lost, strict=True)), "the pages did score differently"

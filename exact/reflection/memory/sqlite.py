@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from exact.context import Reflection
-from exact.errors import InfrastructureError, UsageError
+from exact.errors import InfrastructureError, UsageError, no_space
 from exact.reflection.embed import Embedding
 from exact.reflection.lesson import confidence
 from exact.reflection.memory import situation
@@ -58,7 +58,7 @@ class SQLiteDatabase:
         try:
             return self._connection.execute(statement, arguments).fetchall()
         except sqlite3.Error as error:
-            raise InfrastructureError(f"memory {self.path}: {error}; restore the file or name another one") from error
+            raise InfrastructureError(_told(self.path, error)) from error
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -107,7 +107,15 @@ def _opened(path: Path, embedding: Embedding) -> sqlite3.Connection:
     return connection
 
 
-def _cannot_open(path: Path, error: Exception) -> UsageError:
+def _told(path: Path, error: sqlite3.Error) -> str:
+    if no_space(error, path.parent):
+        return f"memory {path}: no space left on the disk: free some space, then go on with `exact resume`"
+    return f"memory {path}: {error}; restore the file or name another one"
+
+
+def _cannot_open(path: Path, error: Exception) -> UsageError | InfrastructureError:
+    if isinstance(error, sqlite3.Error) and path.parent.is_dir() and no_space(error, path.parent):
+        return InfrastructureError(_told(path, error))
     return UsageError(f"cannot use {path} as memory: {getattr(error, 'strerror', None) or error}; name a file that can be written")
 
 

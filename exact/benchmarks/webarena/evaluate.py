@@ -110,7 +110,7 @@ async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: Set
     if references == "N/A":
         if text.equal("N/A", answer, setting.dialect):
             return ""
-        opinion = await setting.judges.explains(answer, task.eval.string_note, task.goal)
+        opinion = await setting.judges.explains(text.cleaned(answer, setting.dialect), task.eval.string_note, task.goal)
         return "" if opinion.holds else f"the reason {line(answer)!r} is not the actual one (judge: {opinion.said})"
     for each in (references,) if isinstance(references, str) else references:
         opinion = await setting.judges.means(text.cleaned(answer, setting.dialect), each, task.goal)

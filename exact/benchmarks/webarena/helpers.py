@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -28,6 +29,8 @@ _COMMENTS = """
   parent: (each.parentElement.closest('.comment') ?? document.querySelector('#main')).querySelector('.fg-inherit')?.outerText ?? '',
 }))
 """
+
+_NUMBER = re.compile(r"\d+")
 
 _ORDER = """
 () => [...document.querySelectorAll('#my-orders-table tbody')].map(body => {
@@ -109,8 +112,8 @@ async def shopping_get_order_product_quantity(page: Page, sku: str) -> float:
     wanted = sku.split(" |OR| ")
     for each in await _ordered(page):
         if each.get("sku", "").strip() in wanted:
-            digits = "".join(sign for sign in each.get("qty", "") if sign.isdigit())
-            return float(digits or 0)
+            ordered = _NUMBER.search(each.get("qty", ""))  # what follows it is how many were shipped
+            return float(ordered[0]) if ordered else 0.0
     return 0.0
 
 

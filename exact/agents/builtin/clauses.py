@@ -24,8 +24,11 @@ VERBS: dict[str, ClauseKind] = {
     **dict.fromkeys(vocabulary("click press hit tap push clicking pressing hitting go"), "click"),
     **dict.fromkeys(vocabulary("select choose pick check mark tick selecting choosing checking"), "select"),
     **dict.fromkeys(vocabulary("uncheck deselect unselect untick"), "unselect"),
-    **dict.fromkeys(vocabulary("enter type write input fill put set paste insert change typing entering"), "fill"),
-    **dict.fromkeys(vocabulary("find locate search look switch navigate browse use using read copy solve"), "find"),
+    **dict.fromkeys(vocabulary("enter type retype write input fill put set paste insert change typing entering"), "fill"),
+    **dict.fromkeys(
+        vocabulary("find locate search look switch navigate browse use using read copy solve calculate compute evaluate determine work"),
+        "find",
+    ),
     **dict.fromkeys(vocabulary("drag move"), "drag"),
     **dict.fromkeys(ACTS, "click"),
     "hover": "hover",

@@ -77,7 +77,7 @@ def _gesture(step: Taken) -> str:
 
 
 def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[str]], history: Sequence[Taken]) -> Status:
-    text = part.text or (derived(part, goal, page) if part.kind == "fill" else "")
+    text = part.text or (derived(part, page) if part.kind == "fill" else "")
     fitting = sorted(((affinity(part, item, page), -item.index) for item in page.actable), reverse=True)
     best = fitting[0][0] if fitting else 0.0
     meant = [page.items[-index] for score, index in fitting if score >= SURE and score >= best - 0.02]

@@ -24,7 +24,7 @@ def judge_fill(at: Situation, item: Item, text: str) -> Verdict:
     fills = [s for s in at.progress.statuses if s.part.kind == "fill"]
     for status in fills:
         score = affinity(status.part, item, at.page) * 0.95 ** fills.index(status)
-        wanted = beside(item.label, at.page) or status.text
+        wanted = status.part.text or beside(item.label, at.page) or status.text
         if not wanted or field_text(item, wanted) != text:
             continue
         if status.done and not status.part.many:

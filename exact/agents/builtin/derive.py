@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
+from exact.agents.builtin.calendar import date_of
 from exact.agents.builtin.lexical import normal, vocabulary, words
 from exact.agents.builtin.matching import affinity
 from exact.agents.builtin.page import FIELDS, TEXTS, Item, Page
@@ -125,6 +126,14 @@ def field_text(item: Item, text: str) -> str:
     if "time" in item.role and (match := re.fullmatch(r"\s*(\d{1,2}):(\d\d)\s*([AaPp])\.?[Mm]\.?\s*", text)):
         hour = int(match[1]) % 12 + (12 if match[3].lower() == "p" else 0)
         return f"{hour:02d}:{match[2]}"
-    if "date" in item.role and (match := re.fullmatch(r"\s*(\d{1,2})/(\d{1,2})/(\d{4})\s*", text)):
-        return f"{match[3]}-{int(match[1]):02d}-{int(match[2]):02d}"
+    if "date" in item.role and (date := date_of(text)):
+        return "{}-{:02d}-{:02d}".format(*date)
     return text
+
+
+def settings(item: Item, part: Part) -> list[str]:
+    """What choosing the part's targets means in a field that takes only numbers, or only dates, in its notation."""
+    fitting = str.isdigit if item.role == "spinbutton" else date_of if "date" in item.role else None
+    if fitting is None or part.kind != "select":
+        return []
+    return [field_text(item, target) for target in part.targets if fitting(target.lstrip("-"))]

@@ -69,15 +69,25 @@ def fills(clause: Clause) -> list[Part]:
     values = [n for n, t in enumerate(clause.body) if t.quoted]
     if not values:
         return [_unquoted_fill(clause)]
-    found, start = [], 0
+    found = []
     for position, n in enumerate(values):
-        end = values[position + 1] if position + 1 < len(values) else len(clause.body)
-        before = [t for t in clause.body[start:n] if t.lower not in STOP | {",", ":", "text", "number", "word", "value", "string", "name"}]
-        lone = [t for t in clause.body[start:n] if t.lower in ("name", "number")]
-        after = _into(clause.body[n + 1 : end])
+        earlier, later = (
+            values[position - 1] + 1 if position else 0,
+            values[position + 1] if position + 1 < len(values) else len(clause.body),
+        )
+        around = clause.body[earlier:n] if not position else _parted(clause.body[earlier:n])[1]
+        before = [t for t in around if t.lower not in STOP | {",", ":", "text", "number", "word", "value", "string", "name"}]
+        lone = [t for t in around if t.lower in ("name", "number")]
+        rest = clause.body[n + 1 : later]
+        after = _into(_parted(rest)[0] if later < len(clause.body) else rest)
         found.append(_fill(clause, clause.body[n].text, text_of(before or lone), after))
-        start = n + 1
     return found
+
+
+def _parted(between: list[Token]) -> tuple[list[Token], list[Token]]:
+    """What belongs to the value before and to the one after: parted at the last `and` or comma, else all to both."""
+    cut = max((n for n, t in enumerate(between) if t.lower in (",", "and", "then", ";")), default=None)
+    return (between, between) if cut is None else (between[:cut], between[cut + 1 :])
 
 
 def _unquoted_fill(clause: Clause) -> Part:

@@ -34,13 +34,14 @@ def read(instruction: str) -> Goal:
 
 
 def _taken_up(before: list[Part], parts: list[Part], said: list[Clause]) -> list[Part]:
-    """All parts so far. What is to be written may only point back (`type it`): then what was said before describes it, and is no question."""
+    """All parts so far. Where one to write only points back (`type it`), it is described by what was said before, which asks no more."""
     if not any(part.kind == "fill" and not part.text and set(words(part.described)) <= _BACK | STOP for part in parts):
         return before + parts
     spoken = " ".join(f"{clause.verb} {text_of(clause.body)}" for clause in said if clause.kind in ("find", "answer"))
+    whole = next((part for clause in said for part in completed(clause, [])), None)
     before = [msgspec.structs.replace(part, kind="find") if part.kind == "answer" else part for part in before]
     return before + [
-        msgspec.structs.replace(part, described=f"{spoken} {part.described}") if part.kind == "fill" and not part.text else part
+        part if part.kind != "fill" or part.text else whole or msgspec.structs.replace(part, described=f"{spoken} {part.described}")
         for part in parts
     ]
 
@@ -56,7 +57,7 @@ def _ended(parts: list[Part]) -> tuple[Part, ...]:
     if len(doing) < 2:
         return tuple(parts)
     *before, last = doing
-    sends = last.kind == "click" and (last.label in SUBMIT or any(part.kind != "click" for part in before))
+    sends = last.kind == "click" and (last.label in SUBMIT or any(part.kind not in ("click", "answer") for part in before))
     return tuple(msgspec.structs.replace(part, submits=part is last and sends) for part in parts)
 
 

@@ -27,7 +27,8 @@ def affinity(part: Part, item: Item, page: Page) -> float:
     if part.literal and _adds_known(part, item.label):
         score = max(score, 0.8)
     if part.verb:
-        score = max(score, (0.81 if part.targets else 0.85) * similarity(part.verb, item.label))
+        both = max((similarity(f"{part.verb} {target}", item.label) for target in part.targets), default=0.0)
+        score = max(score, both, (0.81 if part.targets else 0.85) * similarity(part.verb, item.label))
     if item.mute and item.near and item.role not in FIELDS:
         score = max(score, (0.82 if item.label in ("", "+") else 0.5) * max((similarity(t, item.near) for t in part.targets), default=0.0))
     if item.dead:

@@ -21,7 +21,7 @@ async def best(given):
 def text_for(instruction, observation):
     goal = read(instruction)
     part = next(part for part in goal.parts if part.kind == "fill")
-    return derived(part, goal, pages.read(observation, instruction))
+    return derived(part, pages.read(observation, instruction))
 
 
 @pytest.mark.parametrize(

@@ -25,23 +25,35 @@ _MONTHS = (
     "november",
     "december",
 )
-_DATE = re.compile(r"\s*(\d{1,2})/(\d{1,2})/(\d{4})\s*")
+_NAME = "(?:" + "|".join(f"{name[:3].title()}(?:{name[3:]})?" for name in _MONTHS) + ")"
+WRITTEN = rf"{_NAME}\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_NAME}\.?,? \d{{4}}"
+"""A regular expression for dates with the name of the month."""
+_DATE, _ISO = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})"), re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _BACK = vocabulary("prev previous < ‹ « ◀ ←")
 _ON = vocabulary("next > › » ▶ →")
 
 
-def is_date(text: str) -> bool:
-    """Whether it is a date written month/day/year."""
-    return _DATE.fullmatch(text) is not None
+@functools.lru_cache(maxsize=1024)
+def date_of(text: str) -> tuple[int, int, int] | None:
+    """Year, month and day of a date: month/day/year, ISO, or with the month's name; None for any other text."""
+    plain = text.strip()
+    if match := _DATE.fullmatch(plain):
+        return int(match[3]), int(match[1]), int(match[2])
+    if match := _ISO.fullmatch(plain):
+        return int(match[1]), int(match[2]), int(match[3])
+    if not re.fullmatch(WRITTEN, plain):
+        return None
+    day, year = sorted(map(int, re.findall(r"\d+", plain)))
+    return year, next(n for n, name in enumerate(_MONTHS, 1) if name[:3].title() in plain), day
 
 
 @functools.lru_cache(maxsize=512)
 def towards(date: str, page: Page) -> Item | None:
-    """What to click in the calendar to come to a date (month/day/year): the day, or the way to another month; None without a calendar."""
-    match, shown = _DATE.fullmatch(date), _shown(page)
-    if match is None or shown is None:
+    """What to click in the calendar to come to a date: the day, or the way to another month; None without a calendar."""
+    found, shown = date_of(date), _shown(page)
+    if found is None or shown is None:
         return None
-    month, day, year = (int(each) for each in match.groups())
+    year, month, day = found
     away = (year * 12 + month) - shown
     wanted = {str(day)} if not away else _ON if away > 0 else _BACK
     fitting = [item for item in page.actable if normal(item.label) in wanted and item.role not in FIELDS]

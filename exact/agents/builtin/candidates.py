@@ -6,7 +6,7 @@ Part of the embedded agent, which is not a language model.
 from __future__ import annotations
 
 from exact.action import Action, ActionSpace
-from exact.agents.builtin.derive import beside, field_text
+from exact.agents.builtin.derive import beside, field_text, settings
 from exact.agents.builtin.matching import is_submit
 from exact.agents.builtin.page import FIELDS, Item
 from exact.agents.builtin.progress import misplaced
@@ -53,10 +53,8 @@ def candidates(at: Situation, actions: ActionSpace) -> tuple[Action, ...]:
 def _texts(at: Situation, item: Item) -> list[str]:
     if item.role not in FIELDS or "readonly" in item.element.states:
         return []
-    if item.role == "spinbutton":
-        numbers = [t for s in at.progress.statuses for t in s.part.targets if s.part.kind == "select" and t.lstrip("-").isdigit()]
-        if numbers:
-            return numbers
+    if chosen := [text for s in at.progress.statuses for text in settings(item, s.part)]:
+        return chosen
     statuses = [s for s in at.progress.statuses if s.part.kind == "fill"]
     labels = {s.part.label for s in at.progress.statuses if s.part.kind != "fill"}
     wanted = [beside(item.label, at.page)] if statuses else []

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from exact.agents.builtin.calendar import WRITTEN
 from exact.agents.builtin.lexical import vocabulary
 
 ClauseKind = Literal["click", "select", "unselect", "fill", "find", "drag", "hover", "scroll", "answer"]
@@ -24,8 +25,11 @@ VERBS: dict[str, ClauseKind] = {
     **dict.fromkeys(vocabulary("click press hit tap push clicking pressing hitting go"), "click"),
     **dict.fromkeys(vocabulary("select choose pick check mark tick selecting choosing checking"), "select"),
     **dict.fromkeys(vocabulary("uncheck deselect unselect untick"), "unselect"),
-    **dict.fromkeys(vocabulary("enter type write input fill put set paste insert change typing entering"), "fill"),
-    **dict.fromkeys(vocabulary("find locate search look switch navigate browse use using read copy solve"), "find"),
+    **dict.fromkeys(vocabulary("enter type retype write input fill put set paste insert change typing entering"), "fill"),
+    **dict.fromkeys(
+        vocabulary("find locate search look switch navigate browse use using read copy solve calculate compute evaluate determine work"),
+        "find",
+    ),
     **dict.fromkeys(vocabulary("drag move"), "drag"),
     **dict.fromkeys(ACTS, "click"),
     "hover": "hover",
@@ -33,7 +37,9 @@ VERBS: dict[str, ClauseKind] = {
 }
 """What the verbs of user interfaces ask for. Any other verb at the start of a sentence is taken as the label of something to click."""
 
-_TOKEN = re.compile(r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|((?:[@#$.]|(?<![\w-])-(?=\d))?\w+(?:[.:/'’@-]\w+)*%?|[^\w\s])")
+_TOKEN = re.compile(
+    r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|(" + WRITTEN + r"|(?:[@#$.]|(?<![\w-])-(?=\d))?\w+(?:[.:/'’@-]\w+)*%?|[^\w\s])"
+)
 _QUESTION = vocabulary("how what which who where when why is are does")
 _CONTEXT = vocabulary("for in on from with if after before given")
 _JOIN = frozenset({",", "and", "then", ";", "or", "&", "also", "please", ":"})

@@ -5,8 +5,10 @@ Part of the embedded agent, which is not a language model.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from exact.agents.builtin import keys
-from exact.agents.builtin.calendar import is_date, towards
+from exact.agents.builtin.calendar import date_of, towards
 from exact.agents.builtin.lexical import normal, similarity, vocabulary, words
 from exact.agents.builtin.matching import SURE, affinity, is_submit, mentioned, standing_near
 from exact.agents.builtin.page import CHOICES, FIELDS, TEXTS, Item
@@ -68,6 +70,8 @@ def _for_part(at: Situation, status: Status, item: Item) -> float:
     if part.leads and item.role == "menuitem":
         return 0.5 * affinity(part, item, at.page)
     score = affinity(part, item, at.page) * (0.75 if part.conditional else 1.0)
+    if part.kind == "select" and "readonly" in item.element.states and any(map(date_of, part.targets)):
+        return _opens_calendar(part.around.split(), item)
     if part.kind == "select" and item.role in FIELDS | {"combobox"}:
         score = max(score, 0.75 * max((similarity(word, item.label) for word in part.around.split()), default=0.0))
     if score >= 0.3 and not part.many:
@@ -88,13 +92,17 @@ def _share(at: Situation, part: Part, item: Item, score: float) -> float:
     return 0.97 if near and level == 1 else 0.9 if level < len(rivals) else 0.8
 
 
+def _opens_calendar(names: Iterable[str], field: Item) -> float:
+    return 0.8 * max(0.5, max((similarity(name, field.label) for name in names), default=0.0))
+
+
 def _for_fill(status: Status, item: Item) -> float:
     """What a click does for a text to be written: it takes a completion, or opens a picker."""
     if status.part.ending and holds(item.label, status.text, status.part.ending):
         return 0.95
     locked = "readonly" in item.element.states
-    if locked and is_date(status.text):
-        return 0.8 * max(0.5, max((similarity(target, item.label) for target in status.part.targets), default=0.0))
+    if locked and date_of(status.text):
+        return _opens_calendar(status.part.targets, item)
     if "focused" in item.element.states or item.role not in FIELDS:
         return 0.0
     return 0.3 if locked else 0.15

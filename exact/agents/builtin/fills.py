@@ -5,25 +5,51 @@ Part of the embedded agent, which is not a language model.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from exact.agents.builtin.clauses import Clause, Token
-from exact.agents.builtin.lexical import STOP
-from exact.agents.builtin.parts import MANY, ROLES, Part, nth, ordinal_of, role_of, roles_of, text_of
+from exact.agents.builtin.lexical import STOP, unowned
+from exact.agents.builtin.parts import MANY, ROLES, Part, names_field, nth, ordinal_of, role_of, roles_of, text_of
+
+_BEGINS, _ENDS = re.compile("(start|begin|beginn)(s|ing)|prefix"), re.compile("(end|finish)(s|es|ing)|suffix")
+_COPYING = frozenset({"copy", "duplicate", "transcribe", "transfer"})
+_OF = frozenset({"of", "from", "on", "in", "that", "which", "beside", "under", "next"})
 
 
-def completed(parts: list[Part]) -> list[Part]:
-    """The parts with a beginning and an ending of one value made one."""
-    starts = next((part for part in parts if {"starts", "begins", "starting", "beginning"} & _named(part)), None)
-    ends = next((part for part in parts if {"ends", "ending"} & _named(part)), None)
-    if starts is None:
+def copies(clause: Clause) -> bool:
+    """Whether it asks for what is to be read at one place to be written at another."""
+    onward = any(t.lower in ("into", "onto", "to") for t in clause.body)
+    return clause.verb in _COPYING and onward and (clause.kind == "find" or any(names_field(unowned(t.lower)) for t in clause.body))
+
+
+def completed(clause: Clause, parts: list[Part]) -> list[Part]:
+    """The clause's parts, where the beginning of a value and its ending are told, with one part for both."""
+    marks = [(n, which) for n in range(len(clause.body)) if (which := _mark(clause.body, n))]
+    told = {which: value for k, (n, which) in enumerate(marks) if (value := _marked(clause.body, n, [m for m, _ in marks][:k]))}
+    if "beginning" not in told:
         return parts
-    whole = msgspec.structs.replace(starts, targets=(), ending=ends.text if ends else "")
-    return [whole if part is starts else part for part in parts if part is not ends]
+    whole = msgspec.structs.replace(_fill(clause, told["beginning"], "", []), ending=told.get("ending", ""))
+    others = [part for part in parts if part.text not in told.values()] if any(t.quoted for t in clause.body) else []
+    return [whole, *others]
 
 
-def _named(part: Part) -> set[str]:
-    return {word for target in part.targets for word in target.casefold().split()}
+def _mark(body: list[Token], n: int) -> str:
+    """Whether a word says that a value begins so, or ends so: `starting with`, `the suffix "x"`, `at its end`; else empty."""
+    word, after = body[n].lower, body[n + 1] if n + 1 < len(body) else None
+    if any(t.lower == "at" for t in body[max(0, n - 2) : n]):
+        return {"start": "beginning", "beginning": "beginning", "end": "ending"}.get(word, "")
+    if after is None or not (after.quoted or after.lower in ("with", "in", "by")):
+        return ""
+    return "beginning" if _BEGINS.fullmatch(word) else "ending" if _ENDS.fullmatch(word) else ""
+
+
+def _marked(body: list[Token], n: int, earlier: list[int]) -> str:
+    """The value that a mark at place n is about: what follows it, or what is quoted between it and the mark before."""
+    if any(t.lower == "at" for t in body[max(0, n - 2) : n]):
+        return next((t.text for t in reversed(body[max(earlier, default=0) : n]) if t.quoted), "")
+    return next((t.text for t in body[n + 1 : n + 4] if t.quoted or t.lower not in STOP), "")
 
 
 def told(clause: Clause) -> list[Part]:
@@ -43,35 +69,55 @@ def fills(clause: Clause) -> list[Part]:
     values = [n for n, t in enumerate(clause.body) if t.quoted]
     if not values:
         return [_unquoted_fill(clause)]
-    found, start = [], 0
+    found = []
     for position, n in enumerate(values):
-        end = values[position + 1] if position + 1 < len(values) else len(clause.body)
-        before = [t for t in clause.body[start:n] if t.lower not in STOP | {",", ":", "text", "number", "word", "value", "string", "name"}]
-        lone = [t for t in clause.body[start:n] if t.lower in ("name", "number")]
-        after = _into(clause.body[n + 1 : end])
+        earlier, later = (
+            values[position - 1] + 1 if position else 0,
+            values[position + 1] if position + 1 < len(values) else len(clause.body),
+        )
+        around = clause.body[earlier:n] if not position else _parted(clause.body[earlier:n])[1]
+        before = [t for t in around if t.lower not in STOP | {",", ":", "text", "number", "word", "value", "string", "name"}]
+        lone = [t for t in around if t.lower in ("name", "number")]
+        rest = clause.body[n + 1 : later]
+        after = _into(_parted(rest)[0] if later < len(clause.body) else rest)
         found.append(_fill(clause, clause.body[n].text, text_of(before or lone), after))
-        start = n + 1
     return found
+
+
+def _parted(between: list[Token]) -> tuple[list[Token], list[Token]]:
+    """What belongs to the value before and to the one after: parted at the last `and` or comma, else all to both."""
+    cut = max((n for n, t in enumerate(between) if t.lower in (",", "and", "then", ";")), default=None)
+    return (between, between) if cut is None else (between[:cut], between[cut + 1 :])
 
 
 def _unquoted_fill(clause: Clause) -> Part:
     if clause.verb in ("set", "change") and (to := next((n for n, t in enumerate(clause.body) if t.lower == "to"), 0)):
         return _fill(clause, text_of(clause.body[to + 1 :]), text_of([t for t in clause.body[:to] if t.lower not in STOP]), [])
-    cut = next((n for n, t in enumerate(clause.body) if n and t.lower in {"into", "in", "as", "for", "to"}), len(clause.body))
-    body = clause.body[:cut]
-    colon = next((n for n, t in enumerate(body) if t.text == ":"), None)
-    before = body[:colon] if colon is not None else []
-    value = [t for t in body[(colon + 1 if colon is not None else 0) :] if t.lower not in ("the", "a", "an", ",")]
-    if (label := _looked_up(value)) is not None:
-        return _fill(clause, "", label, clause.body[cut + 1 :])
-    literal = colon is not None or any(c.isdigit() or c.isupper() for t in value for c in t.text)
-    return _fill(clause, text_of(value) if literal else "", text_of(before), clause.body[cut + 1 :] if cut < len(clause.body) else [])
+    what, where = _what_and_where(clause)
+    colon = next((n for n, t in enumerate(what) if t.text == ":"), None)
+    before = what[:colon] if colon is not None else []
+    value = [t for t in what[(colon + 1 if colon is not None else 0) :] if t.lower not in ("the", "a", "an", ",")]
+    if colon is not None or (not copies(clause) and _literal(value)):
+        return _fill(clause, text_of(value), text_of(before), where)
+    return msgspec.structs.replace(_fill(clause, "", text_of(before), where), described=text_of(value))
 
 
-def _looked_up(value: list[Token]) -> str | None:
-    """The label in `the value of LABEL`; None where the words are something else."""
-    words = [t.lower for t in value[:2]]
-    return text_of(value[2:]) if len(value) > 2 and words[0] in ("value", "content", "number") and words[1] == "of" else None
+def _what_and_where(clause: Clause) -> tuple[list[Token], list[Token]]:
+    """The words for what is to be written, and those for its field."""
+    body = clause.body
+    if clause.verb == "fill" and (cut := next((n for n, t in enumerate(body) if t.lower == "with"), 0)):
+        return body[cut + 1 :], body[:cut]
+    into = [n for n, t in enumerate(body) if n and t.lower in ("into", "onto")]
+    onward = [n for n, t in enumerate(body) if n and t.lower in ({"to"} if copies(clause) else {"in", "as", "for", "to"})]
+    cut = next(iter(into or onward), len(body))
+    return body[:cut], body[cut + 1 :]
+
+
+def _literal(value: list[Token]) -> bool:
+    """Whether the words are themselves to be written, and do not describe it (`the colour of Ann's car`)."""
+    own = [n for n, t in enumerate(value) if any(c.isdigit() or c.isupper() for c in t.text) and not nth(t.lower)]
+    owned = any(unowned(t.text) != t.text for t in value[:-1])
+    return bool(own) and not owned and not (own[0] and any(t.lower in _OF for t in value))
 
 
 def _fill(clause: Clause, text: str, before: str, after: list[Token]) -> Part:

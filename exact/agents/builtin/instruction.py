@@ -11,12 +11,13 @@ import functools
 import msgspec
 
 from exact.agents.builtin.clauses import ACTS, VERBS, Clause, Token, clauses, tokens
-from exact.agents.builtin.fills import completed, fills, told
-from exact.agents.builtin.lexical import STOP, unowned, vocabulary
+from exact.agents.builtin.fills import completed, copies, fills, told
+from exact.agents.builtin.lexical import STOP, unowned, vocabulary, words
 from exact.agents.builtin.parts import MANY, SUBMIT, Goal, Part, nth, ordinal_of, role_of, roles_of, shouted, text_of
 
 _CUT = vocabulary("in into from when below above that which who to with using by on onto for as so at after before inside under within")
 _NAMED = vocabulary("named labeled labelled called titled reading saying")
+_BACK = vocabulary("it that this them answer result value text word number content contents one what")
 _VAGUE = vocabulary("colored coloured color colour shown listed given available corresponding correct it them")
 
 
@@ -25,11 +26,24 @@ def read(instruction: str) -> Goal:
     """The parts of an instruction. Never fails: what is not understood becomes one part to click."""
     found = clauses(tokens(instruction))
     parts: list[Part] = []
-    for clause in found:
-        parts.extend(_parts(clause))
+    for n, clause in enumerate(found):
+        parts = _taken_up(parts, _parts(clause), found[:n])
     parts = list({msgspec.structs.astuple(part): part for part in reversed(parts)}.values())[::-1]
     parts = [_opening(part) if part is not parts[-1] else part for part in parts]
-    return Goal(instruction=instruction, parts=_ended(parts), texts=_texts(instruction), verbs=frozenset(c.verb for c in found))
+    return Goal(instruction=instruction, parts=_ended(parts), texts=_texts(instruction))
+
+
+def _taken_up(before: list[Part], parts: list[Part], said: list[Clause]) -> list[Part]:
+    """All parts so far. Where one to write only points back (`type it`), it is described by what was said before, which asks no more."""
+    if not any(part.kind == "fill" and not part.text and set(words(part.described)) <= _BACK | STOP for part in parts):
+        return before + parts
+    spoken = " ".join(f"{clause.verb} {text_of(clause.body)}" for clause in said if clause.kind in ("find", "answer"))
+    whole = next((part for clause in said for part in completed(clause, [])), None)
+    before = [msgspec.structs.replace(part, kind="find") if part.kind == "answer" else part for part in before]
+    return before + [
+        part if part.kind != "fill" or part.text else whole or msgspec.structs.replace(part, described=f"{spoken} {part.described}")
+        for part in parts
+    ]
 
 
 def _opening(part: Part) -> Part:
@@ -43,13 +57,13 @@ def _ended(parts: list[Part]) -> tuple[Part, ...]:
     if len(doing) < 2:
         return tuple(parts)
     *before, last = doing
-    sends = last.kind == "click" and (last.label in SUBMIT or any(part.kind != "click" for part in before))
+    sends = last.kind == "click" and (last.label in SUBMIT or any(part.kind not in ("click", "answer") for part in before))
     return tuple(msgspec.structs.replace(part, submits=part is last and sends) for part in parts)
 
 
 def _parts(clause: Clause) -> list[Part]:
-    if clause.kind == "fill":
-        return completed(fills(clause))
+    if clause.kind == "fill" or copies(clause):
+        return completed(clause, fills(clause))
     if clause.verb in ACTS and (message := told(clause)):
         act = _part(Clause(clause.verb, clause.kind, []), [], "")
         # a reply is opened, then written; what is sent is written before

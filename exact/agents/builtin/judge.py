@@ -79,7 +79,7 @@ def _open_menu(at: Situation, item: Item) -> Verdict:
 
 def _scroll(at: Situation, direction: str) -> Verdict:
     if any(s.part.kind == "scroll" and not s.done for s in at.progress.statuses):
-        upward = any("top" in s.part.clause or " up" in s.part.clause for s in at.progress.statuses if s.part.kind == "scroll")
+        upward = any(keys.upward(s.part) for s in at.progress.statuses if s.part.kind == "scroll")
         return Verdict(0.5 if upward == (direction == "up") else 0.05, "the instruction asks to scroll")
     hidden = any(not item.element.visible for item in at.page.items)
     return Verdict(0.1 if hidden and direction == "down" and at.sought else 0.02, "more may be out of view")

@@ -7,11 +7,21 @@ from __future__ import annotations
 
 import re
 
+from exact.agents.builtin.lexical import vocabulary, words
 from exact.agents.builtin.matching import is_submit
 from exact.agents.builtin.page import FIELDS, Item, Page
+from exact.agents.builtin.parts import Part
 from exact.agents.builtin.progress import Progress
 
+_ABOVE = vocabulary("top start beginning first up upwards")
+_ENDS = vocabulary("top start beginning first bottom end last all whole")
+"""Words for as far as it goes."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def upward(part: Part) -> bool:
+    """Whether a part to scroll asks for what is above."""
+    return bool(_ABOVE & set(words(part.clause)))
 
 
 def worth(key: str, page: Page, progress: Progress, *, covered: bool) -> float:
@@ -26,8 +36,8 @@ def worth(key: str, page: Page, progress: Progress, *, covered: bool) -> float:
     if key in ("ArrowRight", "ArrowLeft"):
         away = distance(focused, progress)
         return 0.8 if away and (away > 0) == (key == "ArrowRight") else 0.01
-    end = {"Control+End": "bottom", "Control+Home": "top"}.get(key)
-    asked = any(s.part.kind == "scroll" and end and end in s.part.clause.lower() for s in progress.statuses)
+    scrolls = [s.part for s in progress.statuses if s.part.kind == "scroll" and _ENDS & set(words(s.part.clause))]
+    asked = any(upward(part) == (key == "Control+Home") for part in scrolls) and key in ("Control+End", "Control+Home")
     return 0.6 if asked and focused.role in FIELDS else 0.02
 
 

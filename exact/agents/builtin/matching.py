@@ -27,7 +27,8 @@ def affinity(part: Part, item: Item, page: Page) -> float:
     if part.literal and _adds_known(part, item.label):
         score = max(score, 0.8)
     if part.verb:
-        score = max(score, (0.81 if part.targets else 0.85) * similarity(part.verb, item.label))
+        both = max((similarity(f"{part.verb} {target}", item.label) for target in part.targets), default=0.0)
+        score = max(score, both, (0.81 if part.targets else 0.85) * similarity(part.verb, item.label))
     if item.mute and item.near and item.role not in FIELDS:
         score = max(score, (0.82 if item.label in ("", "+") else 0.5) * max((similarity(t, item.near) for t in part.targets), default=0.0))
     if item.dead:
@@ -76,8 +77,6 @@ def _field_affinity(part: Part, item: Item, page: Page) -> float:
     if "readonly" in item.element.states:
         return 0.05
     fields = [other for other in page.items if other.role in FIELDS and "disabled" not in other.element.states and not other.echo]
-    if item.element.value and len(fields) > 1 and part.clause.startswith("paste") and not part.ordinal:
-        return 0.2
     if part.ordinal:
         place = fields.index(item) + 1 if item in fields else 0
         return 0.95 if place == (part.ordinal if part.ordinal > 0 else len(fields)) else 0.1
@@ -89,6 +88,8 @@ def _field_affinity(part: Part, item: Item, page: Page) -> float:
     rivals = max((similarity(target, other.label) for target in part.targets for other in fields if other is not item), default=0.0)
     if named >= 0.3 and named >= rivals:
         return max(named, 0.8)
+    if item.element.value and not part.text:
+        return 0.2  # what is to be written stands elsewhere, perhaps here
     return 0.25 if rivals >= 0.3 else 0.5
 
 

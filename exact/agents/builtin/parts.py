@@ -45,7 +45,8 @@ ROLES: dict[str, frozenset[str]] = {
 }
 """Nouns for kinds of elements, and the roles (in lower case) that they may have."""
 
-ORDINALS = {word: n for n, word in enumerate(("first", "second", "third", "fourth", "fifth", "sixth", "seventh"), 1)} | {"last": -1}
+_NAMED_NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+ORDINALS = {word: n for n, word in enumerate(_NAMED_NTH, 1)} | {"last": -1}
 SUBMIT = vocabulary("submit ok okay done login send go search save confirm apply finish order buy book sign agree register")
 """Words on buttons that usually end a form."""
 
@@ -66,6 +67,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What to write, for `fill`."""
     ending: str = ""
     """How what is written must end, where only its beginning is given in `text`."""
+    described: str = ""
+    """The words that tell what to write, where the text itself is not given."""
     leads: bool = False
     """Whether it only opens the way to the next part, as in a path through menus."""
     roles: frozenset[str] = frozenset()
@@ -106,8 +109,6 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     parts: tuple[Part, ...]
     texts: tuple[str, ...]
     """Everything that looks like a value: quoted strings, capitalised words, numbers; in order, without repeats."""
-    verbs: frozenset[str]
-    """Verbs as written, in lower case."""
 
 
 def shouted(token: Token) -> bool:
@@ -129,6 +130,12 @@ def role_of(word: str) -> frozenset[str] | None:
         if form in ROLES:
             return ROLES[form]
     return None
+
+
+def names_field(word: str) -> bool:
+    """Whether a noun may stand for something to write in: `field`, `box`."""
+    roles = role_of(word)
+    return roles is not None and (not roles or "textbox" in roles)
 
 
 def nth(word: str) -> int | None:

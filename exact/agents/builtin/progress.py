@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from exact.agents.builtin import page as pages
+from exact.agents.builtin.calendar import date_of
 from exact.agents.builtin.derive import beside, derived, field_text
 from exact.agents.builtin.lexical import normal, similarity
 from exact.agents.builtin.matching import SURE, affinity, mentioned
@@ -77,7 +78,7 @@ def _gesture(step: Taken) -> str:
 
 
 def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[str]], history: Sequence[Taken]) -> Status:
-    text = part.text or (derived(part, goal, page) if part.kind == "fill" else "")
+    text = part.text or (derived(part, page) if part.kind == "fill" else "")
     fitting = sorted(((affinity(part, item, page), -item.index) for item in page.actable), reverse=True)
     best = fitting[0][0] if fitting else 0.0
     meant = [page.items[-index] for score, index in fitting if score >= SURE and score >= best - 0.02]
@@ -146,7 +147,11 @@ def holds(value: str, text: str, ending: str = "") -> bool:
     if ending:
         return value.casefold().startswith(text.casefold()) and value.casefold().rstrip(" ,;").endswith(ending.casefold())
     masked = bool(value) and set(value) <= set("•●*∗")
-    return len(value) == len(text) if masked else normal(value) == normal(text)
+    return len(value) == len(text) if masked else normal(value) == normal(text) or _same_day(value, text)
+
+
+def _same_day(value: str, text: str) -> bool:
+    return date_of(text) is not None and date_of(value) == date_of(text)
 
 
 def _filled(part: Part, text: str, page: Page, history: Sequence[Taken]) -> bool:
@@ -178,7 +183,8 @@ def _selected(part: Part, meant: list[Item], page: Page) -> bool:
     if choices:
         return all(item.on for item in choices) == wanted if wanted else not any(item.on for item in choices)
     holding = [item for item in page.items if item.role in FIELDS | {"combobox", "listbox", "slider"} and item.element.value]
-    return any(similarity(target, item.element.value or "") >= 0.9 for item in holding for target in part.targets)
+    shown = [item.element.value or "" for item in holding]
+    return any(similarity(target, value) >= 0.9 or _same_day(value, target) for value in shown for target in part.targets)
 
 
 def _stray(goal: Goal, page: Page) -> int:

@@ -5,7 +5,7 @@ Part of the embedded agent, which is not a language model.
 
 from __future__ import annotations
 
-from exact.agents.builtin.derive import beside, field_text
+from exact.agents.builtin.derive import beside, field_text, settings
 from exact.agents.builtin.lexical import normal, similarity
 from exact.agents.builtin.matching import affinity, mentioned
 from exact.agents.builtin.page import FIELDS, Item
@@ -24,7 +24,7 @@ def judge_fill(at: Situation, item: Item, text: str) -> Verdict:
     fills = [s for s in at.progress.statuses if s.part.kind == "fill"]
     for status in fills:
         score = affinity(status.part, item, at.page) * 0.95 ** fills.index(status)
-        wanted = beside(item.label, at.page) or status.text
+        wanted = status.part.text or beside(item.label, at.page) or status.text
         if not wanted or field_text(item, wanted) != text:
             continue
         if status.done and not status.part.many:
@@ -33,8 +33,8 @@ def judge_fill(at: Situation, item: Item, text: str) -> Verdict:
             score = 0.75 if _in_order(at, fills.index(status), item) else 0.3
         if score > best:
             best, why = score, f"fits {status.part}"
-    if item.role == "spinbutton" and any(text in s.part.targets for s in at.progress.open if s.part.kind == "select"):
-        best, why = 0.85, "sets the number"
+    if any(text in settings(item, s.part) for s in at.progress.open):
+        best, why = 0.85, "sets what is to be chosen"
     if not fills and best < 0.3 and text in at.goal.texts:
         best, why = 0.3 + 0.1 * mentioned(item.label, at.goal), "the instruction holds this text"
     if value and best < 0.9:

@@ -263,7 +263,12 @@ async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bound
         from exact.evaluation.ray_engine import RayEngine
 
         async with RayEngine(
-            folder.path, lanes=parallel, hang=bounds.hang, make=f"{__name__}:local_engine", key=partial(kind_of, not folder.plan.own)
+            folder.path,
+            lanes=parallel,
+            hang=bounds.hang,
+            make=f"{__name__}:lane_engine",
+            arguments=(parallel, bounds.cores, bounds.worlds),
+            key=partial(kind_of, not folder.plan.own),
         ) as lanes:
             yield lanes
         return
@@ -271,15 +276,21 @@ async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bound
         yield local
 
 
-def local_engine(folder: BenchFolder, parallel: int = 1, bounds: Bounds | None = None) -> LocalEngine:
-    """Attempts in this process."""
+def lane_engine(folder: BenchFolder, lanes: int, cores: float | None, worlds: int | None) -> LocalEngine:
+    """One lane's part of what all of them may use. Who looks for one that hangs is outside."""
+    part = Bounds(cores=cores and cores / lanes, worlds=worlds and max(1, worlds // lanes))
+    return local_engine(folder, 1, part, share=1 / lanes)
+
+
+def local_engine(folder: BenchFolder, parallel: int, bounds: Bounds, *, share: float = 1.0) -> LocalEngine:
+    """Attempts in this process. `share`: of what providers of models allow."""
     from functools import partial
 
     from exact.cli.worlds import kind_of, open_worlds
     from exact.environments.pool_room import PoolLimits
     from exact.evaluation.local import LocalEngine
 
-    bounds, told, benchmark = bounds or Bounds(), set[str](), not folder.plan.own
+    told, benchmark = set[str](), not folder.plan.own
 
     def tell(text: str) -> None:
         if text not in told:
@@ -292,6 +303,7 @@ def local_engine(folder: BenchFolder, parallel: int = 1, bounds: Bounds | None =
         key=partial(kind_of, benchmark),
         limits=PoolLimits(worlds=bounds.worlds or _wanted(folder) * parallel, processors=bounds.cores),
         hang=bounds.hang,
+        share=share,
     )
 
 

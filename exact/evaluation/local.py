@@ -51,19 +51,23 @@ class LocalEngine:
         build: dict[str, BuildAgent] | None = None,
         hang: float | None = HANG,
         grace: float = GRACE,
+        share: float = 1.0,
     ) -> None:
         """`key`: what tasks share whose worlds are of one kind. `limits`: of each pool. `build`: how agents are put together that are
-        not what their configuration names. `hang`: None for no watch."""
+        not what their configuration names. `hang`: None for no watch. `share`: the part of what providers of models allow that is this
+        process's, in (0, 1]."""
         self._folder, self._open, self._key, self._limits, self._build = folder, open_worlds, key, limits, build or {}
-        self._hang, self._grace = hang, grace
+        self._hang, self._grace, self._part = hang, grace, share
         self._beats: dict[tuple[str, str], float] = {}
         self._sessions: dict[str, Callable[[Task], Awaitable[Line]]] = {}
         self._worlds: dict[str, PooledWorlds] = {}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> LocalEngine:
+        from exact.models.open import Paces
+
         kinds: dict[bytes, PooledWorlds] = {}
-        paces: Paces = {}
+        paces = Paces(self._part)
         for agent in self._folder.plan.agents:
             self._worlds[agent] = await self._pooled(agent, kinds)
             self._sessions[agent] = await self._stack.enter_async_context(self._runner(agent, paces).session())

@@ -44,11 +44,19 @@ class RayEngine:
     """An async context manager. Raises UsageError where Ray is not installed."""
 
     def __init__(
-        self, folder: Path, *, lanes: int, hang: float | None, make: str, key: Callable[[Task], str] = lambda task: task.id
+        self,
+        folder: Path,
+        *,
+        lanes: int,
+        hang: float | None,
+        make: str,
+        arguments: tuple[object, ...] = (),
+        key: Callable[[Task], str] = lambda task: task.id,
     ) -> None:
-        """`make`: `module:function`, which gives a lane its local engine of a BenchFolder. `key`: what tasks share whose worlds are of one
-        kind."""
-        self._folder, self._lanes, self._hang, self._make, self._key = folder.resolve(), lanes, hang, make, key
+        """`make`: `module:function`, which gives a lane its local engine of a BenchFolder and `arguments`. `key`: what tasks share whose
+        worlds are of one kind."""
+        self._folder, self._lanes, self._hang, self._key = folder.resolve(), lanes, hang, key
+        self._make, self._arguments = make, arguments
         self._keeps: dict[tuple[str, str], bool] = {}
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
         self._all: list[Any] = []
@@ -128,7 +136,7 @@ class RayEngine:
         lane = (
             self._ray.remote(Lane)
             .options(num_cpus=0, max_concurrency=2, scheduling_strategy="SPREAD")
-            .remote(str(self._folder), self._make)
+            .remote(str(self._folder), self._make, *self._arguments)
         )
         self._all.append(lane)
         return lane
@@ -142,8 +150,8 @@ class RayEngine:
 class Lane:
     """What runs in an actor: attempts, one after the other."""
 
-    def __init__(self, folder: str, make: str) -> None:
-        self._folder, self._make = BenchFolder(Path(folder)), make
+    def __init__(self, folder: str, make: str, *arguments: object) -> None:
+        self._folder, self._make, self._arguments = BenchFolder(Path(folder)), make, arguments
         self._life: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[tuple[Any, Context]] | None = None
         self._end = asyncio.Event()
@@ -186,7 +194,7 @@ class Lane:
     async def _live(self, ready: asyncio.Future[tuple[Any, Context]]) -> None:
         module, _, function = self._make.partition(":")
         try:
-            async with getattr(importlib.import_module(module), function)(self._folder) as engine:
+            async with getattr(importlib.import_module(module), function)(self._folder, *self._arguments) as engine:
                 ready.set_result((engine, copy_context()))
                 await self._end.wait()
         except Exception as error:

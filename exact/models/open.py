@@ -16,8 +16,18 @@ from exact.models.pace import Pace
 from exact.models.providers import Endpoint, Provider, providers, serving
 from exact.models.roles import model_for
 
-Paces = dict[tuple[str, str | None], Pace]
-"""How fast each endpoint may be asked, by its address and whose key."""
+
+class Paces:
+    """How fast each endpoint may be asked, by its address and whose key."""
+
+    def __init__(self, share: float = 1.0) -> None:
+        """`share`: the part of what providers allow that is this process's, in (0, 1], where others ask them too."""
+        self._share = share
+        self.made: dict[tuple[str, str | None], Pace] = {}
+
+    def __call__(self, provider: Provider, place: Endpoint) -> Pace:
+        key = (place.base_url, place.api_key_env or provider.api_key_env)
+        return self.made.setdefault(key, pace(provider, share=self._share))
 
 
 class Models:
@@ -30,7 +40,7 @@ class Models:
         """
         self._config, self._known = config, providers(config.providers)
         self._opened: dict[bytes, Any] = {}
-        self._paces: Paces = {} if paces is None else paces
+        self._paces = paces or Paces()
         self._cache = AnswerCache(self._path(folder)) if config.cache.mode != "none" else None
 
     def chat(self, role: str) -> ChatModel:
@@ -38,7 +48,7 @@ class Models:
         config = model_for(self._config, role)
         key = b"chat" + _key(config)
         if key not in self._opened:
-            self._opened[key] = self._cached(OpenAIModel(config, provider=serving(config, self._known), paces=self._pace), config)
+            self._opened[key] = self._cached(OpenAIModel(config, provider=serving(config, self._known), paces=self._paces), config)
         model: ChatModel = self._opened[key]
         return model
 
@@ -47,7 +57,7 @@ class Models:
         config = model_for(self._config, "embedding")
         key = b"embedding" + _key(config)
         if key not in self._opened:
-            self._opened[key] = OpenAIEmbedding(config, provider=serving(config, self._known), paces=self._pace)
+            self._opened[key] = OpenAIEmbedding(config, provider=serving(config, self._known), paces=self._paces)
         model: EmbeddingModel = self._opened[key]
         return model
 
@@ -64,10 +74,6 @@ class Models:
         if self._cache is None or mode == "none":
             return model
         return CachedModel(model, self._cache, mode, about=msgspec.json.encode(config.extra, order="deterministic").decode())
-
-    def _pace(self, provider: Provider, place: Endpoint) -> Pace:
-        key = (place.base_url, place.api_key_env or provider.api_key_env)
-        return self._paces.setdefault(key, pace(provider))
 
     def _path(self, folder: Path | None) -> Path:
         return Path(self._config.cache.path) if self._config.cache.path else (folder or Path()) / "answers.sqlite"

@@ -142,12 +142,16 @@ class OpenAIModel:
             trouble.again = trouble.again or self._route.mends(avoid)
 
 
-def pace(provider: Provider, sleep: Sleep = asyncio.sleep) -> Pace:
-    """A pace as a provider allows it."""
+def pace(provider: Provider, sleep: Sleep = asyncio.sleep, *, share: float = 1.0) -> Pace:
+    """A pace as a provider allows it. `share`: how much of that, in (0, 1]; one request at a time is always let."""
+
+    def part(most: float | None) -> float | None:
+        return None if most is None else most * share
+
     return Pace(
-        concurrency=provider.concurrency,
-        requests_per_minute=provider.requests_per_minute,
-        tokens_per_minute=provider.tokens_per_minute,
+        concurrency=max(1, int(provider.concurrency * share)),
+        requests_per_minute=part(provider.requests_per_minute),
+        tokens_per_minute=part(provider.tokens_per_minute),
         sleep=sleep,
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from exact.cli.bench import lane_engine
 from exact.errors import (
     AnswerError,
     EnvironmentError_,
@@ -91,6 +92,26 @@ async def test_calls_see_what_was_set_when_the_worlds_were_opened_whatever_task_
     for _ in range(2):
         assert await asyncio.create_task(lane.keeps("mcts", task)) == ("done", b"true")
     await asyncio.create_task(lane.close())
+
+
+async def test_a_lane_has_its_part_of_what_all_of_them_may_use(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", seeds=1)
+    engine = lane_engine(folder, 4, 2.0, 9)
+    assert (engine._limits.processors, engine._limits.worlds, engine._part) == (0.5, 2, 0.25)
+    free = lane_engine(folder, 4, None, None)
+    assert free._limits.processors is None and free._limits.worlds >= 2
+
+
+async def test_a_lane_gives_its_engine_what_it_was_given(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", seeds=1)
+    lane = Lane(str(folder.path), f"{__name__}:given", 3, "x")
+    with pytest.raises(ValueError, match="3 x"):
+        await lane.keeps("mcts", msgspec.json.encode(folder.plan.tasks[0]))
+    await lane.close()
+
+
+def given(folder: object, number: int, text: str) -> Saying:
+    raise ValueError(f"{number} {text}")
 
 
 async def test_worlds_that_cannot_be_opened_are_told_to_every_call(tmp_path: Path) -> None:

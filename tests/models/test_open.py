@@ -3,8 +3,8 @@ import pytest
 from exact.config import CacheConfig, ModelConfig, ModelsConfig, parse
 from exact.errors import UsageError
 from exact.models.cache import CachedModel
-from exact.models.open import Models
-from exact.models.providers import providers, serving
+from exact.models.open import Models, Paces
+from exact.models.providers import Provider, providers, serving
 from exact.models.roles import model_for
 from exact.models.scripted import ScriptedServer, Status
 
@@ -110,8 +110,8 @@ async def test_embeddings_come_in_order_and_are_counted():
 
 async def test_embeddings_that_come_allow_more_again_after_a_429():
     async with ScriptedServer(lambda q, i: "") as server:
-        models = Models(ModelsConfig(embedding=ModelConfig(model="e", base_url=server.base_url)), paces=(paces := {}))
-        model, (pace,) = models.embedding(), paces.values()
+        models = Models(ModelsConfig(embedding=ModelConfig(model="e", base_url=server.base_url)), paces=(paces := Paces()))
+        model, (pace,) = models.embedding(), paces.made.values()
         for _ in range(6):
             pace.limited(float("inf"), None)
         assert pace.allowed == 1
@@ -121,14 +121,21 @@ async def test_embeddings_that_come_allow_more_again_after_a_429():
 
 
 def test_models_that_are_opened_apart_may_share_the_pace_of_an_endpoint():
-    config, paces = ModelsConfig(policy=ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")), {}
+    config, paces = ModelsConfig(policy=ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")), Paces()
     Models(config, paces=paces).chat("policy")
-    (pace,) = paces.values()
+    (pace,) = paces.made.values()
     Models(config, paces=paces).chat("policy")
-    assert list(paces.values()) == [pace]
-    apart = {}
+    assert list(paces.made.values()) == [pace]
+    apart = Paces()
     Models(config, paces=apart).chat("policy")
-    assert list(apart.values()) != [pace]
+    assert list(apart.made.values()) != [pace]
+
+
+def test_processes_that_ask_one_endpoint_may_each_have_a_share_of_its_pace():
+    slow = Provider(name="slow", base_url="http://127.0.0.1:9/v1", concurrency=10, requests_per_minute=60.0)
+    whole, quarter, least = (Paces(share)(slow, slow.places[0]) for share in (1.0, 0.25, 0.01))
+    assert (whole.allowed, quarter.allowed, least.allowed) == (10, 2, 1)
+    assert [each._requests._second for each in (whole, quarter)] == [1.0, 4.0]
 
 
 @pytest.mark.parametrize("url", ["https://me:sk-12345678@models.test/v1", "https://models.test/v1?key=sk-12345678"])

@@ -44,9 +44,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.kind == "blocked" and bool(self.method) and self.method not in _SAFE
 
 
-NOTES = ("refused", "download", "unsettled")
+NOTES = ("refused", "download", "unsettled", "moved")
 """What an agent is told of a step besides where it led: why it was not carried out to its end, why a file was not kept, that the page was
-still changing. Nothing else in `info` reaches one."""
+still changing, what was drawn to another place though all reads as before. Nothing else in `info` reaches one."""
 
 
 def note(info: Mapping[str, str]) -> str:

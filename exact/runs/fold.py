@@ -6,7 +6,7 @@ The driver changes this state by the same `apply` that reads a journal back, so 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -336,7 +336,7 @@ class State:
             terminated=event.terminated,
             observation=event.observation,
             screenshot=event.screenshot,
-            beyond=alike.beyond if alike else beyond(self.tree.root.beyond, event.effects),
+            beyond=alike.beyond if alike else beyond(self.tree.root.beyond, event.effects, event.info),
         )
         kept = self.algorithm.advance(self.tree, event.edge, seen)
         if kept and self.tree.root is foreseen and not self.tree.root.leaf:
@@ -437,10 +437,11 @@ def judgements_in(result: Result) -> int:
     return 0
 
 
-def beyond(before: str, effects: Sequence[Effect]) -> str:
-    """What tells states apart that look alike: short digests of all writes on the way, each address once, in no order."""
-    writes = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
-    digests = {hashlib.blake2b(write.encode(), digest_size=4).hexdigest() for write in writes}
+def beyond(before: str, effects: Sequence[Effect], info: Mapping[str, str]) -> str:
+    """What tells states apart that read alike: digests of the writes on the way, each address once, and of what moved. In no order."""
+    found = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
+    found |= {text for kind, text in info.items() if kind == "moved"}
+    digests = {hashlib.blake2b(each.encode(), digest_size=4).hexdigest() for each in found}
     return " ".join(sorted({*before.split(), *digests}))
 
 

@@ -49,7 +49,7 @@ class Walk:
             held=any(effect.is_held for effect in acted.effects),
             observation=acted.observation,
             screenshot=acted.screenshot,
-            beyond=beyond(node.beyond, acted.effects),
+            beyond=beyond(node.beyond, acted.effects, acted.info),
         )
 
     async def _act(self, selection: Selection, node: Node, held: Reservation) -> Diverged | Failure | None:
@@ -133,7 +133,9 @@ class Walk:
 
     def _since(self, path: Sequence[Waypoint], node: Node) -> int:
         """The last waypoint on a path whose step may have written outside: those of a search are not told apart."""
-        if node.beyond != self._state.tree.root.beyond:
+        began = self._state.tree.root.depth
+        searched = (self._state.effects.get(each.id) for each in ancestry(node) if each.depth > began)
+        if any(step and wrote_outside(step) for step in searched):
             return len(path) - 1
         done = self._state.carried_out
         return max((index for index, step in enumerate(done, 1) if wrote_outside(step)), default=0)
@@ -154,8 +156,8 @@ class Walk:
         child = chain[divergence.waypoint]
         assert child.parent is not None
         seen = seen_in(divergence.transition, self._setting.blobs)
-        effects, _ = seen.pop("effects"), seen.pop("info")
-        stepped = Stepped(held=any(effect.is_held for effect in effects), beyond=beyond(child.parent.beyond, effects), **seen)
+        effects, info = seen.pop("effects"), seen.pop("info")
+        stepped = Stepped(held=any(effect.is_held for effect in effects), beyond=beyond(child.parent.beyond, effects, info), **seen)
         return Diverged(node=child.parent.id, edge=child.via, stepped=stepped)
 
 
@@ -166,8 +168,8 @@ def arrived(arrival: Arrival, *, diverged: Diverged | None = None, **more: Any) 
     return ev.Arrived(diverged=diverged, **fields, **more)
 
 
-def wrote_outside(step: ev.Committed) -> bool:
-    """Whether a committed step changed the outside."""
+def wrote_outside(step: ev.Acted | ev.Committed) -> bool:
+    """Whether a step may have changed the outside."""
     return any(effect.is_write for effect in step.effects)
 
 

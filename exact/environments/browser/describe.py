@@ -13,6 +13,8 @@ from exact.observation import Element
 
 _DRAWN = ("graphics-symbol", "Canvas")
 """Roles of which little but the place is known: it is written out, and identifies them."""
+_FAR, _TOLD = 3, 5
+"""CSS pixels from which on an element has moved; how many that have are named."""
 
 
 def text(elements: Iterable[Element]) -> str:
@@ -57,6 +59,21 @@ def fingerprint(
     whole: list[object] = [url, list(tabs), *found]
     masked: list[object] = [masks.address(url), [masks.address(tab) for tab in tabs], *masks.parts(elements, found, places)]
     return Digests(_digest(masked), "" if whole == masked else _digest(whole))
+
+
+def moved(before: Sequence[Element], after: Sequence[Element]) -> str:
+    """Which elements stand elsewhere, and by how far to the right and down in CSS pixels: what a fingerprint leaves out. Empty if all moved
+    alike, as by scrolling."""
+    places = {element.id: element.box for element in before}
+    ways = [
+        (f"[{element.id}]", round(element.box.x - was.x), round(element.box.y - was.y))
+        for element in after
+        if element.box and (was := places.get(element.id))
+    ]
+    if len({way[1:] for way in ways}) < 2:
+        return ""
+    found = [f"{id} moved by {x},{y}" for id, x, y in ways if max(abs(x), abs(y)) >= _FAR]
+    return ", ".join(found[:_TOLD])
 
 
 def part(element: Element) -> Part:

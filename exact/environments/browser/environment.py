@@ -20,6 +20,7 @@ from exact.environments.browser.act import Body, act
 from exact.environments.browser.clipboard import Clipboard
 from exact.environments.browser.clock import START, Clock
 from exact.environments.browser.common import Common
+from exact.environments.browser.describe import moved
 from exact.environments.browser.dialogs import Dialogs
 from exact.environments.browser.downloads import Downloads
 from exact.environments.browser.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 Evaluator = Callable[["Page", Outcome], Awaitable[Score]]
 _VERDICT = 600.0
 """Seconds in which an evaluator has to give its verdict: it may open pages, and ask models that are tried again."""
+_DRAGS = ("drag", "drag_at")
 
 
 class BrowserEnvironment:
@@ -265,11 +267,11 @@ class BrowserEnvironment:
         same = settled and not (self._terminated or self._clock) and before is not None and before.fingerprint == observation.fingerprint
         if halfway and same and not effects:
             raise ActionError(halfway)
-        info = {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
-        if url := self._window.unanswered():
-            info["unsettled"] = f"{self._veil.hide(url)} did not answer for {self._config.answer_seconds:g} s: its loading was stopped"
+        info = self._unsettled(settled)
         if halfway:
             info["refused"] = halfway
+        if same and before and action.name in _DRAGS and (found := moved(before.elements, observation.elements)):
+            info["moved"] = found
         if refused := self._downloads.refused:
             self._downloads.refused, refused = "", self._veil.hide(refused)
             if same and len(effects) == 1:
@@ -281,6 +283,12 @@ class BrowserEnvironment:
             effects=effects,
             info=info,
         )
+
+    def _unsettled(self, settled: bool) -> dict[str, str]:
+        """What is to be said of a page that did not come to rest."""
+        if url := self._window.unanswered():
+            return {"unsettled": f"{self._veil.hide(url)} did not answer for {self._config.answer_seconds:g} s: its loading was stopped"}
+        return {} if settled else {"unsettled": f"still changing after {self._config.settle_seconds:g} s"}
 
     async def _do(self, action: Action) -> None:
         """Carry out one action, as far as the next dialog. A tab that closes itself under it takes the rest of it along."""

@@ -124,6 +124,26 @@ async def test_drag_moves_by_pointer_events(visit: Visit) -> None:
         assert (await look(env, f"drag [{find(seen, 'From').id}] to [{find(seen, 'To').id}]")).title == "From to To"
 
 
+async def test_what_was_drawn_to_another_place_is_told_where_all_reads_as_before(visit: Visit) -> None:
+    page = """<style>div { position: absolute; width: 40px; height: 40px }</style><script>let taken
+    onmousedown = e => taken = e.target.closest('div'); onmouseup = () => taken = null
+    onmousemove = e => { if (taken) { taken.style.left = e.clientX - 20 + 'px'; taken.style.top = e.clientY - 20 + 'px' } }</script>
+    <div role=group aria-label=Piece style="left: 20px; top: 30px"></div>
+    <div role=group aria-label=Field style="left: 200px; top: 130px"></div>"""
+    async with visit(page) as (env, seen):
+        piece, field = find(seen, "Piece").id, find(seen, "Field").id
+        clicked, drawn = await do(env, f"click [{piece}]"), await do(env, f"drag [{piece}] to [{field}]")
+        assert clicked.info == {} and drawn.info == {"moved": f"[{piece}] moved by 180,100"}
+        assert drawn.observation and drawn.observation.fingerprint == seen.fingerprint
+
+
+async def test_a_page_that_scrolls_under_a_drag_has_moved_nothing(visit: Visit) -> None:
+    page = """<style>div { height: 90px }</style><div role=group aria-label=From></div><div role=group aria-label=To></div>
+    <p style="height: 2000px"></p><script>onmouseup = () => scrollBy(0, 40)</script>"""
+    async with visit(page) as (env, seen):
+        assert (await do(env, f"drag [{find(seen, 'From').id}] to [{find(seen, 'To').id}]")).info == {}
+
+
 async def test_drag_moves_what_is_draggable(visit: Visit) -> None:
     page = """<div draggable=true role=group aria-label=From ondragstart="event.dataTransfer.setData('text', 'it')">From</div>
     <div role=group aria-label=To ondragover="event.preventDefault()"

@@ -1,0 +1,97 @@
+"""The README's two commands on a machine that has only Python and git: a Debian made by debootstrap, with nothing else, and a fresh clone.
+
+The machine is a folder of this one (`--work`), entered with a root, a mount and a process namespace of its own. Of this machine it is given
+what reaches Debian's mirror and the package index: names of hosts, certificates, pip's settings. Needs root and debootstrap
+(`apt-get install debootstrap`), and fetches some 500 MB. What is cloned is what is committed.
+
+    python bench/bare.py --json bench/results/bare.json     both commands: set-up, the quickstart, all tests; about 20 minutes
+    python bench/bare.py --quick                            the first command only, in the Debian that was made before, if there is one
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from _common import ROOT, Figure, Noise, finish, parser, table, versions
+
+MIRROR, SUITE = "http://deb.debian.org/debian", "bookworm"
+HAS = "python3,git,ca-certificates"
+COMMANDS = {"quickstart": "bash shells/quickstart.sh", "tests": "bash shells/test.sh"}
+GIVEN = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
+INSIDE = """
+mount --bind /dev "$1/dev" && mount -t proc proc "$1/proc" || exit 1
+exec chroot "$1" /bin/bash -c "cd /root/exact && $2" </dev/null
+"""
+SOLVED = re.compile(r"^(\d+) of (\d+) solved", re.MULTILINE)
+COUNTED = re.compile(r"^=+ (.*) in [\d.]+s.*=+$", re.MULTILINE)
+
+
+def made(machine: Path) -> None:
+    """The machine, unless it is there, with a fresh clone."""
+    if not (machine / "usr/bin/git").exists():
+        shutil.rmtree(machine, ignore_errors=True)
+        print(f"making a Debian {SUITE} with {HAS} ...", flush=True)
+        command = ["debootstrap", "--variant=minbase", f"--include={HAS}", SUITE, str(machine), MIRROR]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    for path in map(Path, GIVEN):
+        if path.exists():
+            (machine / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, machine / path.relative_to("/"))
+    clone = machine / "root" / "exact"
+    shutil.rmtree(clone, ignore_errors=True)
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+
+
+def entered(machine: Path, command: str) -> tuple[int, float, str]:
+    """A command's exit code, seconds and output. Nothing of it stays when it ends."""
+    environ = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME": "/root",
+        "LANG": "C.UTF-8",
+        "PIP_CERT": GIVEN[-1],
+        "SSL_CERT_FILE": GIVEN[-1],
+    }
+    began, said = time.perf_counter(), list[str]()
+    unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", INSIDE, "sh", str(machine), command]
+    with subprocess.Popen(unshare, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environ) as process:
+        assert process.stdout
+        for line in process.stdout:
+            said.append(line)
+            print("  " + line, end="", flush=True)
+    return process.returncode, time.perf_counter() - began, "".join(said)
+
+
+def main() -> int:
+    options = parser(__doc__ or "")
+    options.add_argument("--work", type=Path, default=ROOT / ".bench" / "bare", help="where the machine lies")
+    options.add_argument("--fresh", action="store_true", help="make it anew")
+    args = options.parse_args()
+    if os.geteuid() or not shutil.which("debootstrap"):
+        sys.exit("bare: root and debootstrap are needed: apt-get install debootstrap, then run it with sudo")
+    noise = Noise()
+    if args.fresh:
+        shutil.rmtree(args.work, ignore_errors=True)
+    made(args.work)
+    rows, figures = list[list[str]](), list[Figure]()
+    for name, command in list(COMMANDS.items())[: 1 if args.quick else None]:
+        noise.probe()
+        code, seconds, said = entered(args.work, command)
+        noise.probe()
+        counted = SOLVED.search(said) if name == "quickstart" else COUNTED.search(said)
+        rows.append([command, str(code), f"{seconds:.0f}", counted[0].strip("= ") if counted else ""])
+        figures += [Figure(f"bare_{name}_exit", code, 0, at_least=False), Figure(f"bare_{name}_s", seconds)]
+    print()
+    table(("command", "exit code", "seconds", "said"), rows)
+    _, _, python = entered(args.work, ".venv/bin/python --version")
+    finish(args, figures, noise, {**versions("exact-agent"), "machine": f"Debian {SUITE}", "python": python.strip()}, {"rows": rows})
+    return int(any(not figure.met for figure in figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

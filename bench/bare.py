@@ -20,7 +20,7 @@ from pathlib import Path
 
 from _common import ROOT, Figure, Noise, finish, parser, table, versions
 
-MIRROR, SUITE = "http://deb.debian.org/debian", "bookworm"
+SUITE = "bookworm"
 HAS = "python3,git,ca-certificates"
 COMMANDS = {"quickstart": "bash shells/quickstart.sh", "tests": "bash shells/test.sh"}
 GIVEN = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")
@@ -37,7 +37,7 @@ def made(machine: Path) -> None:
     if not (machine / "usr/bin/git").exists():
         shutil.rmtree(machine, ignore_errors=True)
         print(f"making a Debian {SUITE} with {HAS} ...", flush=True)
-        command = ["debootstrap", "--variant=minbase", f"--include={HAS}", SUITE, str(machine), MIRROR]
+        command = ["debootstrap", "--variant=minbase", f"--include={HAS}", SUITE, str(machine)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     for path in map(Path, GIVEN):
         if path.exists():

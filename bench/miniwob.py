@@ -102,10 +102,10 @@ def strata() -> dict[str, list[str]]:
 
 
 def chosen(share: float) -> list[str]:
-    """The first tasks by hash, a share of each half, in the order of the list."""
+    """The first tasks by hash, a share of each half, in the order of the list; what is held out comes first."""
     halves = [sorted((name for name in BROWSERGYM if held_out(name) is half), key=digest) for half in (True, False)]
     kept = {name for half in halves for name in half[: max(1, round(share * len(half)))]}
-    return [name for name in BROWSERGYM if name in kept]
+    return sorted((name for name in BROWSERGYM if name in kept), key=held_out, reverse=True)
 
 
 def groups(names: Sequence[str]) -> dict[str, set[str]]:

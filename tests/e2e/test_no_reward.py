@@ -19,10 +19,8 @@ TASKS = (
     "click-button?seed=4",
     "click-tab-2?seed=1",
     "enter-text?seed=2",
-    "click-dialog-2?seed=3",
     "click-checkboxes?seed=1",
     "click-collapsible?seed=2",
-    "login-user?seed=5",
     "use-autocomplete?seed=1",
 )
 SETTINGS = {

@@ -36,8 +36,8 @@ _SAID = re.compile(
     |(?:\\++["']|&quot;|&\#34;|&\#39;)(?P<inner>(?:[^&"'<>\\\n]|\\++[^"'\\\n])++)(?=\\*["']|&quot;|&\#34;|&\#39;))""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""What a script or a tag gives such a name: also in a string in a string, and in an attribute. `value` is not possessive: Python 3.11.2 finds
-nothing by a possessive repeat of what looks ahead."""
+"""What a script or a tag gives such a name: also in a string in a string, and in an attribute. `value` is not possessive, since Python
+3.11.2 finds nothing by a possessive repeat of what looks ahead."""
 _CODE = re.compile(r"\s*[+),;\]}](?:.*[+(,\[{=:])?\s*")
 """What stands between two strings."""
 _PROSE = re.compile(r"(?!(?:bearer|basic|digest|token)\s).*\S\s+\S", re.IGNORECASE | re.DOTALL)

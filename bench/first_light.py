@@ -37,13 +37,16 @@ from exact.evaluation.summary import by_agent
 SEEDS = (12, 13, 14)
 """Those before have been seen, or begun."""
 ACTIONS, STEPS = 15, 100
+STRATA = ("information", "ends", "form")
+CURVE = (5, 10, 20, 40, 100, 200)
+"""Environment steps at which success is read."""
 QUICK_TASKS, QUICK_AGENTS = 2, ("react", "rmcts")
 """Of each stratum; and who attempts them."""
 RESULT = _common.ROOT / "bench" / "results" / "first_light.json"
 
 
-def agents() -> dict[str, dict[str, Any]]:
-    """Every agent's configuration."""
+def agents(steps: int = STEPS) -> dict[str, dict[str, Any]]:
+    """Every agent's configuration. `steps`: in the environment, for a task."""
     rmcts = {**AGENTS["rmcts"], "search": {**AGENTS["rmcts"]["search"], "iterations": 96}}
     found = {
         "random": AGENTS["random"],
@@ -53,9 +56,9 @@ def agents() -> dict[str, dict[str, Any]]:
         "constant": {**rmcts, "value": {"kind": "constant"}},
         "oracle": {**rmcts, "value": {"kind": "oracle"}},
     }
-    common = {"browser": {"screenshots": False}, "limits": {"actions": ACTIONS, "transitions": STEPS}}
-    return {name: {**each, **common, "reflection": {**each["reflection"], "exclude_same_task": True}}
-            for name, each in found.items()}  # fmt: skip
+    common = {"browser": {"screenshots": False}, "limits": {"actions": ACTIONS, "transitions": steps}}
+    memory = {"exclude_same_task": True, "round": PARALLEL}
+    return {name: {**each, **common, "reflection": {**each["reflection"], **memory}} for name, each in found.items()}
 
 
 async def run(
@@ -63,7 +66,7 @@ async def run(
 ) -> tuple[dict[str, list[Result]], list[str]]:
     """Attempts by agent, and the commits that made them; what lies in `work` already is not run again."""
     configs = {name: parse({**each, "name": name}) for name, each in settings.items()}
-    folder = folder_of(work, tasks_of(names, seeds), configs, {"actions": ACTIONS, "transitions": STEPS})
+    folder = folder_of(work, tasks_of(names, seeds), configs, {"actions": ACTIONS})
     results = by_agent(await attempt(folder, PARALLEL, noise))
     write_outputs(folder, REWARDS)
     print(f"{sum(map(len, results.values()))} attempts: {folder.path / 'index.html'}\n")
@@ -71,14 +74,13 @@ async def run(
 
 
 def figures(shown: Mapping[str, Any]) -> list[_common.Figure]:
-    """The headlines: of all three strata, but for gains where looking shows something."""
-    success, gains = shown["success"], shown["gain"]
-    return [
-        _common.Figure("react_success", success["react"]["all"].mean),
-        _common.Figure("rmcts_success", success["rmcts"]["all"].mean),
-        _common.Figure("gain_information_low", gains["rmcts"]["information"].low, goal=0.001),
-        _common.Figure("gain_constant_information_low", gains["constant"]["information"].low, goal=0.0, at_least=False),
-    ]
+    """The headlines: of all strata that were run, but for gains where looking shows something."""
+    found = [_common.Figure(f"{name}_success", shown["success"][name]["all"].mean) for name in ("react", "rmcts")]
+    for name, least in (("rmcts", True), ("constant", False)):
+        if "information" in (gain := shown["gain"].get(name, {})):
+            of = "" if least else f"{name}_"
+            found.append(_common.Figure(f"gain_{of}information_low", gain["information"].low, goal=0.001 if least else 0.0, at_least=least))
+    return found
 
 
 async def quick(work: Path, noise: _common.Noise) -> tuple[list[_common.Figure], dict[str, Any]]:
@@ -100,6 +102,10 @@ async def main() -> int:
     options = _common.parser(__doc__ or "")
     options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "first_light", help="where the runs lie")
     options.add_argument("--fresh", action="store_true", help="forget what lies in --work")
+    options.add_argument("--strata", nargs="+", choices=STRATA, default=STRATA)
+    options.add_argument("--agents", nargs="+", choices=list(agents()), default=list(agents()))
+    options.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
+    options.add_argument("--steps", type=int, default=STEPS, help="environment steps a task")
     args, noise = options.parse_args(), _common.Noise()
     versions = _common.versions("exact-agent", "miniwob", "playwright")
     if args.quick:
@@ -108,14 +114,15 @@ async def main() -> int:
         return 0 if found[-1].met else 1
     if args.fresh:
         shutil.rmtree(args.work, ignore_errors=True)
-    chosen: dict[str, list[str]] = json.loads((_common.ROOT / "bench" / "strata.json").read_text())["chosen"]
+    strata: dict[str, list[str]] = json.loads((_common.ROOT / "bench" / "strata.json").read_text())["chosen"]
+    chosen, settings = {kind: strata[kind] for kind in args.strata}, {name: agents(args.steps)[name] for name in args.agents}
     names = [name for some in chosen.values() for name in some]
-    results, made_by = await run(args.work, names, SEEDS, agents(), noise)
-    shown = show(results, {**{kind: set(some) for kind, some in chosen.items()}, "all": set(names)}, "all", (5, 10, 20, 40, STEPS))
+    results, made_by = await run(args.work, names, args.seeds, settings, noise)
+    shown = show(results, {**{kind: set(some) for kind, some in chosen.items()}, "all": set(names)}, "all", CURVE)
     details = {
-        "seeds": SEEDS,
+        "seeds": args.seeds,
         "chosen": chosen,
-        "agents": agents(),
+        "agents": settings,
         "commits": made_by,
         **shown,
         "scores": {name: {each.task: each.score for each in found} for name, found in results.items()},

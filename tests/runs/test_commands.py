@@ -120,6 +120,9 @@ async def test_a_pause_holds_searching_and_committing_until_it_is_lifted(tmp_pat
     runner = toy_runner(tmp_path, ToyWorlds(form(3)), settings())
     events = told(runner, once("pause", -1, after=5))
     running = asyncio.create_task(runner.run())
+    async with asyncio.timeout(30):
+        while not commanded(events):
+            await asyncio.sleep(0.01)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
             await asyncio.shield(running)

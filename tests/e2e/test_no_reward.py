@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -52,7 +53,8 @@ def journals(folder: Path) -> list[bytes]:
 async def test_flipped_rewards_change_no_byte_before_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Journal.__init__, "__kwdefaults__", {"clock": lambda: 0.0})
     folders = [tmp_path / kind / "run" for kind in ("plain", "flipped")]  # a lesson names the run it is from
-    won, lost = [await scores(folder, suite) for folder, suite in zip(folders, (MiniWob(), MiniWob(rewrite=flip_rewards)), strict=True)]
+    suites = (MiniWob(), MiniWob(rewrite=flip_rewards))
+    won, lost = await asyncio.gather(*(scores(folder, suite) for folder, suite in zip(folders, suites, strict=True)))
     plain, flipped = map(journals, folders)
     assert plain == flipped
     assert len(plain) == len(TASKS) and all(b'"committed"' in text for text in plain)

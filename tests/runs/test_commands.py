@@ -118,11 +118,16 @@ async def test_what_is_pruned_is_neither_searched_nor_committed(tmp_path: Path) 
 
 async def test_a_pause_holds_searching_and_committing_until_it_is_lifted(tmp_path: Path) -> None:
     runner = toy_runner(tmp_path, ToyWorlds(form(3)), settings())
-    events = told(runner, once("pause", -1, after=5))
+    pause, paused = once("pause", -1, after=5), asyncio.Event()
+
+    def say(state: State, event: ev.AnyEvent) -> tuple[Name, int] | None:
+        if isinstance(event, ev.Commanded):
+            paused.set()
+        return pause(state, event)
+
+    events = told(runner, say)
     running = asyncio.create_task(runner.run())
-    async with asyncio.timeout(30):
-        while not commanded(events):
-            await asyncio.sleep(0.01)
+    await asyncio.wait_for(paused.wait(), 30)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
             await asyncio.shield(running)

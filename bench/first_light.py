@@ -11,7 +11,7 @@ committed actions in a world that search never used. Intervals are 95 percent, b
 on task and seed.
 
     python bench/first_light.py --json bench/results/first_light.json     all of it, about an hour; goes on from --work
-    python bench/first_light.py --quick                                   two tasks of each stratum again: must agree with what is committed
+    python bench/first_light.py --quick                                   a task of each stratum again: must agree with what is committed
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ACTIONS, STEPS = 15, 100
 STRATA = ("information", "ends", "form")
 CURVE = (5, 10, 20, 40, 100, 200)
 """Environment steps at which success is read."""
-QUICK_TASKS, QUICK_AGENTS = 2, ("react", "rmcts")
+QUICK_TASKS, QUICK_AGENTS = 1, ("react", "rmcts")
 """Of each stratum; and who attempts them."""
 RESULT = _common.ROOT / "bench" / "results" / "first_light.json"
 
@@ -84,7 +84,7 @@ def figures(shown: Mapping[str, Any]) -> list[_common.Figure]:
 
 
 async def quick(work: Path, noise: _common.Noise) -> tuple[list[_common.Figure], dict[str, Any]]:
-    """The first tasks of each stratum again, with the committed seeds and settings: whether they end as they did."""
+    """The first task of each stratum again, with the committed seeds and settings: whether they end as they did."""
     committed = json.loads(RESULT.read_text())
     scores = {name: found for name, found in committed["scores"].items() if name.partition("@")[0] in QUICK_AGENTS}
     names, seeds = [name for some in committed["chosen"].values() for name in some[:QUICK_TASKS]], committed["seeds"][:1]

@@ -36,6 +36,8 @@ class Moment(NamedTuple):
 
 JUDGEMENTS = 3
 """Of one state by a language model, where the configuration does not say: see docs/results/search.md."""
+_MOVED = "~"
+"""Begins a digest of what moved, where the others are of writes."""
 
 
 class State:
@@ -439,10 +441,16 @@ def judgements_in(result: Result) -> int:
 
 def beyond(before: str, effects: Sequence[Effect], info: Mapping[str, str]) -> str:
     """What tells states apart that read alike: digests of the writes on the way, each address once, and of what moved. In no order."""
-    found = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
-    found |= {text for kind, text in info.items() if kind == "moved"}
-    digests = {hashlib.blake2b(each.encode(), digest_size=4).hexdigest() for each in found}
+    writes = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
+    digests = {hashlib.blake2b(each.encode(), digest_size=4).hexdigest() for each in writes}
+    if moved := info.get("moved"):
+        digests.add(_MOVED + hashlib.blake2b(moved.encode(), digest_size=4).hexdigest())
     return " ".join(sorted({*before.split(), *digests}))
+
+
+def written(beyond: str) -> set[str]:
+    """The digests among those of `beyond` that are of writes."""
+    return {digest for digest in beyond.split() if not digest.startswith(_MOVED)}
 
 
 def fold(config: Config, journal: Iterable[ev.AnyEvent]) -> State:

@@ -13,7 +13,7 @@ from exact.budget import Reservation
 from exact.environments.restore import Arrival, Divergence, Place, Waypoint
 from exact.errors import ActionError, EnvironmentError_
 from exact.runs import events as ev
-from exact.runs.fold import State, beyond
+from exact.runs.fold import State, beyond, written
 from exact.runs.places import Places
 from exact.runs.setting import Setting
 from exact.runs.story import seen_in, waypoints, wrote
@@ -133,9 +133,7 @@ class Walk:
 
     def _since(self, path: Sequence[Waypoint], node: Node) -> int:
         """The last waypoint on a path whose step may have written outside: those of a search are not told apart."""
-        began = self._state.tree.root.depth
-        searched = (self._state.effects.get(each.id) for each in ancestry(node) if each.depth > began)
-        if any(step and wrote_outside(step) for step in searched):
+        if written(node.beyond) != written(self._state.tree.root.beyond):
             return len(path) - 1
         done = self._state.carried_out
         return max((index for index, step in enumerate(done, 1) if wrote_outside(step)), default=0)
@@ -168,8 +166,8 @@ def arrived(arrival: Arrival, *, diverged: Diverged | None = None, **more: Any) 
     return ev.Arrived(diverged=diverged, **fields, **more)
 
 
-def wrote_outside(step: ev.Acted | ev.Committed) -> bool:
-    """Whether a step may have changed the outside."""
+def wrote_outside(step: ev.Committed) -> bool:
+    """Whether a committed step changed the outside."""
     return any(effect.is_write for effect in step.effects)
 
 

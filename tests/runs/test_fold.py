@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from exact.config import Config
+from exact.environments.base import Effect
 from exact.environments.toy import Faults, ToyWorlds
 from exact.environments.toy_worlds import ToyWorld, bandit, chain, deceptive_chain, form, maze
 from exact.errors import JournalError
 from exact.runs import events as ev
-from exact.runs.fold import State, fold
+from exact.runs.fold import State, beyond, fold, written
 from exact.runs.journal import read
 from exact.runs.walk import returns
 from exact.search.base import Selection
@@ -180,3 +181,11 @@ async def test_who_acts_four_times_in_a_state_is_expected_to_come_back_thrice_an
     assert returns(state, other, 0) == 3.0  # (10 + 2) / (2 + 1) - 1
     state.acted |= {(9, edge): step for edge in (1, 2)}  # of four
     assert returns(state, other, 0) == 1
+
+
+def test_what_moved_tells_states_apart_and_is_no_write() -> None:
+    sent = (Effect(kind="request", method="POST", url="http://shop.test/orders"),)
+    here, there = (beyond("", (), {"moved": f"[1] moved by {x},0"}) for x in (10, 20))
+    assert here and there and here != there and written(here) == written("") == set()
+    both = beyond(beyond("", sent, {}), (), {"moved": "[1] moved by 10,0"})
+    assert written(both) == written(beyond("", sent, {})) != set() and both != beyond("", sent, {})

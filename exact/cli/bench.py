@@ -48,7 +48,7 @@ class Bounds(NamedTuple):
 @click.option("--cores", type=click.FloatRange(0.1), help="No further world is used while worlds keep more processors busy than that.")
 @click.option("--worlds", type=click.IntRange(1), help="Worlds open at once. Default: as many as the attempts at once may need.")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where attempts are made.")
-@click.option("--reruns", type=click.IntRange(0), default=1, help="How often an attempt is made again that the infrastructure ended.")
+@click.option("--reruns", type=click.IntRange(0), default=3, help="How often an attempt that the infrastructure ended is made again.")
 @click.option("--hang", type=click.FloatRange(1), default=900.0, metavar="SECONDS", help="Silence after which an attempt is killed.")
 @click.option("--allow-same-task", is_flag=True, help="Show agents that remember lessons from other seeds of the same task too.")
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder of the benchmark. Default: runs/bench-<number>.")

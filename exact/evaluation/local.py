@@ -148,7 +148,8 @@ class LocalEngine:
             self._beats[agent, task.id] = asyncio.get_running_loop().time()
 
         return Runner(
-            folder=run, config=config, open_worlds=partial(self._share, agent), build_agent=self._build.get(agent), watch=watch, paces=paces
+            folder=run, config=config, open_worlds=partial(self._share, agent), build_agent=self._build.get(agent), watch=watch,
+            paces=paces, worlds_tries=1,  # whether an attempt is made again is the schedule's to say, which records each
         )  # fmt: skip
 
     @asynccontextmanager

@@ -50,8 +50,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Caps on one task that all agents have, by kind; empty where `own_budgets`."""
     own_budgets: bool = False
     """Whether each agent has caps of its own, so that nothing here compares at equal cost."""
-    reruns: int = 1
-    """How often an attempt that the infrastructure ended, or that hung, is made again."""
+    reruns: int = 3
+    """How often an attempt that the infrastructure ended is made again; one that hung, once of these."""
     same_task: bool = False
     """Whether agents that remember may be shown what they learned on other seeds of the same task."""
     versions: dict[str, str] = {}

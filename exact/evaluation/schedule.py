@@ -40,6 +40,8 @@ class _Job:
     """Of the attempt, where only its replay is wanted."""
     tries: int = 1
     """Of this job in this session."""
+    hung: bool = False
+    """Whether one of them hung."""
     keeps: bool = False
     """Whether it is made in worlds that keep what is done in them, as far as was asked."""
 
@@ -168,7 +170,7 @@ class Schedule:
             return None
         self._record(job, came, hung=hung)
         if came.status == "failed":
-            return self._failed(job, came, again=again and job.tries <= self._plan.reruns)
+            return self._failed(job, came, again=again and job.tries <= self._plan.reruns and not (hung and job.hung), hung=hung)
         self._runs[job.agent].add_result(came)
         if came.promoted:
             return _Job(job.agent, job.task, job.number, came)
@@ -184,10 +186,10 @@ class Schedule:
             ),
         )  # fmt: skip
 
-    def _failed(self, job: _Job, line: Line, *, again: bool) -> _Job | None:
+    def _failed(self, job: _Job, line: Line, *, again: bool, hung: bool) -> _Job | None:
         if again:
             number = job.number if job.line is not None else job.number + 1
-            return _Job(job.agent, job.task, number, job.line, job.tries + 1)
+            return _Job(job.agent, job.task, number, job.line, job.tries + 1, hung=job.hung or hung)
         if job.line is not None:
             self._replayed(job, Replay(task=line.task, score=None, verdict="failed", reason=line.reason, missing=line.missing))
             return None

@@ -1,7 +1,7 @@
 """Attempts side by side: all of them, in order, bounded, and none chosen for its score."""
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,6 +97,12 @@ async def test_reruns_are_bounded_and_a_failure_has_no_score(tmp_path: Path) -> 
     (result,) = await scripted(folder, engine := Scripted(*[line(None, "failed", "site down")] * 9))
     assert len(engine.order) == 2 and (result.status, result.score, result.reason) == ("failed", None, "site down")
     assert result.attempts == 2 and folder.gather() == {("mcts", result.task): result}, "the table counts the reruns that were made"
+
+
+async def test_what_hangs_is_made_again_once_however_many_reruns_there_are(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1, reruns=3)
+    (result,) = await scripted(folder, engine := Scripted(ModelError("out"), *[Hung(9.0)] * 9))
+    assert (result.status, result.attempts, len(engine.order)) == ("failed", 3, 3)
 
 
 async def test_a_score_is_never_tried_for_again(tmp_path: Path) -> None:
@@ -206,8 +212,24 @@ async def test_a_hung_attempt_is_killed_with_its_world_and_made_again_once(tmp_p
 
 
 async def test_worlds_that_break_are_replaced_and_attempts_come_to_their_end(tmp_path: Path) -> None:
-    folder = toy_bench(tmp_path / "bench", seeds=4)
+    folder = toy_bench(tmp_path / "bench", seeds=4, reruns=9)
     await run(folder, ToyWorlds(WORLD, fidelity="replay", faults=Faults(fail_every=9)))
+    assert all(each.status == "scored" for each in folder.results())
+
+
+async def test_an_attempt_whose_world_breaks_stands_in_attempts_each_time(tmp_path: Path) -> None:
+    breaking = ["once", "twice", "thrice"]
+
+    async def wait(operation: Operation) -> None:
+        if operation == "reset" and breaking:
+            raise EnvironmentError_(f"the world is gone: {breaking.pop(0)}")
+
+    folder = toy_bench(tmp_path / "bench", settings("react", "react"), seeds=2, reruns=3)
+    await run(folder, ToyWorlds(WORLD, wait=wait), parallel=1)
+    assert [each.reason for each in folder.attempts() if each.status == "failed"] == [
+        "the world is gone: once", "the world is gone: twice", "the world is gone: thrice"
+    ]  # fmt: skip
+    assert {each.task: each.attempts for each in folder.results()} == Counter(each.task for each in folder.attempts())
     assert all(each.status == "scored" for each in folder.results())
 
 

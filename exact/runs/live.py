@@ -88,8 +88,9 @@ class Live:
         except ActionError as error:
             refused = str(error)
         except EnvironmentError_ as error:
-            await self.close()
-            if not world.capabilities.sealed:
+            sealed = world.capabilities.sealed
+            await self.close()  # which ends the lease: nothing is asked of the world after that
+            if not sealed:
                 raise UncertainCommit(f"the world broke while {decided.action} was under way ({error}): {UNCERTAIN}") from error
             raise
         foreseen = [node for node in root.edges[index].outcomes if not node.held]

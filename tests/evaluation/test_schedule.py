@@ -233,6 +233,28 @@ async def test_an_attempt_whose_world_breaks_stands_in_attempts_each_time(tmp_pa
     assert all(each.status == "scored" for each in folder.results())
 
 
+async def test_an_attempt_whose_world_broke_in_a_step_that_may_have_written_is_not_made_again(tmp_path: Path) -> None:
+    steps = 0
+
+    async def wait(operation: Operation) -> None:
+        nonlocal steps
+        steps += operation == "step"
+        if steps == 2:
+            raise EnvironmentError_("the site hung up")
+
+    folder = toy_bench(tmp_path / "bench", settings("react", "react"), seeds=1, reruns=3)
+    await run(folder, ToyWorlds(WORLD, sealed=False, wait=wait))
+    (attempt,) = folder.attempts()
+    assert attempt.status == "failed" and "(the site hung up): look at the site" in attempt.reason
+
+
+async def test_an_attempt_is_told_what_broke_its_world(tmp_path: Path) -> None:
+    folder = toy_bench(tmp_path / "bench", seeds=3, reruns=9)
+    await run(folder, ToyWorlds(WORLD, faults=Faults(fail_every=5)))
+    failed = [each.reason for each in folder.attempts() if each.status == "failed"]
+    assert failed and all(reason.startswith("the toy world is broken at step") for reason in failed)
+
+
 async def test_attempts_share_worlds_and_leave_none_open(tmp_path: Path) -> None:
     worlds = ToyWorlds(WORLD)
     await run(toy_bench(tmp_path / "bench", seeds=6), worlds, parallel=2)

@@ -59,7 +59,9 @@ ACTIONS, STEPS = 5, 16
 GUIDED_ACTIONS, GUIDED_STEPS = 14, 60
 """The longest reference has ten."""
 SEARCH = {"algorithm": "mcts", "iterations": 12, "k": 6, "c": 1.0, "backup": "max", "discount": 0.97, "final": "lower_bound", "depth": 4}
-WHOLE = {"algorithm": "best_of_n", "iterations": 12, "k": 6, "backup": "max", "discount": 0.97, "depth": 4}
+EMBEDDED = {**SEARCH, "prefetch": 0}
+"""The embedded agent thinks for no time: what is prepared meanwhile only takes the processors from attempts beside it."""
+WHOLE = {"algorithm": "best_of_n", "iterations": 12, "k": 6, "backup": "max", "discount": 0.97, "depth": 4, "prefetch": 0}
 INSIDE = BrowserConfig(screenshots=False, sandbox="required", settle_seconds=10.0)
 BESIDE = BrowserConfig(screenshots=False, sandbox="never", settle_seconds=30.0, answer_seconds=60.0)
 WRITES = ("trac/@writes", "wagtail/@writes")
@@ -78,16 +80,16 @@ def arms() -> dict[str, dict[str, Any]]:
         "guided_world": {**common, **told, "browser": inside},
         "guided_replay": {**common, **told, "browser": beside},
         "guided_page": {**common, **told, "browser": {**beside, "page_snapshots": True}},
-        "world": {**common, "search": SEARCH, "browser": inside, "limits": capped},
-        "replay": {**common, "search": SEARCH, "browser": beside, "limits": capped},
-        "page": {**common, "search": SEARCH, "browser": {**beside, "page_snapshots": True}, "limits": capped},
+        "world": {**common, "search": EMBEDDED, "browser": inside, "limits": capped},
+        "replay": {**common, "search": EMBEDDED, "browser": beside, "limits": capped},
+        "page": {**common, "search": EMBEDDED, "browser": {**beside, "page_snapshots": True}, "limits": capped},
         "react": {**plain, "search": {"algorithm": "react"}},
         "random": {**plain, "search": {"algorithm": "react"}, "policy": {"kind": "random"}},
-        "filter": {**plain, "search": {"algorithm": "greedy", "k": SEARCH["k"]}, "limits": capped},
+        "filter": {**plain, "search": {"algorithm": "greedy", "k": SEARCH["k"], "prefetch": 0}, "limits": capped},
         "best_of_n": {**common, "search": WHOLE, "browser": inside, "limits": capped},
-        "constant": {**common, "search": SEARCH, "browser": inside, "limits": capped, "value": {"kind": "constant"}},
-        "shuffled": {**common, "search": SEARCH, "browser": inside, "limits": capped},
-        "oracle": {**common, "search": SEARCH, "browser": inside, "limits": capped, "value": {"kind": "oracle"}},
+        "constant": {**common, "search": EMBEDDED, "browser": inside, "limits": capped, "value": {"kind": "constant"}},
+        "shuffled": {**common, "search": EMBEDDED, "browser": inside, "limits": capped},
+        "oracle": {**common, "search": EMBEDDED, "browser": inside, "limits": capped, "value": {"kind": "oracle"}},
     }
 
 

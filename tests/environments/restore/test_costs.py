@@ -62,6 +62,20 @@ def test_a_state_that_nobody_comes_back_to_is_not_kept(way: float) -> None:
 def test_where_opening_a_world_was_slow_snapshots_are_assumed_to_be_slow_until_one_was_taken() -> None:
     costs = Costs(cores=64)
     costs.note("open", 8.0)
-    assert costs.of("snapshot") == costs.of("fork") == pytest.approx(4.0)
+    assert (costs.of("snapshot"), costs.of("restore"), costs.of("fork")) == pytest.approx((1.6, 2.4, 3.2))
     costs.note("fork", 0.7)
     assert costs.of("fork") == pytest.approx(0.7)
+
+
+def test_a_state_that_is_likely_come_back_to_is_kept_at_the_second_visit_where_resets_are_as_slow_as_opening() -> None:
+    costs = Costs(cores=64)
+    costs.note("open", 7.8)
+    costs.note("reset", 6.3)
+    assert costs.pays(0.5, costs.of("reset"))
+
+
+def test_where_resets_are_quick_a_slow_opening_is_no_reason_to_keep_anything() -> None:
+    costs = Costs(cores=64)
+    costs.note("open", 7.8)
+    costs.note("reset", 0.3)
+    assert not costs.pays(20, costs.of("reset"))

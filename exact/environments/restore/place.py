@@ -44,6 +44,8 @@ class _Try(NamedTuple):
     mark: str = ""
     """Of the state it came to."""
     divergence: Divergence | None = None
+    broke: EnvironmentError_ | None = None
+    """What failed, where that says nothing of the state."""
 
 
 class Place:
@@ -96,7 +98,7 @@ class Place:
 
         since: steps up to that waypoint are not repeated, for they wrote to something that no reset undoes.
         A route whose steps `hold` refuses is not taken; where no other was, that BudgetExceeded is raised.
-        Raises EnvironmentError_ where a world broke on the way.
+        Raises EnvironmentError_ where a world broke on the way, and no other route led there.
         """
         if self.stands_at(path):
             return Arrival(route="there", verdict="exact")
@@ -113,6 +115,8 @@ class Place:
                 break
         if not came and refused:
             raise min(refused.values(), key=lambda exceeded: exceeded.wanted)
+        if came and came[-1].broke is not None:
+            raise came[-1].broke
         return await self._arrived(path, came, effects, self._steps - before)
 
     async def act(self, action: Action) -> Transition:
@@ -226,7 +230,7 @@ class Place:
         except EnvironmentError_ as error:
             await self.close()
             self._shelf.drop(kept)
-            return _Try(route, str(error) or "the snapshot could not be returned to")
+            return _Try(route, str(error) or "the snapshot could not be returned to", broke=error)
         self._note("restore" if means == "restore" else "fork", began, anew=True)
         if observation.fingerprint == kept.path[-1].fingerprint:
             return _Try(route, mark=mark(observation))

@@ -147,6 +147,17 @@ async def test_a_damaged_image_falls_through_to_the_next_route_and_is_not_tried_
     assert here.worlds.counts.live == 0
 
 
+async def test_a_damaged_image_that_was_the_only_way_is_a_fault_of_the_infrastructure_and_no_drift() -> None:
+    here = DamagedSite(places=2)
+    await here.kept_at(6)
+    with pytest.raises(EnvironmentError_, match="is damaged"):
+        await here.places[1].arrive(await here.path(6), since=6)
+    arrival = await here.places[1].arrive(await here.path(6), since=6)
+    assert arrival.verdict == "drifted" and "no snapshot leads here" in arrival.reason, "the image is gone for good"
+    await here.places[0].close(), await here.places[1].close()
+    assert here.worlds.counts.live == 0
+
+
 class Elsewhere(ToyWorlds):
     """Branches of its snapshots are one step further than they should be."""
 

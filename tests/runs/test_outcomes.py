@@ -35,7 +35,7 @@ def crossing() -> ToyWorld:
 
 
 SEARCH = {"algorithm": "mcts", "iterations": 40, "k": 4, "retries": 9}
-SETTINGS = {workers: config(search={**SEARCH, "workers": workers, "worlds": workers}) for workers in (1, 4)}
+SETTINGS = {workers: config(search={**SEARCH, "workers": workers, "worlds": workers}) for workers in (1, 2)}
 """No world more than there are workers, so that states are walked to."""
 
 
@@ -44,13 +44,10 @@ async def cross(folder: Path, workers: int = 1) -> list[ev.AnyEvent]:
     return journal(folder)
 
 
-@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("workers", [1, 2])
 async def test_another_state_on_the_way_is_another_outcome_and_not_a_failure(workers: int, tmp_path: Path) -> None:
-    for number in range(8):  # several workers walk in an order of their own each time, and need not meet the other outcome
-        events = await cross(tmp_path / str(number), workers)
-        told = [event.result for event in events if isinstance(event, ev.Told)]
-        if workers == 1 or any(isinstance(result, Diverged) for result in told):
-            break
+    events = await cross(tmp_path, workers)
+    told = [event.result for event in events if isinstance(event, ev.Told)]
     assert any(isinstance(result, Diverged) for result in told)
     assert not [result for result in told if isinstance(result, Failure) and result.kind == "drifted"]
     tree = fold(SETTINGS[workers], events).tree

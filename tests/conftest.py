@@ -17,6 +17,8 @@ from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task
 
+from .hanging import pytest_addoption, pytest_runtest_protocol  # noqa: F401
+
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 

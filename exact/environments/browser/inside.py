@@ -148,10 +148,9 @@ class Outlet:
             self.ends[ident].took(size)
 
     def drop(self) -> None:
-        """End all connections."""
-        for end in list(self.ends.values()):
-            end.drop()
-        self.ends.clear()
+        """End all connections that there are; the browser makes new ones as soon as it hears of the first."""
+        for ident in list(self.ends):
+            self.ends.pop(ident).drop()
 
     def _accept(self, server: socket.socket) -> None:
         ident = OUTWARD
@@ -159,8 +158,8 @@ class Outlet:
             sock, _ = server.accept()
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             ident += 1
-            self.ends[ident] = End(ident, sock, self.out)
-            self.ends[ident].begin()
+            end = self.ends[ident] = End(ident, sock, self.out)
+            end.begin()
 
 
 class World:

@@ -27,6 +27,13 @@ class Way(NamedTuple):
     sent: list[int]
 
 
+class Nobody:
+    """In place of the host: hears nothing."""
+
+    def send_of(self, *_: object, **__: object) -> None:
+        pass
+
+
 @asynccontextmanager
 async def way_out() -> AsyncIterator[Way]:
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -173,6 +180,34 @@ async def test_after_a_restore_the_connections_of_before_are_closed_and_new_ones
         for each in (writer, other):
             each.close()
         await after.close()
+
+
+def test_a_connection_that_is_made_because_another_was_dropped_is_not_dropped_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    outlet, close, clients = inside.Outlet(Nobody()), inside.close, list[socket.socket]()  # type: ignore[arg-type]
+    outlet.listen(port)
+
+    def connect() -> None:
+        before = set(outlet.ends)
+        clients.append(socket.create_connection(("127.0.0.1", port), timeout=20))
+        while not set(outlet.ends) - before:
+            pass
+
+    def closed(sock: socket.socket) -> None:
+        monkeypatch.setattr(inside, "close", close)
+        close(sock)
+        connect()
+
+    connect()
+    monkeypatch.setattr(inside, "close", closed)
+    outlet.drop()
+    (ident,) = outlet.ends
+    outlet.hear(ident, b"hello")
+    assert clients[0].recv(5) == b"" and clients[1].recv(5) == b"hello"
+    outlet.drop()
+    for each in clients:
+        each.close()
 
 
 def test_an_address_of_a_fork_that_is_none_is_refused() -> None:

@@ -12,10 +12,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
+from exact.environments.restore.costs import UNMEASURED
 from exact.environments.sandbox import find_runsc
 from exact.errors import EnvironmentError_
 
@@ -169,20 +171,20 @@ def free_port() -> int:
 
 
 def test_where_a_replay_is_cheaper_it_is_chosen_in_worlds_that_fork_too(runsc: str, tmp_path: Path) -> None:
-    for number in range(3):  # it goes by what things were measured to take: a machine that is held up for a moment keeps with reason
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "exact.cli", "run", "miniwob/click-checkboxes?seed=1", "--out", str(tmp_path / f"run{number}")),
-                *(argument for setting in (*SMALL, "browser.sandbox=required") for argument in ("--set", setting)),
-            ],
-            capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
-        events = journal(tmp_path / f"run{number}")
-        if not of(events, "kept"):
-            break
-    assert not of(events, "kept"), "what nobody restores is not kept"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "exact.cli", "run", "miniwob/click-checkboxes?seed=1", "--out", str(tmp_path / "run")),
+            *(argument for setting in (*SMALL, "browser.sandbox=required") for argument in ("--set", setting)),
+        ],
+        capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = journal(tmp_path / "run")
+    replays = [event["seconds"] for kind in ("arrived", "prepared") for event in of(events, kind) if event["route"] == "replay"]
+    if of(events, "kept") and median(replays) > UNMEASURED["fork"]:
+        pytest.skip(f"a replay takes {median(replays):.2f} s on this machine now: it is not cheaper than a snapshot")
     assert {arrival["route"] for arrival in of(events, "arrived")} <= {"there", "onward", "replay"}
+    assert not of(events, "kept"), "what nobody restores is not kept"
 
 
 @pytest.fixture

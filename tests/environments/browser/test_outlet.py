@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -16,7 +15,7 @@ from exact.environments.browser import inside
 from exact.environments.browser.relay import Relay
 from exact.errors import EnvironmentError_
 
-from .test_relay import BROWSER, Plain
+from .test_relay import BROWSER, plainly
 
 
 class Way(NamedTuple):
@@ -40,18 +39,15 @@ async def way_out() -> AsyncIterator[Way]:
         port = int(free.getsockname()[1])
     sent: list[int] = []
     server = await asyncio.start_server(lambda reader, writer: _serve(reader, writer, sent), "127.0.0.1", 0)
-    spec = json.dumps({"services": [], "browser": [sys.executable, "-c", BROWSER], "outlet": port})
-    process = await asyncio.create_subprocess_exec(sys.executable, "-I", "-S", inside.__file__, spec, stdin=-1, stdout=-1)
-    relay = Relay(plain := Plain(process), {"shop.test": f"127.0.0.1:{server.sockets[0].getsockname()[1]}"})  # type: ignore[arg-type]
-    try:
-        await relay.connect(seconds=20)
-        relay.egress.admit(["http://shop.test", "http://gone.test"], [])
-        yield Way(relay, port, sent)
-    finally:
-        await relay.close()
-        plain.stdin.close()
-        await process.wait()
-        server.close()
+    async with plainly(browser=[sys.executable, "-c", BROWSER], outlet=port) as plain:
+        relay = Relay(plain, {"shop.test": f"127.0.0.1:{server.sockets[0].getsockname()[1]}"})  # type: ignore[arg-type]
+        try:
+            await relay.connect(seconds=20)
+            relay.egress.admit(["http://shop.test", "http://gone.test"], [])
+            yield Way(relay, port, sent)
+        finally:
+            await relay.close()
+            server.close()
 
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sent: list[int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -68,17 +69,28 @@ class Plain:
 
 
 @asynccontextmanager
-async def relay_to(code: str = BROWSER) -> AsyncIterator[tuple[Relay, Plain]]:
-    spec = json.dumps({"services": [], "browser": [sys.executable, "-c", code]})
-    process = await asyncio.create_subprocess_exec(sys.executable, "-I", "-S", inside.__file__, spec, stdin=-1, stdout=-1)
+async def plainly(**spec: object) -> AsyncIterator[Plain]:
+    """The first process of a world that a spec describes. At the end its children end too, which is a sandbox's work otherwise."""
+    command = (sys.executable, "-I", "-S", inside.__file__, json.dumps({"services": [], **spec}))
+    process = await asyncio.create_subprocess_exec(*command, stdin=-1, stdout=-1, process_group=0)
     plain = Plain(process)
-    relay = Relay(plain)  # type: ignore[arg-type]
     try:
-        yield relay, plain
+        yield plain
     finally:
-        await relay.close()
         plain.stdin.close()
         await process.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def relay_to(code: str = BROWSER) -> AsyncIterator[tuple[Relay, Plain]]:
+    async with plainly(browser=[sys.executable, "-c", code]) as plain:
+        relay = Relay(plain)  # type: ignore[arg-type]
+        try:
+            yield relay, plain
+        finally:
+            await relay.close()
 
 
 async def connected(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:

@@ -55,6 +55,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defau
     """Of a debate, in the order in which they were made."""
     judges: tuple[str, ...] = ()
     """What each judge held, one entry each, where there are several; of a debate every verdict, with its order of reading and reasons."""
+    told: bool = False
+    """Whether the benchmark's own verdict is in it: an oracle's alone."""
 
 
 class Reflection(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from exact.agents.roles import gives_several, model_for
 from exact.agents.value.build import comparator, value_function
 from exact.config import Config, PolicyConfig
 from exact.environments.base import Worlds
-from exact.environments.verdicts import TellingWorlds, Verdicts
+from exact.environments.verdicts import Verdicts, telling
 from exact.errors import UsageError
 from exact.models.base import ChatModel
 from exact.reflection.base import Reflector
@@ -35,7 +35,7 @@ class Agent:
 
     def seeing(self, worlds: Worlds) -> Worlds:
         """The worlds to attempt a task in: these, or for an oracle the same with their verdicts told."""
-        return worlds if self.verdicts is None else TellingWorlds(worlds, self.verdicts)
+        return worlds if self.verdicts is None else telling(worlds, self.verdicts)
 
     def proposer(self, index: int) -> Policy:
         """The policy of an index. Raises UsageError if there is none."""

@@ -1,8 +1,11 @@
-"""Worlds that tell how each episode ended, for an oracle.
+"""Worlds that tell how each episode ended, or would if the agent stopped, for an oracle.
 
 The benchmark's verdict is not on an agent's path: `evaluate` is called once, after the committed actions. An oracle is the exception,
 marked wherever its results stand. It is made of these worlds, which ask for the verdict wherever an episode ends, in search too, and
 write it into a table; of `agents.value.oracle.OracleValue`, which looks there; and of nothing else.
+
+An application ends no episode: the agent does, by `stop`. So where worlds fork, each state that search comes to is also judged as if
+the agent stopped there: in a branch of its own, for a verdict may open pages, and the searched world must not know of it.
 """
 
 from __future__ import annotations
@@ -11,34 +14,85 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from exact.action import Action, ActionSpace
-from exact.environments.base import Capabilities, Environment, Snapshot, Transition, Worlds
+from exact.environments.base import Branch, Capabilities, Environment, Forks, Snapshot, Transition, Worlds
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
 Verdicts = dict[tuple[str, ...], float]
-"""Scores in [0, 1] of episodes that ended, by task id and the canonical texts of their actions."""
+"""Scores in [0, 1] of episodes that ended, or would, by task id and the canonical texts of their actions."""
+
+STOP = 'stop ""'
+"""The canonical text of the action that ends an episode without an answer."""
+
+
+def telling(worlds: Worlds, verdicts: Verdicts) -> TellingWorlds:
+    """The same worlds, forking where those do; each ended episode's score is written into `verdicts`."""
+    return TellingForks(worlds, verdicts) if isinstance(worlds, Forks) else TellingWorlds(worlds, verdicts)
 
 
 class TellingWorlds:
-    """Opens environments that write each ended episode's score into `verdicts`."""
+    """Opens environments that tell."""
 
     def __init__(self, inner: Worlds, verdicts: Verdicts) -> None:
-        self._inner, self._verdicts = inner, verdicts
+        self._inner, self.verdicts = inner, verdicts
+        self.ways: dict[str, tuple[str, ...]] = {}
+        """To each snapshot, as in `Verdicts`."""
+
+    @property
+    def bytes(self) -> int:
+        """What snapshots hold now."""
+        return int(getattr(self._inner, "bytes", 0))
 
     @asynccontextmanager
     async def open(self, *, speculative: bool) -> AsyncIterator[Environment]:
         """A fresh environment of the inner worlds."""
         async with self._inner.open(speculative=speculative) as environment:
-            yield Telling(environment, self._verdicts)
+            yield Telling(environment, self, speculative=speculative)
+
+    async def ask(self, world: Environment, way: tuple[str, ...]) -> None:
+        """Write down what the verdict would be if the agent stopped where a world stands. These worlds cannot ask."""
+
+
+class TellingForks(TellingWorlds):
+    """Opens environments that tell, and forks them."""
+
+    def __init__(self, inner: Forks, verdicts: Verdicts) -> None:
+        super().__init__(inner, verdicts)
+        self._forks = inner
+
+    @asynccontextmanager
+    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[Branch]:
+        """A branch of the inner worlds."""
+        async with self._forks.fork(snapshot, speculative=speculative) as branch:
+            yield TellingBranch(branch, self, speculative=speculative, way=self.ways[snapshot.id])
+
+    def has(self, snapshot: Snapshot) -> bool:
+        return self._forks.has(snapshot)
+
+    def drop(self, snapshot: Snapshot) -> None:
+        self._forks.drop(snapshot)
+
+    async def ask(self, world: Environment, way: tuple[str, ...]) -> None:
+        """In a branch that nobody else is in. Of a state of which no snapshot can be taken, nothing is told. Raises EnvironmentError_."""
+        obstacle: str = getattr(world, "obstacle", "")
+        if (*way, STOP) in self.verdicts or obstacle or world.capabilities.fidelity == "replay" or "stop" not in world.actions.verbs:
+            return
+        snapshot = await world.snapshot()
+        try:
+            async with self._forks.fork(snapshot, speculative=True) as branch:
+                await branch.step(branch.actions.action("stop", ""))
+                score = await branch.evaluate(Outcome(actions=(*way[1:], STOP), answer=""))
+        finally:
+            self._forks.drop(snapshot)
+        self.verdicts[*way, STOP] = score.value
 
 
 class Telling:
     """One environment that tells."""
 
-    def __init__(self, inner: Environment, verdicts: Verdicts) -> None:
-        self._inner, self._verdicts = inner, verdicts
-        self._path: tuple[str, ...] = ()
-        self._taken: dict[str, tuple[str, ...]] = {}
+    def __init__(self, inner: Environment, worlds: TellingWorlds, *, speculative: bool, way: tuple[str, ...] = ()) -> None:
+        """`way`: to where it stands, as in `Verdicts`."""
+        self._inner, self._worlds, self._speculative, self._way = inner, worlds, speculative, way
 
     @property
     def capabilities(self) -> Capabilities:
@@ -49,27 +103,29 @@ class Telling:
         return self._inner.actions
 
     async def reset(self, task: Task) -> Observation:
-        self._path = (task.id,)
+        self._way = (task.id,)
         return await self._inner.reset(task)
 
     async def step(self, action: Action) -> Transition:
-        """The inner step; where it ends the episode, its verdict."""
+        """The inner step; where it ends the episode, its verdict; where it goes on in search, what it would be."""
         transition = await self._inner.step(action)
-        self._path += (action.key,)
+        self._way += (action.key,)
         if transition.terminated:
             answer = " ".join(map(str, action.args)) if action.name == "stop" else None
-            score = await self._inner.evaluate(Outcome(actions=self._path[1:], answer=answer))
-            self._verdicts[self._path] = score.value
+            score = await self._inner.evaluate(Outcome(actions=self._way[1:], answer=answer))
+            self._worlds.verdicts[self._way] = score.value
+        elif self._speculative:
+            await self._worlds.ask(self._inner, self._way)
         return transition
 
     async def snapshot(self) -> Snapshot:
         snapshot = await self._inner.snapshot()
-        self._taken[snapshot.id] = self._path
+        self._worlds.ways[snapshot.id] = self._way
         return snapshot
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         observation = await self._inner.restore(snapshot)
-        self._path = self._taken[snapshot.id]
+        self._way = self._worlds.ways[snapshot.id]
         return observation
 
     async def evaluate(self, outcome: Outcome) -> Score:
@@ -77,3 +133,17 @@ class Telling:
 
     async def close(self) -> None:
         await self._inner.close()
+
+    def __getattr__(self, name: str) -> object:
+        """What else the world offers: `obstacle`, `processor`, ..."""
+        return getattr(self._inner, name)
+
+
+class TellingBranch(Telling):
+    """One that was made of a snapshot."""
+
+    _inner: Branch
+
+    @property
+    def observation(self) -> Observation:
+        return self._inner.observation

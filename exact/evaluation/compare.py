@@ -10,7 +10,7 @@ from exact.config import Config, load
 from exact.errors import UsageError
 from exact.evaluation.folder import BenchFolder, Replay, Result, result_of
 from exact.evaluation.plan import unequal_judges, unequal_limits
-from exact.evaluation.summary import Row, Versus, row, scores, task_of, versus
+from exact.evaluation.summary import Row, Versus, row, scores, task_of, untold, versus
 from exact.runs.store import RunFolder, read_lines
 from exact.task import Task
 
@@ -93,7 +93,12 @@ def _by_task(mine: dict[str, float], theirs: dict[str, float]) -> list[TaskPair]
 
 
 def _warnings(kept_a: Sequence[Result], kept_b: Sequence[Result], a: Side, b: Side) -> list[str]:
-    found = [f"{each.name} is an oracle: it was told the verdict" for each in (a, b) if any(line.oracle for line in each.results)]
+    found = [
+        f"{each.name} is an oracle: "
+        + ("no world told it any verdict, so it shows no headroom" if untold(each.results) else "it was told the verdict")
+        for each in (a, b)
+        if any(line.oracle for line in each.results)
+    ]
     for each in (a, b):
         if used := sum(line.status == "scored" and bool(line.promoted) and not line.replay for line in each.results):
             found.append(f"{used} scores of {each.name} are of worlds that search had used: `exact rescore RUN --adopt` takes fresh ones")

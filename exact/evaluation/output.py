@@ -12,7 +12,7 @@ from exact.evaluation.plan import Plan
 from exact.evaluation.plot import HEIGHT, WIDTH, curves
 from exact.evaluation.published import published_beside
 from exact.evaluation.statistics import solved_within
-from exact.evaluation.summary import SOLVED, Reward, by_agent, task_of
+from exact.evaluation.summary import SOLVED, Reward, by_agent, task_of, untold
 from exact.evaluation.table import markdown
 
 COSTS = {
@@ -50,7 +50,9 @@ def curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
     for agent, found in by_agent(results).items():
         scored = [each for each in found if each.status == "scored" and each.score is not None]
         solved = [getattr(each, kind) for each in scored if each.score is not None and each.score >= SOLVED]
-        lines[agent + (" (ORACLE)" if agent in oracles else "")] = solved_within(solved, max(1, len(scored)))
+        lines[agent + (" (ORACLE, VOID)" if untold(found) else " (ORACLE)" if agent in oracles else "")] = solved_within(
+            solved, max(1, len(scored))
+        )
     tasks = len({task_of(task.id) for task in plan.tasks})
     beside = {f"{each.label}\n{each.split}": each.success for each in published_beside(plan.suite, tasks)}
     return curves(lines, x=COSTS[kind], title=f"{plan.suite}: budget {plan.stated_budget}", beside=beside)

@@ -40,6 +40,8 @@ class Row(NamedTuple):
     agent: str
     oracle: bool
     """It was told the benchmark's verdict: headroom, never a result."""
+    void: bool
+    """An oracle that no world told any verdict, in all of its attempts: not even headroom."""
     attempts: int
     scored: int
     success: Interval
@@ -97,6 +99,7 @@ def row(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | N
     return Row(
         agent=agent,
         oracle=any(each.oracle for each in results),
+        void=untold(results),
         attempts=len(results),
         scored=len(done),
         success=rate(grouped(scores(done))),
@@ -113,6 +116,11 @@ def row(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | N
         reruns=sum(each.attempts - 1 for each in results),
         judged=sum(each.status == "judged" for each in results),
     )
+
+
+def untold(results: Sequence[Result]) -> bool:
+    """Whether they are an oracle's that was told nothing."""
+    return any(each.oracle for each in results) and all(each.told == 0 for each in results if each.oracle and each.status != "failed")
 
 
 def versus(a: Sequence[Result], b: Sequence[Result]) -> Versus:

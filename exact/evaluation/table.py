@@ -12,6 +12,7 @@ from exact.evaluation.published import published_on
 from exact.evaluation.summary import Reward, Row, Versus, by_agent, row, task_of, versus
 
 ORACLE = " (ORACLE: told the verdict, headroom only)"
+VOID = " (ORACLE, VOID: no world told it any verdict)"
 REPLAYS = (
     "replays not the same: the committed actions, taken again in a fresh world, met another state (drifted) or did not fit (refused); "
     "the score is that of where they ended."
@@ -36,7 +37,7 @@ def markdown(plan: Plan, results: Sequence[Result], rewards: Mapping[str, Reward
 
 def label(found: Row) -> str:
     """An agent's name; an oracle is always called one."""
-    return found.agent + (ORACLE if found.oracle else "")
+    return found.agent + (VOID if found.void else ORACLE if found.oracle else "")
 
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

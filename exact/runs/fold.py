@@ -104,6 +104,7 @@ class State:
         self.reused = 0
         self.drifted = 0
         self.restores = 0
+        self.told = 0
         """Arrivals at a node by another way than standing there or at its parent."""
         self.failures = 0
         self.rebuilt = 0
@@ -290,6 +291,7 @@ class State:
             self.answered.setdefault(event.key, event.result)
         if isinstance(event, ev.Late) or not event.reused:
             self.scope(event.selection).spend("evaluations", judgements_in(event.result))
+            self.told += verdicts_in(event.result)
 
     def _commanded(self, event: ev.Commanded) -> None:
         self.commanded[event.id] = event
@@ -436,6 +438,16 @@ def judgements_in(result: Result) -> int:
             return len(result.scores)
         case Batched():
             return len(result.evaluations)
+    return 0
+
+
+def verdicts_in(result: Result) -> int:
+    """How many judgements in a result hold the benchmark's own verdict."""
+    match result:
+        case Valued() | Rolled():
+            return int(result.evaluation.told)
+        case Batched():
+            return sum(each.told for each in result.evaluations)
     return 0
 
 

@@ -244,5 +244,6 @@ def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -
         failures=state.failures,
         seconds=round(state.elapsed, 3),
         oracle=oracle,
+        told=state.told if oracle else None,
         same_task=config.reflection.kind != "none" and not config.reflection.exclude_same_task,
     )

@@ -59,6 +59,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     seconds: float = 0.0
     oracle: bool = False
+    told: int | None = None
+    """Of an oracle: how many of its judgements held a verdict; with none it was no oracle. None of others, and where it was not counted."""
     same_task: bool = False
     """Whether what was learned on the same task, any seed of it, could be shown."""
 

@@ -12,15 +12,31 @@ from exact.agents.agent import build
 from exact.agents.value.oracle import OracleValue
 from exact.config import parse
 from exact.context import Context, Taken
-from exact.environments.base import Worlds
-from exact.environments.toy import TOY_ACTIONS, ToyWorlds, deceptive_chain, toy_task
+from exact.environments.base import Fidelity, Worlds
+from exact.environments.toy import TOY_ACTIONS, ToyEdge, ToyState, ToyWorld, ToyWorlds, deceptive_chain, toy_task
 from exact.environments.toy_agents import ToyPolicy
-from exact.environments.verdicts import TellingWorlds, Verdicts
+from exact.environments.verdicts import STOP, TellingForks, TellingWorlds, Verdicts, telling
 from exact.errors import ModelError
 from exact.models.base import ChatModel
 from exact.runs.runner import Runner, create
+from exact.runs.store import Line
 
 TASK = toy_task("deceptive")
+
+
+def office() -> ToyWorld:
+    """An application: it ends nothing by itself, and right is who stops in the second room of the left corridor."""
+    rooms = {
+        "hall": ToyState(text="The hall", edges={"left": ToyEdge(to="left"), "right": ToyEdge(to="right")}, answers={"": 0.0}),
+        "left": ToyState(text="A corridor", edges={"on": ToyEdge(to="desk")}, answers={"": 0.0}),
+        "right": ToyState(text="Another corridor", edges={"on": ToyEdge(to="yard")}, answers={"": 0.0}),
+        "desk": ToyState(text="The desk", edges={"on": ToyEdge(to="yard")}, answers={"": 1.0}),
+        "yard": ToyState(text="The yard", answers={"": 0.0}),
+    }
+    return ToyWorld(name="office", instruction="Go to the desk.", start="hall", states=rooms)
+
+
+OFFICE = toy_task(office())
 
 
 def no_model(role: str) -> ChatModel:
@@ -58,6 +74,49 @@ async def test_a_restored_state_has_its_own_way() -> None:
     assert list(verdicts) == [(TASK.id, 'go "right"', 'go "on"')]
 
 
+async def walked(*links: str, fidelity: Fidelity = "world", speculative: bool = True) -> Verdicts:
+    """What is told of an office through which somebody walked."""
+    verdicts = Verdicts()
+    async with telling(ToyWorlds(office(), fidelity=fidelity), verdicts).open(speculative=speculative) as world:
+        await world.reset(OFFICE)
+        for link in links:
+            await world.step(TOY_ACTIONS.action("go", link))
+    return verdicts
+
+
+async def test_where_worlds_fork_each_searched_state_is_judged_as_if_the_agent_stopped_there() -> None:
+    assert await walked("left", "on") == {(OFFICE.id, 'go "left"', STOP): 0.0, (OFFICE.id, 'go "left"', 'go "on"', STOP): 1.0}
+
+
+async def test_where_none_can_be_asked_aside_and_of_the_live_world_nothing_is_told() -> None:
+    assert await walked("left", "on", fidelity="replay") == {}
+    assert await walked("left", "on", speculative=False) == {}
+
+
+async def test_a_verdict_is_asked_aside_and_nothing_of_it_is_left() -> None:
+    inner = ToyWorlds(office())
+    worlds = telling(inner, Verdicts())
+    async with worlds.open(speculative=True) as world:
+        await world.reset(OFFICE)
+        await world.step(TOY_ACTIONS.action("go", "left"))
+        assert inner.counts.live == 1
+        seen = (await world.step(TOY_ACTIONS.action("go", "on"))).observation
+    assert seen is not None and "The desk" in seen.text
+
+
+async def test_a_branch_of_a_world_that_tells_tells_too_from_where_it_stands() -> None:
+    verdicts = Verdicts()
+    worlds = telling(ToyWorlds(office()), verdicts)
+    assert isinstance(worlds, TellingForks)
+    async with worlds.open(speculative=True) as world:
+        await world.reset(OFFICE)
+        await world.step(TOY_ACTIONS.action("go", "left"))
+        async with worlds.fork(await world.snapshot(), speculative=True) as branch:
+            assert "A corridor" in branch.observation.text
+            await branch.step(TOY_ACTIONS.action("go", "on"))
+    assert verdicts[OFFICE.id, 'go "left"', 'go "on"', STOP] == 1.0
+
+
 async def context(*links: str, terminated: bool) -> Context:
     async with ToyWorlds(deceptive_chain(2)).open(speculative=True) as world:
         seen = await world.reset(TASK)
@@ -71,6 +130,13 @@ async def test_its_value_is_the_verdict_on_an_end_and_one_half_elsewhere() -> No
     assert (await value.evaluate(await context("right", terminated=False))).value == 0.5
 
 
+async def test_a_state_in_which_stopping_would_win_is_worth_it_and_one_in_which_it_would_not_says_nothing() -> None:
+    value = OracleValue({(TASK.id, 'go "left"', STOP): 1.0, (TASK.id, 'go "right"', STOP): 0.0})
+    won, other = [await value.evaluate(await context(link, terminated=False)) for link in ("left", "right")]
+    assert (won.value, won.told) == (1.0, True)
+    assert (other.value, other.told) == (0.5, True)
+
+
 async def test_an_end_that_it_was_not_told_of_is_an_error_and_no_value() -> None:
     with pytest.raises(ModelError, match="was not told how this episode ended"):
         await OracleValue({}).evaluate(await context("left", "on", terminated=True))
@@ -80,23 +146,37 @@ def test_only_an_oracles_worlds_tell_and_its_agent_is_marked() -> None:
     worlds = ToyWorlds(deceptive_chain(2))
     honest, oracle = (build(parse({"value": {"kind": kind}}), no_model) for kind in ("constant", "oracle"))
     assert (honest.oracle, honest.verdicts, honest.seeing(worlds)) == (False, None, worlds)
-    assert oracle.oracle and isinstance(oracle.seeing(worlds), TellingWorlds)
+    assert oracle.oracle and isinstance(oracle.seeing(worlds), TellingForks)
 
 
-async def test_a_run_with_an_oracle_finds_the_corridor_that_wins_and_says_that_it_is_one(tmp_path: Path) -> None:
-    world = deceptive_chain(3)
-    config = parse({"search": {"iterations": 12}, "value": {"kind": "oracle"}, "reflection": {"kind": "none"}})
+async def attempt(tmp_path: Path, world: ToyWorld, fidelity: Fidelity) -> Line:
+    """One attempt by an oracle."""
+    search = {"iterations": 12, "backup": "max"}
+    config = parse({"search": search, "value": {"kind": "oracle"}, "reflection": {"kind": "none"}, "limits": {"actions": 4}})
     agent = build(config, no_model)
 
     @asynccontextmanager
     async def worlds(task: object) -> AsyncIterator[Worlds]:
-        yield agent.seeing(ToyWorlds(world))
+        yield agent.seeing(ToyWorlds(world, fidelity=fidelity))
 
     runner = Runner(
-        folder=create(tmp_path / "run", (toy_task(world),), config),
+        folder=create(tmp_path / fidelity, (toy_task(world),), config),
         config=config,
         open_worlds=worlds,
         build_agent=lambda config, models: type(agent)(policy=ToyPolicy(world), value=agent.value, oracle=True),
     )
     [line] = await runner.run()
-    assert line.score == 1.0 and line.oracle
+    return line
+
+
+async def test_a_run_with_an_oracle_finds_the_corridor_that_wins_and_says_that_it_is_one(tmp_path: Path) -> None:
+    line = await attempt(tmp_path, deceptive_chain(3), "replay")
+    assert line.score == 1.0 and line.oracle and line.told
+
+
+async def test_in_an_application_an_oracle_is_told_where_to_stop_and_one_that_cannot_be_told_is_counted_so(tmp_path: Path) -> None:
+    line = await attempt(tmp_path, office(), "world")
+    assert line.score == 1.0 and line.told
+    rooms = {name: ToyState(text=name, edges={"on": ToyEdge(to=to)}) for name, to in (("a", "b"), ("b", "c"), ("c", "a"))}
+    nowhere = ToyWorld(name="nowhere", instruction="", start="a", states=rooms)
+    assert (await attempt(tmp_path, nowhere, "replay")).told == 0

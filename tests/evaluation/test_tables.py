@@ -66,6 +66,16 @@ def test_an_oracle_is_called_one_wherever_it_stands() -> None:
     assert 'Gain over best <span class="oracle">' in page(plan("best", "react"), lines, "")
 
 
+def test_an_oracle_that_no_world_told_anything_is_called_void() -> None:
+    void = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, None, oracle=True)]
+    told = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, 1.0, oracle=True, told=2)]
+    unknown = [result("best", 0, 1.0, oracle=True)]
+    for lines, word in ((void, "VOID"), (told, "told the verdict"), (unknown, "told the verdict")):
+        assert word in markdown(plan("best"), lines)
+    assert "oracle, void" in page(plan("best"), void, "") and "oracle: told" in page(plan("best"), told, "")
+    assert "best (ORACLE, VOID)" in curve(plan("best"), void, "transitions")
+
+
 def test_an_oracle_is_called_one_in_every_line_and_table_of_a_comparison(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 from exact.context import Context, Evaluation
-from exact.environments.verdicts import Verdicts
+from exact.environments.verdicts import STOP, Verdicts
 from exact.errors import ModelError
+
+OPEN = 0.5
+"""Of a state in which nothing is decided yet."""
 
 
 class OracleValue:
-    """The verdict on an episode that has ended, 0.5 elsewhere. Its worlds must be `TellingWorlds` with the same table."""
+    """The verdict on an episode that has ended, or that would win if the agent stopped now; 0.5 elsewhere.
+
+    Its worlds must be `telling` with the same table.
+    """
 
     def __init__(self, verdicts: Verdicts) -> None:
         self._verdicts = verdicts
 
     async def evaluate(self, context: Context) -> Evaluation:
         """Raises ModelError where no world has told how the episode ended."""
+        done = (context.task.id, *(taken.action.key for taken in context.history if not taken.error))
         if not context.terminated:
-            return Evaluation(value=0.5, rationale="oracle: the episode has not ended")
-        done = tuple(taken.action.key for taken in context.history if not taken.error)
-        if (context.task.id, *done) not in self._verdicts:
+            stopped = self._verdicts.get((*done, STOP))
+            if stopped is None:
+                return Evaluation(value=OPEN, rationale="oracle: the episode has not ended")
+            return Evaluation(
+                value=max(OPEN, stopped), rationale=f"oracle: if the agent stopped here, the verdict would be {stopped:g}", told=True
+            )
+        if done not in self._verdicts:
             raise ModelError(
                 "the oracle was not told how this episode ended: open its worlds with Agent.seeing, and do not resume its runs"
             )
-        return Evaluation(value=self._verdicts[(context.task.id, *done)], rationale="oracle: the benchmark's own verdict")
+        return Evaluation(value=self._verdicts[done], rationale="oracle: the benchmark's own verdict", told=True)

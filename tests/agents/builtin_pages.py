@@ -38,10 +38,10 @@ def page(*elements, fingerprint="start", **fields):
     return Observation(text="", fingerprint=fingerprint, elements=tuple(made), **fields)
 
 
-def context(instruction, observation, *steps, **fields):
-    """A context; steps are (observation, action text)."""
+def context(instruction, observation, *steps, application=False, **fields):
+    """A context; steps are (observation, action text). `application`: the task was set from outside, not by the page itself."""
     history = tuple(Taken(observation=seen, action=ACTIONS.parse(text)) for seen, text in steps)
-    task = Task(id="test/task?seed=0", instruction=instruction)
+    task = Task(id="test/task?seed=0", instruction=instruction if application else "")
     return Context(task=task, instruction=instruction, observation=observation, history=history, **fields)
 
 

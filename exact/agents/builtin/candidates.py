@@ -11,6 +11,7 @@ from exact.agents.builtin.matching import is_submit
 from exact.agents.builtin.page import FIELDS, Item
 from exact.agents.builtin.progress import misplaced
 from exact.agents.builtin.situation import Situation
+from exact.agents.builtin.told import quotes, searches, told
 from exact.errors import ActionError
 
 LIMIT = 200
@@ -45,14 +46,23 @@ def candidates(at: Situation, actions: ActionSpace) -> tuple[Action, ...]:
         add("scroll", direction)
     add("go_back")
     add("wait")
-    if not at.progress.open:
-        add("stop", "")
+    for answer in _answers(at):
+        add("stop", answer)
     return tuple(found.values())
+
+
+def _answers(at: Situation) -> list[str]:
+    """What to end the attempt with, if it may be ended."""
+    if at.question is None:
+        return [""] if at.application or not at.progress.open else []
+    return [each.text for each in at.answers] + [at.question.absent] * bool(at.question.absent)
 
 
 def _texts(at: Situation, item: Item) -> list[str]:
     if item.role not in FIELDS or "readonly" in item.element.states:
         return []
+    if at.application and (searches(item, at.page) or _told(at, item)):
+        return _told(at, item)
     if chosen := [text for s in at.progress.statuses for text in settings(item, s.part)]:
         return chosen
     statuses = [s for s in at.progress.statuses if s.part.kind == "fill"]
@@ -61,6 +71,14 @@ def _texts(at: Situation, item: Item) -> list[str]:
     wanted += [s.text for s in statuses] or [text for text in at.goal.texts if text.casefold() not in labels][:6]
     texts = list(dict.fromkeys(field_text(item, text) for text in wanted if text))
     return [*texts, ""] if misplaced(item, at.goal, at.page) else texts
+
+
+def _told(at: Situation, item: Item) -> list[str]:
+    """What may go into an application's field: what the instruction gives for it; into one to search by, what is asked about."""
+    if searches(item, at.page):
+        return list(at.subjects)
+    value = told(item.label, at.goal.instruction)
+    return [value] if value else [] if item.element.value else list(quotes(at.goal.instruction))
 
 
 def _options(at: Situation, item: Item) -> list[str]:

@@ -9,12 +9,14 @@ from collections.abc import Iterable
 
 from exact.agents.builtin import keys
 from exact.agents.builtin.calendar import date_of, towards
+from exact.agents.builtin.finish import carries_out, sends
 from exact.agents.builtin.lexical import normal, similarity, vocabulary, words
 from exact.agents.builtin.matching import SURE, affinity, is_submit, mentioned, standing_near
 from exact.agents.builtin.page import CHOICES, FIELDS, TEXTS, Item
 from exact.agents.builtin.parts import Part
-from exact.agents.builtin.progress import Status, holds
+from exact.agents.builtin.progress import Status, holds, touched
 from exact.agents.builtin.situation import Situation, Verdict
+from exact.agents.builtin.told import searches
 
 _MORE = vocabulary("next more search menu show expand browse > » ▶ ► + find")
 _CURIOSITY = {
@@ -34,7 +36,9 @@ def judge_click(at: Situation, item: Item) -> Verdict:
     """How sensible a click on the element is."""
     if any(s.part.submits and affinity(s.part, item, at.page) >= SURE for s in at.progress.statuses):
         return _submit(at)
-    if item.role in ("checkbox", "switch") and item.on:
+    if at.application and (found := _in_application(at, item)) is not None:
+        return found
+    if item.role in ("checkbox", "switch") and item.on and not (at.application and item.element.id not in touched(at.history)):
         wanted = any(affinity(s.part, item, at.page) >= SURE for s in at.progress.statuses if s.part.kind != "unselect")
         return Verdict(0.02, "would undo a part") if wanted else Verdict(0.6, "is ticked without being asked for")
     best, why = 0.0, ""
@@ -53,6 +57,18 @@ def judge_click(at: Situation, item: Item) -> Verdict:
         return Verdict(best, why)
     other = _curiosity(at, item)
     return other if other.score > best else Verdict(best, why)
+
+
+def _in_application(at: Situation, item: Item) -> Verdict | None:
+    """What is plain in an application: the button that does or sends what is asked for, or searches; None of anything else."""
+    if carries_out(at, item):
+        return Verdict(0.85, "does what is asked")
+    if (worth := sends(at, item)) > 0:
+        return Verdict(worth, "sends the form" if worth > 0.5 else "would send the form too early")
+    if is_submit(item) and normal(item.label) == "search":
+        sought = any(searches(field, at.page) and field.element.value in at.subjects for field in at.page.actable if field.element.value)
+        return Verdict(0.75 if sought else 0.05, "searches for it" if sought else "nothing is to be searched for")
+    return None
 
 
 def _for_part(at: Situation, status: Status, item: Item) -> float:
@@ -124,13 +140,22 @@ def _submit(at: Situation) -> Verdict:
 def _curiosity(at: Situation, item: Item) -> Verdict:
     """What a click may show, or be, when nothing fits better."""
     said, near = mentioned(item.label, at.goal), standing_near(item, at.goal, at.page)
-    seen = any(step.action.elements and step.action.elements[0] == item.element.id for step in at.history)
+    seen = _was_clicked(at, item)
     base = _interest(at, item) * (1.0 if at.sought or not at.progress.open else 0.3) * (0.5 if seen else 1.0)
     score = base + (0.1 if item.dead else 0.22) * said + 0.14 * near * (0.3 if item.role in TEXTS else 1.0)
     if item.mute and not at.progress.open:
         score += 0.0005 * item.index  # what confirms stands after what cancels
     why = f"may lead on ({item.role})" + (", is mentioned" if said >= 0.7 else "") + (", stands near" if near else "")
     return Verdict(min(score * (0.6 if seen else 1.0), 0.7), why, True)
+
+
+def _was_clicked(at: Situation, item: Item) -> bool:
+    """Whether it was acted on before; in an application, which repeats its links on every page, or one that reads the same."""
+    if any(step.action.elements and step.action.elements[0] == item.element.id for step in at.history):
+        return True
+    if not at.application or not item.label:
+        return False
+    return (item.role, item.label) in at.clicked
 
 
 def _interest(at: Situation, item: Item) -> float:
@@ -148,6 +173,10 @@ def _interest(at: Situation, item: Item) -> float:
         base = _CURIOSITY.get(item.role, 0.05)
         if normal(item.label) in _MORE and item.role not in TEXTS:
             base = max(base, 0.4)
+    if at.application and words(item.label)[:1] == ("skip",):
+        base = 0.02
+    elif at.application and item.role in ("link", "button"):
+        base *= (0.6 if item.role == "button" else 1.0) * (0.7 if (item.role, item.label) in at.before else 1.0)
     if not {"collapsed", "expanded"} & states and any(s.part.literal and item.role in s.part.roles for s in at.progress.open):
         base *= 0.5
     if {"selected", "expanded"} & states and item.role in ("tab", "treeitem", "summary", "button"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from exact.action import Action
 from exact.agents.builtin import keys
 from exact.agents.builtin.clicks import judge_click
+from exact.agents.builtin.finish import finished, judge_stop
 from exact.agents.builtin.matching import SURE, affinity, mentioned
 from exact.agents.builtin.page import CHOICES, Item
 from exact.agents.builtin.situation import Situation, Verdict
@@ -20,12 +21,21 @@ def judge(at: Situation, action: Action) -> Verdict:
     if action.elements and item is None:
         return Verdict(0.0, "names no element of this page")
     verdict = _judge(at, action, item)
+    if at.application and action.name != "stop":
+        verdict = _tempered(at, verdict, item if action.name == "click" else None)
     same = sum(1 for step in at.history if step.action.key == action.key and step.observation.fingerprint == at.fingerprint)
     if same and not (action.name == "wait" and at.pending):
         return Verdict(verdict.score * 0.1, f"{verdict.why}; already done in this very state", verdict.guess)
     if item is not None and action.name == "click" and item.role not in CHOICES and any(s.action.key == action.key for s in at.history):
         return Verdict(verdict.score * 0.55, f"{verdict.why}; done before", verdict.guess)
     return verdict
+
+
+def _tempered(at: Situation, verdict: Verdict, clicked: Item | None) -> Verdict:
+    """In an application what can be acted on says so by its role, and nothing more is to be done once all is."""
+    part = 0.3 if clicked is not None and not clicked.widget else 1.0
+    part *= 0.5 if at.question is None and finished(at) >= 0.5 else 1.0
+    return Verdict(part * verdict.score, verdict.why, verdict.guess) if part < 1 else verdict
 
 
 def _judge(at: Situation, action: Action, item: Item | None) -> Verdict:
@@ -46,7 +56,7 @@ def _judge(at: Situation, action: Action, item: Item | None) -> Verdict:
         case "scroll":
             return _scroll(at, str(action.args[0]))
         case "stop":
-            return Verdict(0.01 if at.progress.open or at.sought else 0.05, "stop")
+            return judge_stop(at, str(action.args[0]))
         case "wait":
             return Verdict(0.6 if at.pending else 0.03, "something may be about to change")
         case "go_back":

@@ -20,7 +20,7 @@ class BuiltinPolicy:
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k distinct actions, best first; priors sum to 1. Equals stand in document order. Empty: nothing can be done."""
-        at = situation(context.instruction, context.observation, context.history, context.tried)
+        at = situation(context, context.history, context.tried)
         refused = {step.action.key for step in context.tried}
         ranked = sorted(
             (self._scored(context, at, action) for action in candidates(at, actions) if action.key not in refused),

@@ -65,11 +65,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         return min((s.sure for s in self.tasks if s.done), default=1.0)
 
 
-def assess(goal: Goal, page: Page, history: Sequence[Taken]) -> Progress:
-    """The progress in a state that was reached by these steps."""
+def assess(goal: Goal, page: Page, history: Sequence[Taken], *, application: bool = False) -> Progress:
+    """The progress in a state that was reached by these steps. `application`: boxes that nobody touched are ticked for a reason."""
     clicked = _clicked(goal, history)
     statuses = tuple(_status(n, part, goal, page, clicked, history) for n, part in enumerate(goal.parts))
-    return Progress(statuses=statuses, stray=_stray(goal, page))
+    return Progress(statuses=statuses, stray=_stray(goal, page, touched(history) if application else None))
 
 
 def _gesture(step: Taken) -> str:
@@ -187,9 +187,16 @@ def _selected(part: Part, meant: list[Item], page: Page) -> bool:
     return any(similarity(target, value) >= 0.9 or _same_day(value, target) for value in shown for target in part.targets)
 
 
-def _stray(goal: Goal, page: Page) -> int:
+def touched(history: Sequence[Taken]) -> set[str]:
+    """Ids of all elements that were acted on."""
+    return {id for step in history if not step.error for id in step.action.elements}
+
+
+def _stray(goal: Goal, page: Page, only: set[str] | None) -> int:
+    """`only`: ids of the boxes that count; None for all."""
     wanted = [part for part in goal.parts if part.kind in ("select", "click") and (part.targets or part.ordinal)]
     ticked = [item for item in page.items if item.role in ("checkbox", "switch") and "checked" in item.element.states]
+    ticked = [item for item in ticked if only is None or item.element.id in only]
     return sum(1 for item in ticked if not any(affinity(part, item, page) >= 0.6 for part in wanted)) + sum(
         1 for item in page.actable if misplaced(item, goal, page)
     )

@@ -11,11 +11,24 @@ import msgspec
 
 from exact.agents.builtin import instruction as instructions
 from exact.agents.builtin import page as pages
+from exact.agents.builtin.answers import Answer, answers
+from exact.agents.builtin.clauses import ACTS, VERBS, tokens
+from exact.agents.builtin.lexical import vocabulary, words
+from exact.agents.builtin.matching import page_words
 from exact.agents.builtin.page import Page
 from exact.agents.builtin.parts import Goal
 from exact.agents.builtin.progress import Progress, assess
-from exact.context import Taken
-from exact.observation import Observation
+from exact.agents.builtin.question import SENTENCE, Question, question
+from exact.context import Context, Taken
+
+DOES = (
+    ACTS
+    | frozenset(VERBS)
+    | vocabulary(
+        "show display view visit create add publish unpublish update edit rename raise lower set move assign reassign accept complete hide"
+    )
+)
+"""Verbs that begin what is to be done."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -28,10 +41,26 @@ class Verdict(msgspec.Struct, frozen=True):
     """Whether it is only worth a look: nothing says that it does what is asked."""
 
 
-class Situation(msgspec.Struct, frozen=True, kw_only=True):
+class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A state as the embedded agent sees it."""
 
     goal: Goal
+    application: bool
+    """Whether the task was set from outside. A page that sets its own task also ends it; an application ends nothing: the agent stops."""
+    verb: str
+    """What an application is asked to do, in lower case: the first verb that begins a sentence; else the first word."""
+    about: str
+    """The sentence of that verb."""
+    question: Question | None
+    """What an application is asked; None where nothing is."""
+    answers: tuple[Answer, ...]
+    """What the page answers to it, best first."""
+    subjects: tuple[str, ...]
+    """What one would search an application for and did not yet, the likeliest first."""
+    clicked: frozenset[tuple[str, str]]
+    """Roles and labels of what was clicked on the way."""
+    before: frozenset[tuple[str, str]]
+    """Roles and labels of what the page before had: an application repeats its menus on every page."""
     moved: bool
     """Whether another page came before this one."""
     page: Page
@@ -53,16 +82,60 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         return any(not s.done and s.best < 0.6 for s in self.progress.statuses)
 
 
-def situation(instruction: str, observation: Observation, history: Sequence[Taken], tried: Sequence[Taken] = ()) -> Situation:
-    """The reading of a state that was reached by `history`."""
-    goal = instructions.read(instruction)
-    page = pages.read(observation, instruction)
+def situation(context: Context, history: Sequence[Taken], tried: Sequence[Taken] = ()) -> Situation:
+    """The reading of a state that was reached by `history`. `tried`: what was refused there."""
+    application, observation = bool(context.task.instruction), context.observation
+    asked = question(context.instruction) if application else None
+    goal = instructions.read(asked.rest if asked else context.instruction)
+    page = pages.read(observation, goal.instruction)
+    verb, about = _verb(goal.instruction)
+    clicked = _clicked(goal, history)
+    opened = frozenset(word for _, label in clicked for word in words(label))
     return Situation(
         goal=goal,
+        application=application,
+        verb=verb,
+        about=about,
+        question=asked,
+        answers=answers(asked, page, opened) if asked else (),
+        subjects=_subjects(goal, asked, page, history) if application else (),
+        clicked=clicked,
+        before=_labels(pages.read(history[-1].observation, goal.instruction)) if history else frozenset(),
         moved=any(step.observation.url != observation.url for step in history),
         page=page,
-        progress=assess(goal, page, history),
+        progress=assess(goal, page, history, application=application),
         fingerprint=observation.fingerprint,
         history=tuple(history),
         tried=tuple(tried),
     )
+
+
+def _subjects(goal: Goal, asked: Question | None, page: Page, history: Sequence[Taken]) -> tuple[str, ...]:
+    """At most three: names and quoted texts, then the words of a question that are not in sight, the longest first."""
+    some = tokens(goal.instruction)
+    begins = {n for n, token in enumerate(some) if not n or some[n - 1].text in (".", "?", "!")}
+    named = [t.text for n, t in enumerate(some) if t.quoted or (t.text in goal.texts and n not in begins and t.text != "I")]
+    known = {word for text in named for word in words(text)}
+    shown = page_words(page)
+    plain = sorted(asked.words - known, key=lambda word: (word in shown, -len(word), word)) if asked else []
+    sought = {str(step.action.args[1]) for step in history[:-1] if step.action.name == "fill" and not step.error}
+    return tuple(text for text in dict.fromkeys((*named, *plain)) if text not in sought)[:3]
+
+
+def _verb(instruction: str) -> tuple[str, str]:
+    """The verb and its sentence: see Situation."""
+    each = [(spoken[0], sentence) for sentence in SENTENCE.split(instruction) if (spoken := words(sentence))]
+    return next((found for found in each if found[0] in DOES), each[0] if each else ("", ""))
+
+
+def _clicked(goal: Goal, history: Sequence[Taken]) -> frozenset[tuple[str, str]]:
+    found = set[tuple[str, str]]()
+    for step in history:
+        item = pages.read(step.observation, goal.instruction).by_id.get(step.action.elements[0]) if step.action.elements else None
+        if item is not None and not step.error and step.action.name == "click":
+            found.add((item.role, item.label))
+    return frozenset(found)
+
+
+def _labels(page: Page) -> frozenset[tuple[str, str]]:
+    return frozenset((item.role, item.label) for item in page.actable)

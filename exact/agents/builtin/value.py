@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from exact.action import Action
+from exact.agents.builtin.finish import absent, finished, promise
 from exact.agents.builtin.judge import judge
 from exact.agents.builtin.matching import SURE, affinity, standing_near
 from exact.agents.builtin.progress import Status
 from exact.agents.builtin.recall import adjustment
 from exact.agents.builtin.scene import astray, met, placed
-from exact.agents.builtin.situation import Situation, situation
+from exact.agents.builtin.situation import Situation, Verdict, situation
 from exact.context import Context, Evaluation
 
 
@@ -22,7 +23,7 @@ class BuiltinValue:
         """The estimated probability of success, with the parts that are done and open."""
         ended = context.terminated and context.history
         history = context.history[:-1] if ended else context.history
-        at = situation(context.instruction, context.observation, history)
+        at = situation(context, history)
         value, why = self._ended(context, at) if ended else self._going(context, at)
         if context.history:
             last = context.history[-1]
@@ -35,6 +36,8 @@ class BuiltinValue:
         """That it ended is news: with all parts done it was the way to finish; with parts left it came too early."""
         action = context.history[-1].action
         verdict = judge(at, action)
+        if at.application:
+            return self._stopped(at, action, verdict)
         if verdict.guess:
             value, left = self._ended_by_a_guess(at, action, verdict.score), 0
         else:
@@ -42,6 +45,15 @@ class BuiltinValue:
             value = verdict.score * 0.5**left
         value *= _there(at) * (0.75 + 0.25 * met(at.goal, at.page, at.history))
         return value, f"the episode ended with {action}: {verdict.why}" + (f"; parts left: {left}" if left else "")
+
+    def _stopped(self, at: Situation, action: Action, verdict: Verdict) -> tuple[float, str]:
+        """An application was left: worth as much as is done, or stands with the answer that was given."""
+        if action.name != "stop":
+            return verdict.score, f"the episode ended with {action}: {verdict.why}"
+        given = str(action.args[0])
+        found = next((each.score for each in at.answers if each.text == given), 0.0)
+        worth = finished(at) if at.question is None else 0.4 * absent(at) if given == at.question.absent != "" else found
+        return 0.95 * worth, f"stopped with {given!r}: {verdict.why}"
 
     def _ended_by_a_guess(self, at: Situation, action: Action, score: float) -> float:
         """Worth what was done before. Where nothing that is asked for is to be seen: something, if it stood near what is mentioned."""
@@ -57,8 +69,14 @@ class BuiltinValue:
             return 0.02, "no action is left"
         progress = at.progress
         value = 0.05 + 0.6 * progress.share * _there(at) + 0.1 * met(at.goal, at.page, at.history) - 0.08 * min(progress.stray, 3)
+        if at.question is not None:
+            value = 0.05 + 0.8 * promise(at)
+        elif at.application:
+            value = max(value, 0.05 + 0.8 * promise(at))
         if context.steps_left is not None:
             value *= 1 - 0.4**context.steps_left  # the fewer actions are left, the less can still be mended
+        if at.application and promise(at) >= 0.3:
+            return value, f"{promise(at):.0%} sure that the end is near"
         needed = len(progress.open) + any(s.part.submits for s in progress.statuses)
         if context.steps_left is not None and context.steps_left < needed:
             return 0.3 * value, f"needs {needed} more actions, {context.steps_left} are left"

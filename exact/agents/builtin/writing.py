@@ -11,11 +11,14 @@ from exact.agents.builtin.matching import affinity, mentioned
 from exact.agents.builtin.page import FIELDS, Item
 from exact.agents.builtin.progress import holds, misplaced
 from exact.agents.builtin.situation import Situation, Verdict
+from exact.agents.builtin.told import quotes, searches, told
 
 
 def judge_fill(at: Situation, item: Item, text: str) -> Verdict:
     """How sensible it is to write the text into the field; an empty text clears it."""
     value = item.element.value or ""
+    if at.application and (found := _asked_for(at, item, text)) is not None:
+        return found
     if not text:
         return Verdict(0.7 if misplaced(item, at.goal, at.page) else 0.0, "holds what belongs elsewhere")
     if holds(value, text):
@@ -42,6 +45,24 @@ def judge_fill(at: Situation, item: Item, text: str) -> Verdict:
     return Verdict(best, why)
 
 
+def _asked_for(at: Situation, item: Item, text: str) -> Verdict | None:
+    """In an application: what the instruction gives for the field, or what one would search for; None where neither is known."""
+    if searches(item, at.page):
+        if text not in at.subjects or holds(item.element.value or "", text):
+            return Verdict(0.01, "was searched for")
+        searched = sum(1 for role, label in at.clicked if normal(label) == "search")
+        return Verdict(0.36 - 0.03 * at.subjects.index(text) - 0.1 * searched, "may find it")
+    value = told(item.label, at.goal.instruction)
+    if not value and text in quotes(at.goal.instruction):
+        written = any(holds(field.element.value or "", text) for field in at.page.actable)
+        return Verdict(0.03 if written else 0.5, "is quoted, for some field")
+    if not value:
+        return None
+    if holds(item.element.value or "", value):
+        return Verdict(0.01, "holds what is given for it")
+    return Verdict(0.9 if text == value else 0.05, "is given for it" if text == value else "something else is given for it")
+
+
 def _in_order(at: Situation, n: int, item: Item) -> bool:
     fields = [other for other in at.page.actable if other.role in FIELDS]
     return item in fields and fields.index(item) == n
@@ -51,6 +72,8 @@ def judge_select(at: Situation, item: Item, option: str) -> Verdict:
     """How sensible it is to select the option."""
     if normal(item.element.value or "") == normal(option):
         return Verdict(0.01, "is selected already")
+    if at.application and (value := told(item.label, at.goal.instruction)):
+        return Verdict(0.9 if normal(option) == normal(value) else 0.05, f"{value!r} is given for it")
     best, why = 0.04, "no part asks for this option"
     for status in at.progress.statuses:
         if status.done or status.part.kind not in ("select", "fill", "click"):

@@ -16,7 +16,7 @@ class RandomPolicy:
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k distinct actions with equal priors, in the order drawn. Empty where nothing can be done."""
         refused = {step.action.key for step in context.tried}
-        at = situation(context.instruction, context.observation, context.history)
+        at = situation(context, context.history)
         some = [action for action in candidates(at, actions) if action.key not in refused]
         drawn = random.Random(f"{context.seed}/{context.node}" + (f"/{context.draw}" if context.draw else "")).sample(
             some, min(k, len(some))

@@ -5,18 +5,19 @@ in gVisor; `page`, the page alone is kept; `replay`, a fresh browser and the act
 browser, as benchmarks are run elsewhere: it is reset before each attempt and keeps what the search writes.
 
 Two agents. The embedded one, on all tasks, with controls in forked worlds: random, ReAct, ReAct with a one-step value filter, best of n at
-equal steps, the search with a constant value and with a shuffled one (neither may show a gain), and with an oracle's (told every verdict:
-headroom). And on the tasks that write, one that is told the way (`guided_...`, see _guided.py: an oracle, no
-result about agents): it always finds what to do, so what is left to differ is how states are returned to. The figures
-`world_vs_replay_...` are of that one.
+equal steps, the search with a constant value and with a shuffled one (neither may show a gain), and with an oracle's (told of each state
+whether the agent would win if it stopped there: headroom). It was tuned on the half of the tasks whose name's SHA-256 begins with an even
+digit: its figures are of the other half, and multi-step tasks are those that the task files call medium or hard. And on the tasks that
+write, one that is told the way (`guided_...`, see _guided.py: an oracle, no result about agents): it always finds what to do, so what is
+left to differ is how states are returned to. The figures `world_vs_replay_...` are of that one.
 
 Success needs both: the site is left as the task wants it, and the committed actions alone, taken again in a fresh forked world, lead there.
 So a write that only the search made counts for nothing (`false 1`), and one that the search left behind is not forgiven (`spoiled`).
-Corrupted siblings: states that were returned to and were found other
-than they were (`drifted`). Caps are equal for all arms of an agent. Intervals are 95 percent: bootstrapped over tasks, and exact where
+Corrupted siblings: states that were returned to and were found other than they were (`drifted`). Caps are equal for all arms of an agent. Intervals are 95 percent: bootstrapped over tasks, and exact where
 all tasks end alike; gains are paired on the task, wins and losses tested by McNemar's exact test. Tasks were written before any agent ran.
 
-    python bench/sites.py --json bench/results/sites.json     all of it: about 5 hours on two quiet cores; resumes from --work
+    python bench/sites.py --json bench/results/sites.json     all of it: about 6 hours on two quiet cores; resumes from --work
+    python bench/sites.py --arms world --half held-out        one arm, on the tasks that the agent was not tuned on
     python bench/sites.py --as-is                             what lies in --work, finished or not
     python bench/sites.py --references                        every reference and wrong sequence, beside and inside gVisor: about 25 minutes
     python bench/sites.py --quick                             one destructive task under `world` and `replay`, under a minute
@@ -25,6 +26,7 @@ all tasks end alike; gains are paired on the task, wins and losses tested by McN
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import shutil
 import statistics
@@ -52,10 +54,10 @@ from exact.evaluation.statistics import bootstrap, differences, mcnemar, rate
 from exact.models.base import ChatModel
 from exact.runs.runner import Runner, create, reopen
 from exact.runs.shared import SharedWorlds
-from exact.runs.store import Line, RunFolder
+from exact.runs.store import RunFolder
 from exact.task import Task
 
-ACTIONS, STEPS = 5, 16
+ACTIONS, STEPS = 8, 16
 GUIDED_ACTIONS, GUIDED_STEPS = 14, 60
 """The longest reference has ten."""
 SEARCH = {"algorithm": "mcts", "iterations": 12, "k": 6, "c": 1.0, "backup": "max", "discount": 0.97, "final": "lower_bound", "depth": 4}
@@ -93,6 +95,19 @@ def arms() -> dict[str, dict[str, Any]]:
     }
 
 
+def held_out(id: str) -> bool:
+    """Whether the embedded agent was never tuned on a task."""
+    return bool(int(hashlib.sha256(id.partition("?")[0].encode()).hexdigest()[0], 16) % 2)
+
+
+def groups(tasks: Sequence[Task]) -> dict[str, set[str]]:
+    """What the embedded agent is measured on: the held-out half, its multi-step tasks, those that write; and apart, the other half."""
+    out = {task.id for task in tasks if held_out(task.id)}
+    long = {task.id for task in tasks if task.metadata.get("difficulty") != "easy"}
+    writing = {task.id for task in registry.expand(WRITES)}
+    return {"held out": out, "multi-step": out & long, "that write": out & writing, "development": {task.id for task in tasks} - out}
+
+
 def shuffled(config: Config, models: Callable[[str], ChatModel]) -> Agent:
     """The embedded policy, judged by values that mean nothing."""
     return Agent(policy=build(config, models).policy, value=ShuffledValue(config.seed))
@@ -109,31 +124,38 @@ def shared(config: BrowserConfig) -> SharedWorlds:
     return SharedWorlds(lambda task: task.id.partition("/")[0], lambda task: worlds_of(task, config))
 
 
-async def attempt(name: str, settings: Mapping[str, Any], tasks: Sequence[Task], work: Path) -> RunFolder:
-    """One arm on all tasks; what lies in `work` already is not run again."""
+async def attempt(name: str, settings: Mapping[str, Any], tasks: Sequence[Task], work: Path, only: Callable[[Task], bool]) -> RunFolder:
+    """One arm on tasks, as far as `only` says; what lies in `work` already is not run again."""
     config, folder = parse({"name": name, **settings}), work / name
     if not (folder / "run.json").exists():
         create(folder, tuple(tasks), config)
     run, config = reopen(folder)
-    began, done = time.monotonic(), [0]
-
-    def told(task: Task, line: Line) -> None:
-        done[0] += 1
-        print(f"\r{name:10} {done[0]:3} of {len(tasks)}  {time.monotonic() - began:5.0f} s", end="", file=sys.stderr, flush=True)
-
-    async with shared(config.browser) as opened:
-        made = guided if name.startswith("guided") else {"shuffled": shuffled}.get(name)
-        await Runner(folder=run, config=config, open_worlds=opened, build_agent=made, finished=told).run()
+    done = {line.task for line in run.results() if line.status != "failed"}
+    began, left = time.monotonic(), [task for task in tasks if only(task) and task.id not in done]
+    made = guided if name.startswith("guided") else {"shuffled": shuffled}.get(name)
+    async with (
+        shared(config.browser) as opened,
+        Runner(folder=run, config=config, open_worlds=opened, build_agent=made).session() as once,
+    ):
+        for number, task in enumerate(left, 1):
+            run.add_result(await once(task))
+            print(f"\r{name:10} {number:3} of {len(left)}  {time.monotonic() - began:5.0f} s", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return run
 
 
 async def replayed(run: RunFolder) -> dict[str, Replay]:
-    """The committed actions of each attempt again, in fresh worlds; what was done already is read."""
+    """The committed actions of each attempt again, in fresh worlds; what was done already is read.
+
+    Not where the live world was fresh and saw these actions alone.
+    """
     path = run.path / "replays.jsonl"
     known = [msgspec.json.decode(line, type=Replay) for line in path.read_bytes().splitlines()] if path.exists() else []
     found = {each.task: each for each in known}
     _, config = reopen(run.path)
+    if config.browser.sandbox == "required":
+        fresh = [line for line in run.results() if line.score is not None and not line.promoted and line.task not in found]
+        found |= {line.task: Replay(task=line.task, score=line.score, verdict="same") for line in fresh}
     async with shared(INSIDE) as opened:
         for task in run.manifest.tasks:
             if task.id in found or (state := finished(run, config, task)) is None:
@@ -171,6 +193,7 @@ def row(run: RunFolder, again: Mapping[str, Replay]) -> dict[str, Any]:
         "false": sum(left[task] > score for task, score in alone.items()),
         "spoiled": sum(left[task] < score for task, score in alone.items()),
         "scores": scores,
+        "told": None if any(line.told is None for line in ended) else sum(line.told or 0 for line in ended),
         "corrupted": sum(line.drifted for line in ended),
         **{key: statistics.fmean([getattr(line, key) for line in ended] or [0.0]) for key in ("seconds", "transitions", "actions")},
         "commits": commits(run),
@@ -191,12 +214,15 @@ def told(found: Mapping[str, list[float]]) -> str:
     return f"{bootstrap(found)}, {wins} : {losses}, p {mcnemar(wins, losses):.2g}"
 
 
-def base(name: str) -> str:
-    """The arm that one is compared with."""
-    return "guided_world" if name.startswith("guided") else "world"
+def label(name: str, found: Mapping[str, Any]) -> str:
+    """An arm's name; an oracle is called one, and void where no world told it any verdict."""
+    if name.startswith("guided"):
+        return f"{name} (ORACLE)"
+    return name + ("" if name != "oracle" else " (ORACLE, VOID)" if found["told"] == 0 else " (ORACLE)")
 
 
-def show(rows: Mapping[str, Any], writes: set[str]) -> None:
+def show(rows: Mapping[str, Any], kinds: Mapping[str, set[str]]) -> None:
+    """What each arm came to; then its success by kind of task, and what the searches with worlds gain over it there."""
     header = [
         "arm",
         "success",
@@ -206,33 +232,59 @@ def show(rows: Mapping[str, Any], writes: set[str]) -> None:
         "corrupted",
         "s a task",
         "steps",
-        "gain of world",
-        "on tasks that write",
+        "actions",
         "failed",
+        "gain of guided_world",
     ]
     _common.table(
         header,
         [
             [
-                name + " (ORACLE)" * (name == "oracle" or name.startswith("guided")),
+                label(name, each),
                 str(each["success"]),
                 f"{each['left']:.3f}",
-                str(each["false"]),
-                str(each["spoiled"]),
-                str(each["corrupted"]),
-                f"{each['seconds']:.1f}",
-                f"{each['transitions']:.1f}",
-                told(gains(rows[base(name)], each)) if base(name) in rows and name != base(name) else "",
-                told(gains(rows[base(name)], each, writes)) if base(name) in rows and name != base(name) else "",
+                *(str(each[key]) for key in ("false", "spoiled", "corrupted")),
+                *(f"{each[key]:.1f}" for key in ("seconds", "transitions", "actions")),
                 str(each["failed"]),
+                told(gains(rows["guided_world"], each)) if name.startswith("guided") and name != "guided_world" in rows else "",
             ]
             for name, each in rows.items()
         ],
     )
+    embedded = {name: each for name, each in rows.items() if not name.startswith("guided")}
+    if not embedded:
+        return
+    print()
+    heads = [f"{kind} ({len(found)})" for kind, found in kinds.items()]
+    table = [[label(name, each), *(str(within(each, found)) for found in kinds.values())] for name, each in embedded.items()]
+    _common.table(["success", *heads], table)
+    for first, second in (("world", ""), ("", "react")):
+        pairs = [(name, (first or name, second or name)) for name in embedded if name != (first or second)]
+        table = [
+            [label(name, embedded[name]), *(told(gains(embedded[one], embedded[two], found)) for found in kinds.values())]
+            for name, (one, two) in pairs
+            if one in embedded and two in embedded
+        ]
+        if table:
+            print()
+            _common.table([f"gain of {first} over" if first else f"gain over {second}", *heads], table)
 
 
-def figures(rows: Mapping[str, Any], *, claims: bool) -> list[_common.Figure]:
-    found = [_common.Figure("world_success", rows["world"]["success"][0])] if "world" in rows else []
+def within(found: Mapping[str, Any], only: set[str]) -> Any:
+    """Success on some tasks."""
+    return rate({task: [score] for task, score in found["scores"].items() if task in only})
+
+
+def figures(rows: Mapping[str, Any], kinds: Mapping[str, set[str]], *, claims: bool) -> list[_common.Figure]:
+    found = [_common.Figure("world_success", within(rows["world"], kinds["held out"])[0])] if "world" in rows else []
+    if {"world", "react"} <= set(rows):
+        low = bootstrap(gains(rows["world"], rows["react"], kinds["multi-step"])).low
+        found.append(_common.Figure("gain_multi_step_low", low, goal=0.001 if claims else None))
+    if {"oracle", "react"} <= set(rows) and rows["oracle"]["told"] != 0:
+        found.append(_common.Figure("headroom_multi_step", bootstrap(gains(rows["oracle"], rows["react"], kinds["multi-step"])).mean))
+    if {"constant", "react"} <= set(rows):
+        low = bootstrap(gains(rows["constant"], rows["react"], kinds["multi-step"])).low
+        found.append(_common.Figure("gain_constant_multi_step_low", low, goal=0.0 if claims else None, at_least=False))
     if {"guided_world", "guided_replay"} <= set(rows):
         world, other = rows["guided_world"], rows["guided_replay"]
         found += [
@@ -271,6 +323,7 @@ async def main() -> int:
     options = _common.parser(__doc__ or "")
     options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "sites", help="where the runs lie")
     options.add_argument("--arms", default="", help="only these, by comma")
+    options.add_argument("--half", choices=["all", "held-out"], default="all", help="of the tasks, for the embedded agent")
     options.add_argument("--fresh", action="store_true", help="forget what lies in --work")
     options.add_argument("--as-is", action="store_true", help="run nothing: show what lies in --work, finished or not")
     options.add_argument("--references", action="store_true", help="walk the reference sequences instead")
@@ -279,6 +332,7 @@ async def main() -> int:
         return await references(args)
     chosen = dict(list(arms().items())[:2]) if args.quick else arms()
     work, tasks = args.work, registry.expand(QUICK if args.quick else ["trac/*", "wagtail/*"])
+    tasks = sorted(tasks, key=lambda task: not held_out(task.id))  # what is held out comes first, so that a part of a run says something
     writing = registry.expand(WRITES)
     if args.quick:
         work = args.work.with_name("sites_quick")
@@ -287,6 +341,10 @@ async def main() -> int:
     if args.fresh or args.quick:
         shutil.rmtree(work, ignore_errors=True)
     noise, rows = _common.Noise(), dict[str, Any]()
+
+    def only(task: Task) -> bool:
+        return args.half == "all" or held_out(task.id)
+
     for name, settings in chosen.items():
         noise.probe()
         if (args.arms and name not in args.arms.split(",")) or (args.as_is and not (work / name / "run.json").exists()):
@@ -294,13 +352,15 @@ async def main() -> int:
         run = (
             RunFolder.open(work / name)
             if args.as_is
-            else await attempt(name, settings, writing if name.startswith("guided") and not args.quick else tasks, work)
+            else await attempt(name, settings, writing if name.startswith("guided") and not args.quick else tasks, work, only)
         )
         again = await replayed(run)
         rows[name] = row(run, again)
-    show(rows, {task.id for task in writing})
-    details = {"arms": chosen, "rows": json.loads(json.dumps(rows)), "tasks": [task.id for task in tasks]}
-    _common.finish(args, figures(rows, claims=not args.quick), noise, _common.versions("exact-agent", "playwright"), details)
+    kinds = groups(tasks)
+    show(rows, kinds)
+    parts = {kind: sorted(found) for kind, found in kinds.items()}
+    details = {"arms": chosen, "rows": json.loads(json.dumps(rows)), "tasks": [task.id for task in tasks], "groups": parts}
+    _common.finish(args, figures(rows, kinds, claims=not args.quick), noise, _common.versions("exact-agent", "playwright"), details)
     return 0
 
 

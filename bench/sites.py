@@ -13,8 +13,9 @@ left to differ is how states are returned to. The figures `world_vs_replay_...` 
 
 Success needs both: the site is left as the task wants it, and the committed actions alone, taken again in a fresh forked world, lead there.
 So a write that only the search made counts for nothing (`false 1`), and one that the search left behind is not forgiven (`spoiled`).
-Corrupted siblings: states that were returned to and were found other than they were (`drifted`). Caps are equal for all arms of an agent. Intervals are 95 percent: bootstrapped over tasks, and exact where
-all tasks end alike; gains are paired on the task, wins and losses tested by McNemar's exact test. Tasks were written before any agent ran.
+Corrupted siblings: states that were returned to and were found other than they were (`drifted`). Caps are equal for all arms of an
+agent. Intervals are 95 percent: bootstrapped over tasks, and exact where all tasks end alike; gains are paired on the task, wins and losses
+tested by McNemar's exact test. Tasks were written before any agent ran.
 
     python bench/sites.py --json bench/results/sites.json     all of it: about 6 hours on two quiet cores; resumes from --work
     python bench/sites.py --arms world --half held-out        one arm, on the tasks that the agent was not tuned on

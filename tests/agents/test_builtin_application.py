@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import msgspec
+
 from exact.agents.builtin.policy import BuiltinPolicy
 from exact.agents.builtin.value import BuiltinValue
 
@@ -94,6 +96,17 @@ async def test_boxes_that_an_application_has_ticked_are_left_alone():
     ticked = page(("checkbox", "Show comments", "checked"), ("link", "Boats"))
     assert await best(context("Open the page Boats.", ticked)) == ["click [2]"]
     assert await best(builtin_pages.context("Select nothing.", ticked)) == ["click [1]"]
+
+
+async def test_other_ids_and_other_addresses_change_nothing():
+    def renamed(seen):
+        elements = tuple(msgspec.structs.replace(each, id=f"x{each.id}") for each in seen.elements)
+        return msgspec.structs.replace(seen, elements=elements, url="http://elsewhere/", title="Other")
+
+    plain = await BuiltinPolicy().propose(context(ASKED, BOATS, (HOME, "click [2]")), ACTIONS, 20)
+    other = await BuiltinPolicy().propose(context(ASKED, renamed(BOATS), (renamed(HOME), "click [x2]")), ACTIONS, 20)
+    assert [(each.prior, each.rationale) for each in plain] == [(each.prior, each.rationale) for each in other]
+    assert [str(each.action).replace("[", "[x") for each in plain] == [str(each.action) for each in other]
 
 
 async def test_a_page_that_sets_its_own_task_is_never_left_by_an_answer():

@@ -1,0 +1,39 @@
+"""bench/sites.py: which tasks its figures are of, and what an oracle that was told nothing is called."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from exact.benchmarks import registry
+
+BENCH = Path(__file__).parents[1] / "bench"
+
+
+@pytest.fixture
+def sites(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCH))
+    spec = importlib.util.spec_from_file_location("bench_sites", BENCH / "sites.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "bench_sites", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_halves_are_of_all_sixty_tasks_and_have_none_in_common(sites: ModuleType) -> None:
+    kinds = sites.groups(registry.expand(["trac/*", "wagtail/*"]))
+    assert (len(kinds["held out"]), len(kinds["development"])) == (38, 22)
+    assert not kinds["held out"] & kinds["development"]
+    assert kinds["multi-step"] < kinds["held out"] and kinds["that write"] < kinds["held out"]
+
+
+def test_an_oracle_that_was_told_nothing_is_called_void_and_gives_no_headroom(sites: ModuleType) -> None:
+    told, void = ({"told": count, "scores": {"trac/9": 1.0}, "success": (1.0,)} for count in (3, 0))
+    react = {"told": None, "scores": {"trac/9": 0.0}, "success": (0.0,)}
+    assert [sites.label("oracle", each) for each in (told, void)] == ["oracle (ORACLE)", "oracle (ORACLE, VOID)"]
+    kinds = {"held out": {"trac/9"}, "multi-step": {"trac/9"}}
+    names = [[each.name for each in sites.figures({"react": react, "oracle": one}, kinds, claims=True)] for one in (told, void)]
+    assert names == [["headroom_multi_step"], []]

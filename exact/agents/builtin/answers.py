@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
 
 import msgspec
 
@@ -55,7 +54,7 @@ def _ranked(part: Asked, page: Page, met: frozenset[str]) -> list[Answer]:
     return [Answer(round(score, 6), text) for text, score in ranked[: 2 * MOST]]
 
 
-def _score(part: Asked, fact: Fact, met: Sequence[str] | frozenset[str]) -> float:
+def _score(part: Asked, fact: Fact, met: frozenset[str]) -> float:
     own = set(words(fact.text))
     if own <= GRAMMAR:
         return 0.0

@@ -153,9 +153,7 @@ def _was_clicked(at: Situation, item: Item) -> bool:
     """Whether it was acted on before; in an application, which repeats its links on every page, or one that reads the same."""
     if any(step.action.elements and step.action.elements[0] == item.element.id for step in at.history):
         return True
-    if not at.application or not item.label:
-        return False
-    return (item.role, item.label) in at.clicked
+    return at.application and bool(item.label) and (item.role, item.label) in at.clicked
 
 
 def _interest(at: Situation, item: Item) -> float:

@@ -6,13 +6,13 @@ Part of the embedded agent, which is not a language model.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from exact.agents.builtin import page as pages
 from exact.agents.builtin.clauses import ACTS, VERBS
 from exact.agents.builtin.lexical import STOP, words
 from exact.agents.builtin.matching import page_words, standing_near
-from exact.agents.builtin.page import Page
+from exact.agents.builtin.page import Item, Page
 from exact.agents.builtin.parts import Goal, nth, role_of
 from exact.context import Taken
 
@@ -52,14 +52,17 @@ def _is_astray(goal: Goal, step: Taken) -> bool:
     return any(other.role == item.role and other.label == item.label and standing_near(other, goal, page) > near for other in page.actable)
 
 
-def _clicked(goal: Goal, history: Sequence[Taken]) -> set[str]:
-    """The words on and near what was clicked."""
-    known = set[str]()
+def clicked(goal: Goal, history: Sequence[Taken]) -> Iterator[Item]:
+    """What was clicked on the way, in order."""
     for step in history:
         item = pages.read(step.observation, goal.instruction).by_id.get(step.action.elements[0]) if step.action.elements else None
         if item is not None and not step.error and step.action.name == "click":
-            known.update(words(f"{item.label} {item.near}"))
-    return known
+            yield item
+
+
+def _clicked(goal: Goal, history: Sequence[Taken]) -> set[str]:
+    """The words on and near what was clicked."""
+    return {word for item in clicked(goal, history) for word in words(f"{item.label} {item.near}")}
 
 
 @functools.lru_cache(maxsize=256)

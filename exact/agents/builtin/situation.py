@@ -5,7 +5,7 @@ Part of the embedded agent, which is not a language model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -15,10 +15,11 @@ from exact.agents.builtin.answers import Answer, answers
 from exact.agents.builtin.clauses import ACTS, VERBS, tokens
 from exact.agents.builtin.lexical import vocabulary, words
 from exact.agents.builtin.matching import page_words
-from exact.agents.builtin.page import Page
+from exact.agents.builtin.page import Item, Page
 from exact.agents.builtin.parts import Goal
 from exact.agents.builtin.progress import Progress, assess
 from exact.agents.builtin.question import SENTENCE, Question, question
+from exact.agents.builtin.scene import clicked
 from exact.context import Context, Taken
 
 DOES = (
@@ -89,18 +90,18 @@ def situation(context: Context, history: Sequence[Taken], tried: Sequence[Taken]
     goal = instructions.read(asked.rest if asked else context.instruction)
     page = pages.read(observation, goal.instruction)
     verb, about = _verb(goal.instruction)
-    clicked = _clicked(goal, history)
-    opened = frozenset(word for _, label in clicked for word in words(label))
+    opened = tuple(clicked(goal, history))
+    met = frozenset(word for item in opened for word in words(item.label))
     return Situation(
         goal=goal,
         application=application,
         verb=verb,
         about=about,
         question=asked,
-        answers=answers(asked, page, opened) if asked else (),
+        answers=answers(asked, page, met) if asked else (),
         subjects=_subjects(goal, asked, page, history) if application else (),
-        clicked=clicked,
-        before=_labels(pages.read(history[-1].observation, goal.instruction)) if history else frozenset(),
+        clicked=_labels(opened),
+        before=_labels(pages.read(history[-1].observation, goal.instruction).actable) if history else frozenset(),
         moved=any(step.observation.url != observation.url for step in history),
         page=page,
         progress=assess(goal, page, history, application=application),
@@ -128,14 +129,5 @@ def _verb(instruction: str) -> tuple[str, str]:
     return next((found for found in each if found[0] in DOES), each[0] if each else ("", ""))
 
 
-def _clicked(goal: Goal, history: Sequence[Taken]) -> frozenset[tuple[str, str]]:
-    found = set[tuple[str, str]]()
-    for step in history:
-        item = pages.read(step.observation, goal.instruction).by_id.get(step.action.elements[0]) if step.action.elements else None
-        if item is not None and not step.error and step.action.name == "click":
-            found.add((item.role, item.label))
-    return frozenset(found)
-
-
-def _labels(page: Page) -> frozenset[tuple[str, str]]:
-    return frozenset((item.role, item.label) for item in page.actable)
+def _labels(items: Iterable[Item]) -> frozenset[tuple[str, str]]:
+    return frozenset((item.role, item.label) for item in items)

@@ -7,9 +7,11 @@ browser, as benchmarks are run elsewhere: it is reset before each attempt and ke
 Two agents. The embedded one, on all tasks, with controls in forked worlds: random, ReAct, ReAct with a one-step value filter, best of n at
 equal steps, the search with a constant value and with a shuffled one (neither may show a gain), and with an oracle's (told of each state
 whether the agent would win if it stopped there: headroom). It was tuned on the half of the tasks whose name's SHA-256 begins with an even
-digit: its figures are of the other half, and multi-step tasks are those that the task files call medium or hard. And on the tasks that
-write, one that is told the way (`guided_...`, see _guided.py: an oracle, no result about agents): it always finds what to do, so what is
-left to differ is how states are returned to. The figures `world_vs_replay_...` are of that one.
+digit: its figures are of the other half, and multi-step tasks are those that the task files call medium or hard. A search spends all its
+steps before the first committed action, so some arms are run again with a cap for each action in place of one for all (`..._each`: at
+most 6 searched steps an action). And on the tasks that write, one that is told the way (`guided_...`, see _guided.py: an oracle, no result
+about agents): it always finds what to do, so what is left to differ is how states are returned to. The figures `world_vs_replay_...` are
+of that one.
 
 Success needs both: the site is left as the task wants it, and the committed actions alone, taken again in a fresh forked world, lead there.
 So a write that only the search made counts for nothing (`false 1`), and one that the search left behind is not forgiven (`spoiled`).
@@ -17,8 +19,8 @@ Corrupted siblings: states that were returned to and were found other than they 
 agent. Intervals are 95 percent: bootstrapped over tasks, and exact where all tasks end alike; gains are paired on the task, wins and losses
 tested by McNemar's exact test. Tasks were written before any agent ran.
 
-    python bench/sites.py --json bench/results/sites.json     all of it: about 6 hours on two quiet cores; resumes from --work
-    python bench/sites.py --arms world --half held-out        one arm, on the tasks that the agent was not tuned on
+    python bench/sites.py --json bench/results/sites.json     all of it: about 8 hours on two quiet cores; resumes from --work
+    python bench/sites.py --arms world --part held-out        one arm, on the tasks that the agent was not tuned on
     python bench/sites.py --as-is                             what lies in --work, finished or not
     python bench/sites.py --references                        every reference and wrong sequence, beside and inside gVisor: about 25 minutes
     python bench/sites.py --quick                             one destructive task under `world` and `replay`, under a minute
@@ -59,6 +61,8 @@ from exact.runs.store import RunFolder
 from exact.task import Task
 
 ACTIONS, STEPS = 8, 16
+EACH = 6
+"""Searched steps for each action, where the cap is not one for all: as many as there are proposals in a state."""
 GUIDED_ACTIONS, GUIDED_STEPS = 14, 60
 """The longest reference has ten."""
 SEARCH = {"algorithm": "mcts", "iterations": 12, "k": 6, "c": 1.0, "backup": "max", "discount": 0.97, "final": "lower_bound", "depth": 4}
@@ -77,6 +81,7 @@ def arms() -> dict[str, dict[str, Any]]:
     inside = {"screenshots": False, "sandbox": "required", "settle_seconds": 10.0}
     beside = {"screenshots": False, "sandbox": "never", "speculation": "free", "settle_seconds": 10.0}
     capped = {"actions": ACTIONS, "transitions": STEPS}
+    each = {"search": {**EMBEDDED, "limits": {"transitions": EACH}}, "limits": {"actions": ACTIONS}}
     plain = {**common, "browser": inside, "limits": {"actions": ACTIONS}}
     told = {"search": {**SEARCH, "iterations": 5, "k": 4}, "limits": {"actions": GUIDED_ACTIONS, "transitions": GUIDED_STEPS}}
     return {
@@ -93,6 +98,9 @@ def arms() -> dict[str, dict[str, Any]]:
         "constant": {**common, "search": EMBEDDED, "browser": inside, "limits": capped, "value": {"kind": "constant"}},
         "shuffled": {**common, "search": EMBEDDED, "browser": inside, "limits": capped},
         "oracle": {**common, "search": EMBEDDED, "browser": inside, "limits": capped, "value": {"kind": "oracle"}},
+        "world_each": {**common, **each, "browser": inside},
+        "constant_each": {**common, **each, "browser": inside, "value": {"kind": "constant"}},
+        "oracle_each": {**common, **each, "browser": inside, "value": {"kind": "oracle"}},
     }
 
 
@@ -219,7 +227,7 @@ def label(name: str, found: Mapping[str, Any]) -> str:
     """An arm's name; an oracle is called one, and void where no world told it any verdict."""
     if name.startswith("guided"):
         return f"{name} (ORACLE)"
-    return name + ("" if name != "oracle" else " (ORACLE, VOID)" if found["told"] == 0 else " (ORACLE)")
+    return name + ("" if not name.startswith("oracle") else " (ORACLE, VOID)" if found["told"] == 0 else " (ORACLE)")
 
 
 def show(rows: Mapping[str, Any], kinds: Mapping[str, set[str]]) -> None:
@@ -278,14 +286,19 @@ def within(found: Mapping[str, Any], only: set[str]) -> Any:
 
 def figures(rows: Mapping[str, Any], kinds: Mapping[str, set[str]], *, claims: bool) -> list[_common.Figure]:
     found = [_common.Figure("world_success", within(rows["world"], kinds["held out"])[0])] if "world" in rows else []
-    if {"world", "react"} <= set(rows):
-        low = bootstrap(gains(rows["world"], rows["react"], kinds["multi-step"])).low
-        found.append(_common.Figure("gain_multi_step_low", low, goal=0.001 if claims else None))
-    if {"oracle", "react"} <= set(rows) and rows["oracle"]["told"] != 0:
-        found.append(_common.Figure("headroom_multi_step", bootstrap(gains(rows["oracle"], rows["react"], kinds["multi-step"])).mean))
-    if {"constant", "react"} <= set(rows):
-        low = bootstrap(gains(rows["constant"], rows["react"], kinds["multi-step"])).low
-        found.append(_common.Figure("gain_constant_multi_step_low", low, goal=0.0 if claims else None, at_least=False))
+    for caps in ("", "_each"):
+        over = {
+            name: bootstrap(gains(rows[name + caps], rows["react"], kinds["multi-step"]))
+            for name in ("world", "oracle", "constant")
+            if {name + caps, "react"} <= set(rows) and not (name == "oracle" and rows[name + caps]["told"] == 0)
+        }
+        if "world" in over:
+            found.append(_common.Figure(f"gain_multi_step{caps}_low", over["world"].low, goal=0.001 if claims else None))
+        if "oracle" in over:
+            found.append(_common.Figure(f"headroom_multi_step{caps}", over["oracle"].mean))
+        if "constant" in over:
+            goal = 0.0 if claims else None
+            found.append(_common.Figure(f"gain_constant_multi_step{caps}_low", over["constant"].low, goal=goal, at_least=False))
     if {"guided_world", "guided_replay"} <= set(rows):
         world, other = rows["guided_world"], rows["guided_replay"]
         found += [
@@ -324,7 +337,7 @@ async def main() -> int:
     options = _common.parser(__doc__ or "")
     options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "sites", help="where the runs lie")
     options.add_argument("--arms", default="", help="only these, by comma")
-    options.add_argument("--half", choices=["all", "held-out"], default="all", help="of the tasks, for the embedded agent")
+    options.add_argument("--part", choices=["all", "held-out", "multi-step"], default="all", help="of the tasks, for the embedded agent")
     options.add_argument("--fresh", action="store_true", help="forget what lies in --work")
     options.add_argument("--as-is", action="store_true", help="run nothing: show what lies in --work, finished or not")
     options.add_argument("--references", action="store_true", help="walk the reference sequences instead")
@@ -334,7 +347,7 @@ async def main() -> int:
     chosen = dict(list(arms().items())[:2]) if args.quick else arms()
     work, tasks = args.work, registry.expand(QUICK if args.quick else ["trac/*", "wagtail/*"])
     tasks = sorted(tasks, key=lambda task: not held_out(task.id))  # what is held out comes first, so that a part of a run says something
-    writing = registry.expand(WRITES)
+    writing, kinds = registry.expand(WRITES), groups(tasks)
     if args.quick:
         work = args.work.with_name("sites_quick")
         limits = {"actions": 3, "transitions": 8}
@@ -344,7 +357,7 @@ async def main() -> int:
     noise, rows = _common.Noise(), dict[str, Any]()
 
     def only(task: Task) -> bool:
-        return args.half == "all" or held_out(task.id)
+        return args.part == "all" or task.id in kinds[args.part.replace("held-out", "held out")]
 
     for name, settings in chosen.items():
         noise.probe()
@@ -357,7 +370,6 @@ async def main() -> int:
         )
         again = await replayed(run)
         rows[name] = row(run, again)
-    kinds = groups(tasks)
     show(rows, kinds)
     parts = {kind: sorted(found) for kind, found in kinds.items()}
     details = {"arms": chosen, "rows": json.loads(json.dumps(rows)), "tasks": [task.id for task in tasks], "groups": parts}

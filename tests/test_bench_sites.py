@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 from exact.benchmarks import registry
+from exact.config import parse
 
 BENCH = Path(__file__).parents[1] / "bench"
 
@@ -37,3 +38,23 @@ def test_an_oracle_that_was_told_nothing_is_called_void_and_gives_no_headroom(si
     kinds = {"held out": {"trac/9"}, "multi-step": {"trac/9"}}
     names = [[each.name for each in sites.figures({"react": react, "oracle": one}, kinds, claims=True)] for one in (told, void)]
     assert names == [["headroom_multi_step"], []]
+
+
+def test_every_arm_is_a_configuration_and_what_is_capped_for_each_action_differs_in_nothing_else(sites: ModuleType) -> None:
+    found = {name: parse({"name": name, **settings}) for name, settings in sites.arms().items()}
+    for name in ("world", "constant", "oracle"):
+        one, each = found[name], found[f"{name}_each"]
+        assert (one.limits.transitions, one.search.limits.transitions) == (sites.STEPS, None)
+        assert (each.limits.transitions, each.search.limits.transitions) == (None, sites.EACH)
+        assert (one.value, one.browser, one.limits.actions, one.search.iterations) == (
+            each.value,
+            each.browser,
+            each.limits.actions,
+            each.search.iterations,
+        )
+
+
+def test_a_gain_where_each_action_has_its_own_cap_is_a_figure_of_its_own(sites: ModuleType) -> None:
+    rows = {name: {"told": 1, "scores": {"trac/9": score}} for name, score in (("world_each", 1.0), ("oracle_each", 1.0), ("react", 0.0))}
+    found = sites.figures(rows, {"multi-step": {"trac/9"}}, claims=True)
+    assert [(each.name, each.met) for each in found] == [("gain_multi_step_each_low", False), ("headroom_multi_step_each", True)]

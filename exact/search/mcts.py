@@ -91,13 +91,13 @@ class MCTS(Work):
         return self._last(tree, f"{tree.iterations} iterations")
 
     def decide(self, tree: Tree) -> Decision:
-        """The final choice; an action that could not be searched, so gathers no visits, if it promises clearly more."""
+        """The final choice; an action that could not be searched, so gathers no visits, if it promises clearly more than any that was."""
         root = tree.root
         if self.enough is not None and (end := winner(tree, self.enough)) is not None:
             path = route(tree, end) or []
             return self.commit(tree, path, "a confirmed end", plan=path if self.plan else ())
         order, others = self.final.order(tree, root), most_promising(root)
-        if order and others and first_value(root, root.edges[others[0]]) > root.edges[order[0]].q + CLEARLY:
+        if order and others and first_value(root, root.edges[others[0]]) > max(root.edges[i].q for i in order) + CLEARLY:
             return self.commit(tree, others, "could not be searched, but promises more than what was")
         if not order:
             return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")

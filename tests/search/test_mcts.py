@@ -6,6 +6,7 @@ import pytest
 
 from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form, maze
 from exact.search.base import Done, Failure, Need, Selection, Stepped
+from exact.search.final import lower_bound
 from exact.search.mcts import MCTS
 from exact.search.tree import SearchError
 from tests.search.harness import Harness, check, check_idle, failed, proposed, two_arms, valued, world
@@ -133,6 +134,18 @@ def test_what_could_not_be_searched_is_committed_if_it_promises_clearly_more() -
         run = Harness(world({**states, "lost": ToyState(reward=bad)}), mcts(iterations=12))
         run.search()
         assert run.commit() == taken
+
+
+def test_it_must_promise_more_than_the_best_that_was_searched_not_only_than_the_surest() -> None:
+    """The end is worth 0.95 by one judgement: a way with many visits is before it, and what was not searched is worth less."""
+    states = {
+        "a": ToyState(edges={"pick": ToyEdge(to="a", prior=9.0), "end": ToyEdge(to="won"), "way": ToyEdge(to="b0")}, looks=0.85),
+        "won": ToyState(reward=0.95),
+        **{f"b{i}": ToyState(edges={"on": ToyEdge(to=f"b{i + 1}")}, looks=0.7) for i in range(30)},
+    }
+    run = Harness(world({**states, "b30": ToyState(reward=0.7)}), MCTS(iterations=20, k=4, depth=30, final=lower_bound(z=2.0)))
+    run.search()
+    assert run.commit() == "way"
 
 
 def test_the_policy_hears_once_what_the_environment_refused() -> None:

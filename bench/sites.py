@@ -19,7 +19,7 @@ Corrupted siblings: states that were returned to and were found other than they 
 agent. Intervals are 95 percent: bootstrapped over tasks, and exact where all tasks end alike; gains are paired on the task, wins and losses
 tested by McNemar's exact test. Tasks were written before any agent ran.
 
-    python bench/sites.py --json bench/results/sites.json     all of it: about 8 hours on two quiet cores; resumes from --work
+    python bench/sites.py --json bench/results/sites.json     all of it: about 12 hours on two quiet cores; resumes from --work
     python bench/sites.py --arms world --part held-out        one arm, on the tasks that the agent was not tuned on
     python bench/sites.py --as-is                             what lies in --work, finished or not
     python bench/sites.py --references                        every reference and wrong sequence, beside and inside gVisor: about 25 minutes
@@ -265,7 +265,7 @@ def show(rows: Mapping[str, Any], kinds: Mapping[str, set[str]]) -> None:
         return
     print()
     heads = [f"{kind} ({len(found)})" for kind, found in kinds.items()]
-    table = [[label(name, each), *(str(within(each, found)) for found in kinds.values())] for name, each in embedded.items()]
+    table = [[label(name, each), *(share(each, found) for found in kinds.values())] for name, each in embedded.items()]
     _common.table(["success", *heads], table)
     for first, second in (("world", ""), ("", "react")):
         pairs = [(name, (first or name, second or name)) for name in embedded if name != (first or second)]
@@ -282,6 +282,12 @@ def show(rows: Mapping[str, Any], kinds: Mapping[str, set[str]]) -> None:
 def within(found: Mapping[str, Any], only: set[str]) -> Any:
     """Success on some tasks."""
     return rate({task: [score] for task, score in found["scores"].items() if task in only})
+
+
+def share(found: Mapping[str, Any], only: set[str]) -> str:
+    """That for the table: of how many tasks it is, where an arm has not run all."""
+    count = len(only & set(found["scores"]))
+    return f"{within(found, only)}{'' if count == len(only) else f' of {count}'}" if count else ""
 
 
 def figures(rows: Mapping[str, Any], kinds: Mapping[str, set[str]], *, claims: bool) -> list[_common.Figure]:

@@ -58,3 +58,10 @@ def test_a_gain_where_each_action_has_its_own_cap_is_a_figure_of_its_own(sites: 
     rows = {name: {"told": 1, "scores": {"trac/9": score}} for name, score in (("world_each", 1.0), ("oracle_each", 1.0), ("react", 0.0))}
     found = sites.figures(rows, {"multi-step": {"trac/9"}}, claims=True)
     assert [(each.name, each.met) for each in found] == [("gain_multi_step_each_low", False), ("headroom_multi_step_each", True)]
+
+
+def test_an_arm_that_ran_a_part_of_the_tasks_says_of_how_many_its_success_is(sites: ModuleType) -> None:
+    row = {"scores": {"trac/9": 1.0, "trac/10": 1.0}}
+    assert not sites.share(row, {"trac/9", "trac/10"}).endswith("of 2")
+    assert sites.share(row, {"trac/9", "trac/11"}).endswith("of 1")
+    assert sites.share(row, {"trac/11"}) == ""

@@ -65,12 +65,16 @@ class Noise:
         return found if len(found) >= least else [value for _, value in measured]
 
     @property
-    def factor(self) -> float:
-        """90th percentile over minimum; 1 on an idle machine."""
+    def factor(self) -> float | None:
+        """90th percentile over minimum; 1 on an idle machine, None where nothing ran."""
+        if not self.seconds:
+            return None
         ordered = sorted(self.seconds)
         return ordered[int(0.9 * (len(ordered) - 1))] / ordered[0]
 
     def __str__(self) -> str:
+        if self.factor is None:
+            return "machine: nothing ran"
         verdict = "TOO NOISY: run again on an idle machine" if self.factor > NOISY else "steady"
         return f"machine: {verdict} (noise {self.factor:.2f} over {len(self.seconds)} probes, limit {NOISY})"
 
@@ -128,7 +132,7 @@ def finish(options: argparse.Namespace, figures: Sequence[Figure], noise: Noise,
             "commit": commit(),
             "machine": machine(),
             "versions": versions,
-            "noise": {"factor": round(noise.factor, 3), "limit": NOISY, "probes": len(noise.seconds)},
+            "noise": {"factor": None if noise.factor is None else round(noise.factor, 3), "limit": NOISY, "probes": len(noise.seconds)},
             "figures": {figure.name: {"value": round(figure.value, 4), "goal": figure.goal, "met": figure.met} for figure in figures},
             **details,
         }

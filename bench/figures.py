@@ -14,7 +14,7 @@ HEAD = """# Figures
 The headline figures of every benchmark, from its last run that is kept in `bench/results/` (quick runs are left out). A goal that was
 missed stands here as it is.
 *Noise*: the 90th percentile of a fixed piece of work over its fastest time while it ran; above 1.5 the machine was too noisy for
-times, while ratios taken side by side still hold. `python bench/figures.py` writes this page.
+times, while ratios taken side by side still hold; none where a run was only put together again, its page says then how noisy it was. `python bench/figures.py` writes this page.
 
 | benchmark | figure | value | goal | | noise | date | commit |
 |---|---|---:|---:|---|---:|---|---|
@@ -23,11 +23,12 @@ times, while ratios taken side by side still hold. `python bench/figures.py` wri
 
 def rows(result: dict[str, Any], name: str) -> list[str]:
     """A line of the table for each figure of one result."""
-    noise, commit = result["noise"]["factor"], result["commit"].partition("+")[0][:8]
+    factor, commit = result["noise"]["factor"], result["commit"].partition("+")[0][:8]
+    noise = "" if factor is None else f"{factor:.1f}"
     found = []
     for figure, told in result["figures"].items():
         goal, mark = ("", "") if told["goal"] is None else (f"{told['goal']:g}", "met" if told["met"] else "**missed**")
-        found.append(f"| `{name}` | {figure} | {told['value']:,.4g} | {goal} | {mark} | {noise:.1f} | {result['date'][:10]} | {commit} |")
+        found.append(f"| `{name}` | {figure} | {told['value']:,.4g} | {goal} | {mark} | {noise} | {result['date'][:10]} | {commit} |")
     return found
 
 

@@ -366,9 +366,10 @@ async def main() -> int:
         return args.part == "all" or task.id in kinds[args.part.replace("held-out", "held out")]
 
     for name, settings in chosen.items():
-        noise.probe()
         if (args.arms and name not in args.arms.split(",")) or (args.as_is and not (work / name / "run.json").exists()):
             continue
+        if not args.as_is:  # else the noise would be of this moment, not of the run
+            noise.probe()
         run = (
             RunFolder.open(work / name)
             if args.as_is

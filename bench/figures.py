@@ -14,7 +14,7 @@ HEAD = """# Figures
 The headline figures of every benchmark, from its last run that is kept in `bench/results/` (quick runs are left out). A goal that was
 missed stands here as it is.
 *Noise*: the 90th percentile of a fixed piece of work over its fastest time while it ran; above 1.5 the machine was too noisy for
-times, while ratios taken side by side still hold. Where a run was only put together again there is none: its own page says how noisy it was.
+times, while ratios taken side by side still hold. A run that was only put together again has none here; its own page says it.
 `python bench/figures.py` writes this page.
 
 | benchmark | figure | value | goal | | noise | date | commit |

@@ -24,6 +24,8 @@ from exact.errors import EnvironmentError_
 SITES = Path(__file__).parent / "sites"
 ROOT = Path(__file__).parents[2]
 AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
+DEARER_THAN_A_WORLD = 1.0
+"""Seconds that a page takes where a test is of worlds: a quick one is replayed where that is measured to be cheaper."""
 SMALL = (
     "search.iterations=10",
     "search.workers=2",
@@ -43,8 +45,8 @@ def runsc(executable: str) -> str:
         pytest.skip(str(error))
 
 
-def services(application: str, port: int, folder: Path) -> Path:
-    """A file that declares an application as the site's service."""
+def services(application: str, port: int, folder: Path, *, seconds: float = 0.0) -> Path:
+    """A file that declares an application as the site's service, each page of which takes so long."""
     python, reads, env = "python3", [str(SITES)], {}
     if application == "flask_rows.py":
         flask = importlib.util.find_spec("flask")
@@ -52,7 +54,7 @@ def services(application: str, port: int, folder: Path) -> Path:
             pytest.skip("flask is not installed: pip install 'exact-agent[test]'")
         python, env = sys.executable, {"PYTHONPATH": str(Path(flask.origin).parents[1])}
         reads += [sys.prefix, env["PYTHONPATH"]]
-    service = {"command": [python, str(SITES / application), str(port)], "ready_url": f"http://127.0.0.1:{port}/", "env": env}
+    service = {"command": [python, str(SITES / application), str(port), str(seconds)], "ready_url": f"http://127.0.0.1:{port}/", "env": env}
     file = folder / "services.yaml"
     file.write_text(json.dumps([{**service, "reads": reads}]))
     return file
@@ -80,6 +82,11 @@ def of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == kind]
 
 
+def back(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of every time that a world was brought to a state: as it was needed, or ahead of that, while others were thought about."""
+    return [*of(events, "arrived"), *of(events, "prepared")]
+
+
 def shown(out: Path, event: dict[str, Any]) -> str:
     """What the page said of its rows after a step."""
     (blob,) = out.rglob(f"{event['observation']}*")
@@ -89,12 +96,12 @@ def shown(out: Path, event: dict[str, Any]) -> str:
 @pytest.mark.parametrize("application", ["flask_rows.py", "http_rows.py"])
 def test_two_worlds_are_alive_at_once_and_a_row_of_one_is_absent_in_its_sibling(application: str, runsc: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = run(services(application, 8000, tmp_path), 8000, out)
+    done = run(services(application, 8000, tmp_path, seconds=DEARER_THAN_A_WORLD), 8000, out)
     assert done.returncode == 0, done.stdout + done.stderr
     events = journal(out)
     assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3, "the live world and two that search"
     assert {arrival["verdict"] for arrival in of(events, "arrived")} == {"exact"}
-    assert any(arrival["route"].startswith(("fork", "restore")) for arrival in of(events, "arrived")), "worlds are what it goes back by"
+    assert any(came["route"].startswith(("fork", "restore")) for came in back(events)), "worlds are what it goes back by"
     first = {shown(out, act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
     assert len(first) > 1 and all("," not in each for each in first), "each sibling has its own row only"
     (committed,) = of(events, "committed")
@@ -180,10 +187,10 @@ def test_where_a_replay_is_cheaper_it_is_chosen_in_worlds_that_fork_too(runsc: s
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     events = journal(tmp_path / "run")
-    replays = [event["seconds"] for kind in ("arrived", "prepared") for event in of(events, kind) if event["route"] == "replay"]
+    replays = [came["seconds"] for came in back(events) if came["route"] == "replay"]
     if of(events, "kept") and median(replays) > UNMEASURED["fork"]:
         pytest.skip(f"a replay takes {median(replays):.2f} s on this machine now: it is not cheaper than a snapshot")
-    assert {arrival["route"] for arrival in of(events, "arrived")} <= {"there", "onward", "replay"}
+    assert {came["route"] for came in back(events)} <= {"there", "onward", "replay"}
     assert not of(events, "kept"), "what nobody restores is not kept"
 
 

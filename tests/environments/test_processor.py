@@ -3,25 +3,41 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+
+import pytest
 
 from exact.environments.processor import processor_seconds
 
 BUSY = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
+TOLD = 0.3 - 4 / os.sysconf("SC_CLK_TCK")
+"""What the kernel tells of it at least: each of four sums is of whole ticks."""
 
 
-def test_what_a_child_does_counts_also_once_it_has_ended() -> None:
-    child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r}])"
-    running = subprocess.Popen([sys.executable, "-c", f"{child}\ninput()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    grandchild = subprocess.Popen(
-        [sys.executable, "-c", f"{BUSY}\nprint(flush=True)\ninput()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert grandchild.stdout is not None
-    grandchild.stdout.readline()
-    assert processor_seconds(grandchild.pid) >= 0.3
-    assert processor_seconds(os.getpid()) >= processor_seconds(grandchild.pid)
-    for process in (running, grandchild):
-        process.communicate(b"\n")
+@pytest.fixture
+def started() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
+    """Starts a script, and waits until it has said that it is done; it lives until the test ends."""
+    with ExitStack() as stack:
+
+        def start(script: str) -> subprocess.Popen[bytes]:
+            program = [sys.executable, "-c", f"{script}\nprint(flush=True)\ninput()"]
+            process = stack.enter_context(subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            stack.callback(process.communicate, b"\n")
+            assert process.stdout is not None
+            process.stdout.readline()
+            return process
+
+        yield start
+
+
+def test_what_a_child_does_counts_also_once_it_has_ended(started: Callable[[str], subprocess.Popen[bytes]]) -> None:
+    itself = started(BUSY)
+    assert processor_seconds(itself.pid) >= TOLD
+    parent = started(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BUSY!r}])")
+    assert processor_seconds(parent.pid) >= TOLD, "its child has ended"
+    assert processor_seconds(os.getpid()) >= processor_seconds(itself.pid) + processor_seconds(parent.pid)
 
 
 def test_a_process_that_is_gone_and_a_system_that_does_not_tell_have_taken_nothing(tmp_path: Path) -> None:

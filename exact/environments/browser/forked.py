@@ -43,6 +43,8 @@ _FLAGS = (
     *("--in-process-gpu", "--enable-features=NetworkServiceInProcess2"),
     *("--no-sandbox", "--no-zygote", "--remote-debugging-port=0", "--user-data-dir=/tmp/profile"),
 )
+_MISSED = 2.0
+"""Seconds in which Playwright has noticed that a browser went, if it does at all."""
 _DOWNLOADS = {"behavior": "allowAndName", "downloadPath": DOWNLOADS, "eventsEnabled": True}
 _NO_SERVICE_WORKERS = "if (window.ServiceWorkerContainer) ServiceWorkerContainer.prototype.register = async () => {};"
 
@@ -224,14 +226,23 @@ async def connect(
 
 
 async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float) -> PlaywrightBrowser:
-    """Playwright's connection. Cancelled, it comes to its end all the same, which is soon: its line is cut.
+    """Playwright's connection. Raises EnvironmentError_ where the world goes meanwhile, Playwright's Error where it does not connect.
 
-    To Playwright a browser that goes before it was handed over is an error, raised in whatever any of its browsers is asked next.
+    Cancelled, it comes to its end all the same, which is soon: its line is cut. To Playwright a browser that goes before it was handed
+    over is an error, raised in whatever any of its browsers is asked next. One that goes while its pages are taken in is not missed by
+    Playwright, which waits out its time; that nobody waits for.
     """
     connecting = asyncio.ensure_future(playwright.chromium.connect_over_cdp(address, timeout=seconds * 1000))
+    connecting.add_done_callback(lambda done: done.cancelled() or done.exception())
+    ended = asyncio.ensure_future(relay.ended())
     try:
-        return await asyncio.shield(connecting)
+        await asyncio.wait((connecting, ended), return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
         await relay.close()
-        await asyncio.gather(asyncio.shield(connecting), return_exceptions=True)
         raise
+    finally:
+        ended.cancel()
+        await asyncio.wait((connecting,), timeout=_MISSED)
+    if not connecting.done():
+        raise EnvironmentError_(f"the world is gone: {relay.lost or 'it was let go'}")
+    return connecting.result()

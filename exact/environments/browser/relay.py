@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import json
 import secrets
+import socket
 import struct
 from collections.abc import Mapping
 from functools import partial
@@ -57,7 +58,7 @@ class Relay:
         self._open = asyncio.Event()
         self._open.set()
         self._sending, self._telling = asyncio.Lock(), asyncio.Lock()
-        self._server: asyncio.Server | None = None
+        self._port: socket.socket | None = None
         self._reading = asyncio.ensure_future(self._read())
 
     async def connect(self, *, path: str = "", seconds: float) -> str:
@@ -71,9 +72,10 @@ class Relay:
             await self._order("anew")
         else:
             await self._ready(seconds)
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=_HEAD)
-        port = self._server.sockets[0].getsockname()[1]
-        self.address = f"ws://127.0.0.1:{port}/{self._token}{self.path}"
+        self._port = socket.create_server(("127.0.0.1", 0))
+        self._port.setblocking(False)
+        asyncio.get_running_loop().add_reader(self._port, self._accept, self._port)
+        self.address = f"ws://127.0.0.1:{self._port.getsockname()[1]}/{self._token}{self.path}"
         return self.address
 
     async def _ready(self, seconds: float) -> None:
@@ -135,11 +137,14 @@ class Relay:
 
     async def close(self) -> None:
         """Close the port and the connections, those to the outside first. Never raises; may be called twice."""
+        self._ended.set()
         await self.egress.close()
         for line in (self.line, *self._lines.values()):
             line.fail("the world was let go")
-        if self._server is not None:
-            self._server.close()
+        if self._port is not None:
+            asyncio.get_running_loop().remove_reader(self._port)
+            self._port.close()
+            self._port = None
         for writer in list(self._writers.values()):
             writer.transport.abort()
         tasks = [*self._conversations, self._reading]
@@ -170,6 +175,10 @@ class Relay:
             async with asyncio.timeout(seconds):
                 await self._ended.wait()
         return self.lost
+
+    async def ended(self) -> None:
+        """Wait until the world is gone, or let go."""
+        await self._ended.wait()
 
     async def _order(self, do: str, **more: int | str) -> None:
         await self._send(0, json.dumps({"do": do, **more}).encode())
@@ -275,13 +284,28 @@ class Relay:
         for writer in self._writers.values():
             writer.transport.abort()
 
-    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(self._serve(reader, writer))
+    def _accept(self, port: socket.socket) -> None:
+        """Take a connection. Not by an asyncio.Server, which, closed meanwhile, forgets one and leaves it open."""
+        try:
+            made, _ = port.accept()
+        except (BlockingIOError, ConnectionError):  # gone again
+            return
+        except OSError as error:
+            asyncio.get_running_loop().remove_reader(port)
+            self._fail(f"no connection to it can be made: {error.strerror}")
+            return
+        task = asyncio.ensure_future(self._serve(made))
         self._conversations.add(task)
-        task.add_done_callback(self._conversations.discard)
+        task.add_done_callback(partial(self._parted, made))
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _parted(self, made: socket.socket, task: asyncio.Task[None]) -> None:
+        """A conversation is over; one that was cancelled may not even have begun."""
+        self._conversations.discard(task)
+        made.close()
+
+    async def _serve(self, made: socket.socket) -> None:
         ident = next(_NUMBERS)
+        reader, writer = await asyncio.open_connection(sock=made, limit=_HEAD)
         self._writers[ident] = writer
         try:
             head = await self._admit(reader)

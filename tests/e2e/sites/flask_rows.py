@@ -1,7 +1,11 @@
-"""A Flask application with a SQLite database, for tests: `flask_rows.py PORT`. Each button adds its row."""
+"""A Flask application with a SQLite database, for tests. Each button adds its row.
+
+`flask_rows.py PORT [SECONDS]`: every page takes so long.
+"""
 
 import sqlite3
 import sys
+import time
 
 from flask import Flask, redirect, render_template_string, request
 
@@ -10,12 +14,14 @@ PAGE = """<!doctype html><title>Rows</title><h1>Rows: {{ rows | join(", ") or "n
 <input name=note aria-label=note></form>"""
 
 app = Flask(__name__)
+seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
 database = sqlite3.connect("/tmp/flask-rows.db", check_same_thread=False)
 database.execute("create table if not exists rows(text)")
 
 
 @app.get("/")
 def index() -> str:
+    time.sleep(seconds)
     rows = [text for (text,) in database.execute("select text from rows order by rowid")]
     return render_template_string(PAGE, rows=rows, choices=["apple", "pear", "quince"])
 

@@ -1,4 +1,4 @@
-"""The same application as flask_rows.py without Flask: `http_rows.py PORT`. `http_rows.py PORT SECONDS`: every page takes so long."""
+"""The same application as flask_rows.py without Flask: `http_rows.py PORT [SECONDS]`."""
 
 import html
 import sqlite3

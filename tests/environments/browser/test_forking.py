@@ -18,6 +18,7 @@ from exact.environments.base import Snapshot
 from exact.environments.browser import BrowserWorlds, PageSetup, launch, patience
 from exact.environments.browser.branch import ForkingEnvironment
 from exact.environments.browser.forking import ForkingWorlds, forking
+from exact.environments.browser.relay import Relay
 from exact.environments.browser.trace import Trace
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentError_
@@ -137,6 +138,43 @@ async def test_a_fork_cancelled_while_it_connects_does_no_harm_to_other_worlds(
         with pytest.raises(asyncio.CancelledError):
             await fork
         assert 'value="half a senten" focused' in (await world.restore(snapshot)).text
+
+
+@pytest.mark.parametrize("way", ["cancelled", "killed"])
+async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon(
+    way: str, world: ForkingEnvironment, worlds: ForkingWorlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Playwright does not miss a browser then, and would wait out the two minutes that a world has to start."""
+    admit, hand, taken, found = Relay._admit, Relay._hand, asyncio.Event(), list[Relay]()
+
+    async def in_plain_text(relay: Relay, reader: asyncio.StreamReader) -> bytes:
+        return (await admit(relay, reader)).replace(b"permessage-deflate", b"none")  # no compression
+
+    async def until_it_knows_the_browser(relay: Relay, writer: asyncio.StreamWriter, data: bytes) -> None:
+        if relay in found:
+            return
+        await hand(relay, writer, data)
+        if b'"type":"browser"' in data:
+            found.append(relay)
+            taken.set()
+
+    async def asked() -> None:
+        async with worlds.fork(snapshot, speculative=True):
+            pass
+
+    snapshot = await half_typed(world)
+    with monkeypatch.context() as patched:
+        patched.setattr(Relay, "_admit", in_plain_text)
+        patched.setattr(Relay, "_hand", until_it_knows_the_browser)
+        fork = asyncio.ensure_future(asked())
+        await asyncio.wait_for(taken.wait(), 20)
+        if way == "cancelled":
+            fork.cancel()
+        else:
+            found[0].sandbox.kill()
+        await asyncio.wait((fork,), timeout=20)
+    assert fork.done() and (fork.cancelled() if way == "cancelled" else isinstance(fork.exception(), EnvironmentError_))
+    assert 'value="half a senten" focused' in (await world.restore(snapshot)).text
 
 
 async def test_five_branches_of_one_snapshot_live_side_by_side(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:

@@ -6,7 +6,9 @@ import ast
 import asyncio
 import json
 import os
+import resource
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -109,6 +111,35 @@ async def test_bytes_go_both_ways_and_the_browser_sees_its_own_path() -> None:
         writer.write(many)
         assert await reader.readexactly(len(many)) == many
         writer.close()
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_connection_that_is_being_made_as_the_port_is_closed_ends_too(turns: int) -> None:
+    async with relay_to() as (relay, _):
+        parts = urlsplit(await relay.connect(seconds=20))
+        with socket.create_connection((parts.hostname, parts.port)) as late:  # in the kernel's hands; the loop has not heard of it
+            late.sendall(f"GET {parts.path} HTTP/1.1\r\n\r\n".encode())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await relay.close()
+            late.setblocking(False)
+            with suppress(ConnectionError):
+                assert await asyncio.wait_for(asyncio.get_running_loop().sock_recv(late, 1), 10) == b""
+
+
+async def test_where_no_connection_can_be_taken_the_world_is_lost_and_says_why() -> None:
+    async with relay_to() as (relay, _):
+        parts = urlsplit(await relay.connect(seconds=20))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with socket.socket() as client:
+            free = os.dup(client.fileno())
+            os.close(free)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+            try:
+                client.connect((parts.hostname, parts.port))
+                assert "Too many open files" in await relay.loss(10)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_whoever_does_not_read_is_not_sent_more_and_gets_all_of_it_later() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -97,13 +99,21 @@ class ForkedBrowser(Browser):
     """One Chromium, its sandbox and the way to it. Made by `connect`."""
 
     def __init__(
-        self, playwright: PlaywrightBrowser, guard: Guard, relay: Relay, talk: Line, context_id: str, targets: Sequence[str]
+        self,
+        playwright: PlaywrightBrowser,
+        guard: Guard,
+        relay: Relay,
+        talk: Line,
+        context_id: str,
+        *,
+        targets: Sequence[str],
+        artifacts: Path,
     ) -> None:
-        """`talk`: a line for sessions with pages. `targets`: CDP ids of the pages."""
+        """`talk`: a line for sessions with pages. `targets`: CDP ids of the pages. `artifacts`: its own folder, made for traces."""
         super().__init__(playwright, guard, InnerStore(relay), relay.line)
         self.relay, self.context_id, self._talk = relay, context_id, talk
         self._only = (self.context.pages[0], targets[0]) if len(targets) == len(self.context.pages) == 1 else None
-        self._started = False
+        self._started, self._artifacts = False, artifacts
         self._stilling: set[asyncio.Task[None]] = set()
         self.idle = Idle(relay.sandbox)
 
@@ -171,6 +181,7 @@ class ForkedBrowser(Browser):
         await self.relay.close()  # first: a paused browser would not answer to being closed
         with suppress(Error):
             await self.playwright.close()
+        await asyncio.to_thread(shutil.rmtree, self._artifacts, ignore_errors=True)
 
 
 async def _target(page: Page) -> str:
@@ -192,6 +203,7 @@ async def _still(page: Page) -> None:
 async def connect(
     playwright: Playwright,
     sandbox: Sandbox,
+    artifacts: Path,
     *,
     hosts: Mapping[str, str] | None = None,
     tape: Tape | None = None,
@@ -201,38 +213,41 @@ async def connect(
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not.
 
+    `artifacts`: in this folder Playwright has one for each world; it would leave behind one that it made where a world goes meanwhile.
     `cut`: of the snapshot that the sandbox is being restored from.
     """
     from playwright.async_api import Error
 
+    own = artifacts / secrets.token_hex(8)
     relay = Relay(sandbox, hosts, cut.line if cut else None, dial)
     try:
         address = await relay.connect(path=cut.path if cut else "", seconds=seconds)
         line = await relay.speak()
         browser, talk, found = await asyncio.gather(
-            _over_cdp(playwright, address, relay, seconds), relay.talk(), line.send("Target.getTargets")
+            _over_cdp(playwright, address, relay, seconds, own), relay.talk(), line.send("Target.getTargets")
         )
-    except Error as error:
+    except BaseException as error:
         await relay.close()
+        await asyncio.to_thread(shutil.rmtree, own, ignore_errors=True)
+        if not isinstance(error, Error):
+            raise
         raise EnvironmentError_(f"the world does not answer: {relay.lost or str(error).splitlines()[0]}") from error
-    except BaseException:
-        await relay.close()
-        raise
     pages = [info for info in found["targetInfos"] if info["type"] == "page"]
     guard = Guard(line, tape)
     if cut and cut.started:
         guard.go_on(cut.unanswered)
-    return ForkedBrowser(browser, guard, relay, talk, pages[0]["browserContextId"], [info["targetId"] for info in pages])
+    targets = [info["targetId"] for info in pages]
+    return ForkedBrowser(browser, guard, relay, talk, pages[0]["browserContextId"], targets=targets, artifacts=own)
 
 
-async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float) -> PlaywrightBrowser:
+async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float, artifacts: Path) -> PlaywrightBrowser:
     """Playwright's connection. Raises EnvironmentError_ where the world goes meanwhile, Playwright's Error where it does not connect.
 
     Cancelled, it comes to its end all the same, which is soon: its line is cut. To Playwright a browser that goes before it was handed
     over is an error, raised in whatever any of its browsers is asked next. One that goes while its pages are taken in is not missed by
     Playwright, which waits out its time; that nobody waits for.
     """
-    connecting = asyncio.ensure_future(playwright.chromium.connect_over_cdp(address, timeout=seconds * 1000))
+    connecting = asyncio.ensure_future(playwright.chromium.connect_over_cdp(address, timeout=seconds * 1000, artifacts_dir=artifacts))
     connecting.add_done_callback(lambda done: done.cancelled() or done.exception())
     ended = asyncio.ensure_future(relay.ended())
     try:

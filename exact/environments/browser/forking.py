@@ -36,6 +36,7 @@ from exact.environments.sandbox.sandboxes import LIMIT
 from exact.environments.sites import Outside
 from exact.environments.sites_kept import SiteStates, Standing
 from exact.errors import EnvironmentError_
+from exact.scratch import scratch
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
@@ -51,6 +52,7 @@ class ForkingWorlds:
         self,
         sandboxes: Sandboxes,
         playwright: Playwright,
+        artifacts: Path,
         setup: PageSetup,
         config: BrowserConfig,
         *,
@@ -61,7 +63,7 @@ class ForkingWorlds:
         evaluator: Evaluator | None,
         idle: float,
     ) -> None:
-        self._sandboxes, self._playwright = sandboxes, playwright
+        self._sandboxes, self._playwright, self._artifacts = sandboxes, playwright, artifacts
         self.setup, self.config, self.services, self.evaluator = setup, config, tuple(services), evaluator
         self._application = application
         self.outside, self.idle, self.common = outside, idle, Common.of(config)
@@ -208,6 +210,7 @@ class ForkingWorlds:
         return await connect(
             self._playwright,
             sandbox,
+            self._artifacts,
             cut=cut,
             hosts=self.outside.hosts if self.outside else None,
             tape=self._tape,
@@ -260,13 +263,14 @@ async def forking(
     Raises EnvironmentError_ where there is no usable runsc or no browser.
     """
     place = Application.of(application or SandboxConfig())
-    async with open_sandboxes(limit=limit) as sandboxes, drive() as playwright:
-        worlds = ForkingWorlds(
-            sandboxes, playwright, setup, config,
-            services=services, application=place, outside=outside, tape=tape, evaluator=evaluator, idle=idle,
-        )  # fmt: skip
-        try:
-            yield worlds
-        finally:
-            if worlds.states:
-                await worlds.states.close()
+    with scratch("artifacts") as artifacts:
+        async with open_sandboxes(limit=limit) as sandboxes, drive() as playwright:
+            worlds = ForkingWorlds(
+                sandboxes, playwright, artifacts, setup, config,
+                services=services, application=place, outside=outside, tape=tape, evaluator=evaluator, idle=idle,
+            )  # fmt: skip
+            try:
+                yield worlds
+            finally:
+                if worlds.states:
+                    await worlds.states.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,11 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not condition():  # noqa: ASYNC110 (nobody tells)
             await asyncio.sleep(0.01)
+
+
+def left(folder: Path) -> list[str]:
+    """Names of what is in it."""
+    return sorted(each.name for each in folder.iterdir())
 
 
 async def half_typed(environment: ForkingEnvironment) -> Snapshot:
@@ -141,8 +147,8 @@ async def test_a_fork_cancelled_while_it_connects_does_no_harm_to_other_worlds(
 
 
 @pytest.mark.parametrize("way", ["cancelled", "killed"])
-async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon(
-    way: str, world: ForkingEnvironment, worlds: ForkingWorlds, monkeypatch: pytest.MonkeyPatch
+async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon_and_leaves_nothing(
+    way: str, runsc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Playwright does not miss a browser then, and would wait out the two minutes that a world has to start."""
     admit, hand, taken, found = Relay._admit, Relay._hand, asyncio.Event(), list[Relay]()
@@ -162,19 +168,24 @@ async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon(
         async with worlds.fork(snapshot, speculative=True):
             pass
 
-    snapshot = await half_typed(world)
-    with monkeypatch.context() as patched:
-        patched.setattr(Relay, "_admit", in_plain_text)
-        patched.setattr(Relay, "_hand", until_it_knows_the_browser)
-        fork = asyncio.ensure_future(asked())
-        await asyncio.wait_for(taken.wait(), 20)
-        if way == "cancelled":
-            fork.cancel()
-        else:
-            found[0].sandbox.kill()
-        await asyncio.wait((fork,), timeout=20)
-    assert fork.done() and (fork.cancelled() if way == "cancelled" else isinstance(fork.exception(), EnvironmentError_))
-    assert 'value="half a senten" focused' in (await world.restore(snapshot)).text
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    async with forking(CONFIG, SETUP, services=[SERVICE]) as worlds, worlds.open(speculative=True) as world:
+        await world.reset(TASK)
+        snapshot = await half_typed(world)
+        with monkeypatch.context() as patched:
+            patched.setattr(Relay, "_admit", in_plain_text)
+            patched.setattr(Relay, "_hand", until_it_knows_the_browser)
+            fork = asyncio.ensure_future(asked())
+            await asyncio.wait_for(taken.wait(), 20)
+            if way == "cancelled":
+                fork.cancel()
+            else:
+                found[0].sandbox.kill()
+            await asyncio.wait((fork,), timeout=20)
+        assert fork.done() and (fork.cancelled() if way == "cancelled" else isinstance(fork.exception(), EnvironmentError_))
+        assert 'value="half a senten" focused' in (await world.restore(snapshot)).text
+    assert not left(tmp_path)
 
 
 async def test_five_branches_of_one_snapshot_live_side_by_side(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:

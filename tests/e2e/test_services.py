@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import socket
 import stat
 import subprocess
@@ -20,10 +19,10 @@ import pytest
 from exact.environments.restore.costs import UNMEASURED
 from exact.environments.sandbox import find_runsc
 from exact.errors import EnvironmentError_
+from tests.nobody import AS_NOBODY, nobody
 
 SITES = Path(__file__).parent / "sites"
 ROOT = Path(__file__).parents[2]
-AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 DEARER_THAN_A_WORLD = 1.0
 """Seconds that a page takes where a test is of worlds: a quick one is replayed where that is measured to be cheaper."""
 SMALL = (
@@ -108,27 +107,16 @@ def test_two_worlds_are_alive_at_once_and_a_row_of_one_is_absent_in_its_sibling(
     assert committed["agrees"] and shown(out, committed) in {*first, "none"}
 
 
-def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str, tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root can become nobody")
-    refused = subprocess.run([*AS_NOBODY, "unshare", "-Ur", "true"], capture_output=True, text=True)
-    if refused.returncode:
-        pytest.skip(f"no user namespace for nobody: {refused.stderr.strip()}")
-    home = Path("/tmp") / f"exact-services-{os.getpid()}"
-    home.mkdir(mode=0o755)
-    try:
-        shutil.copy(runsc, home / "runsc")
-        file = services("http_rows.py", 8000, home)
-        os.chown(home, 65534, 65534)
-        done = run(file, 8000, home / "run", prefix=AS_NOBODY, HOME=str(home), EXACT_RUNSC=str(home / "runsc"))
+def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str) -> None:
+    with nobody(runsc) as variables:
+        home = Path(variables["HOME"])
+        done = run(services("http_rows.py", 8000, home), 8000, home / "run", prefix=AS_NOBODY, **variables)
         assert done.returncode == 0, done.stdout + done.stderr
         events = journal(home / "run")
         assert "worlds do not fork" not in done.stderr
         assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3
         first = {shown(home / "run", act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
         assert len(first) > 1 and all("," not in each for each in first)
-    finally:
-        shutil.rmtree(home)
 
 
 @pytest.mark.parametrize("sandbox", ["required", "never"])

@@ -1,15 +1,14 @@
 """The whole thing as a user without any rights, where this machine lets one have a user namespace."""
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.nobody import AS_NOBODY, nobody
+
 HERE = Path(__file__).parent
-AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 CODE = """
 import asyncio, sys
 from exact.config import BrowserConfig
@@ -52,29 +51,15 @@ asyncio.run(main())
 """
 
 
-@pytest.fixture
-def nobody(tmp_path_factory: pytest.TempPathFactory, runsc: str) -> dict[str, str]:
-    """Variables of a user with nothing but a copy of runsc. Skipped where there can be none."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can become nobody")
-    refused = subprocess.run([*AS_NOBODY, "unshare", "-Ur", "true"], capture_output=True, text=True)
-    if refused.returncode:
-        pytest.skip(f"no user namespace for nobody: {refused.stderr.strip()}")
-    home = Path("/tmp") / f"exact-nobody-{os.getpid()}"
-    home.mkdir(mode=0o755)
-    shutil.copy(runsc, home / "runsc")
-    os.chown(home, 65534, 65534)
-    return {"PATH": "/usr/bin:/bin", "HOME": str(home), "EXACT_RUNSC": str(home / "runsc")}
-
-
 @pytest.mark.parametrize("application", ["rows.py", "flask_rows.py"])
-def test_a_user_without_rights_has_five_branches_and_goes_back_with_server_and_form(nobody: dict[str, str], application: str) -> None:
+def test_a_user_without_rights_has_five_branches_and_goes_back_with_server_and_form(runsc: str, application: str) -> None:
     packages = []
     if application.startswith("flask"):
         flask = pytest.importorskip("flask", reason="flask is not installed: pip install 'exact-agent[test]'")
         packages = [str(Path(flask.__file__).parents[1])]
     command = [*AS_NOBODY, sys.executable, "-W", "ignore", "-c", CODE, str(HERE / application), *packages]
-    done = subprocess.run(command, env=nobody, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[3])
-    shutil.rmtree(nobody["HOME"])
+    with nobody(runsc) as variables:
+        env = {"PATH": "/usr/bin:/bin", **variables}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[3])
     branches = "".join(f"True Rows: {number}\n" for number in range(5))
     assert done.stdout == f"Rows: half\n{branches}True Rows: none\n", done.stderr

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -40,6 +42,16 @@ async def browser(executable: str) -> AsyncIterator[Browser]:
     """One browser for all tests. They run in the session's loop: `pytestmark = pytest.mark.asyncio(loop_scope="session")`."""
     async with launch(CONFIG) as launched:
         yield launched
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Gives this process, and those that it starts, a folder for temporary files of their own. `temporary()`: what is in it."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return lambda: sorted(each.name for each in folder.iterdir())
 
 
 @pytest.fixture

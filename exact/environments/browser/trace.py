@@ -51,6 +51,8 @@ class Trace:
                 await self._write(context, veil)
         except (OSError, EnvironmentError_, zipfile.BadZipFile) as error:
             _logger.warning("%s is not traced: %s", self._name, error)
+            with suppress(Error):  # it was stopped before
+                await context.tracing.stop()  # Playwright lets go of what it has kept
 
     async def _write(self, context: BrowserContext, veil: Callable[[str], str]) -> None:
         path = _free(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "world")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -69,11 +68,6 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not condition():  # noqa: ASYNC110 (nobody tells)
             await asyncio.sleep(0.01)
-
-
-def left(folder: Path) -> list[str]:
-    """Names of what is in it."""
-    return sorted(each.name for each in folder.iterdir())
 
 
 async def half_typed(environment: ForkingEnvironment) -> Snapshot:
@@ -148,7 +142,7 @@ async def test_a_fork_cancelled_while_it_connects_does_no_harm_to_other_worlds(
 
 @pytest.mark.parametrize("way", ["cancelled", "killed"])
 async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon_and_leaves_nothing(
-    way: str, runsc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    way: str, runsc: str, temporary: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Playwright does not miss a browser then, and would wait out the two minutes that a world has to start."""
     admit, hand, taken, found = Relay._admit, Relay._hand, asyncio.Event(), list[Relay]()
@@ -168,8 +162,6 @@ async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon_an
         async with worlds.fork(snapshot, speculative=True):
             pass
 
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     async with forking(CONFIG, SETUP, services=[SERVICE]) as worlds, worlds.open(speculative=True) as world:
         await world.reset(TASK)
         snapshot = await half_typed(world)
@@ -185,7 +177,7 @@ async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon_an
             await asyncio.wait((fork,), timeout=20)
         assert fork.done() and (fork.cancelled() if way == "cancelled" else isinstance(fork.exception(), EnvironmentError_))
         assert 'value="half a senten" focused' in (await world.restore(snapshot)).text
-    assert not left(tmp_path)
+    assert not temporary()
 
 
 async def test_five_branches_of_one_snapshot_live_side_by_side(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:

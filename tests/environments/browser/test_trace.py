@@ -11,7 +11,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig, LoginConfig
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
 from exact.environments.browser.trace import Trace
 from exact.environments.sites import Account, Outside
 from exact.errors import UsageError
@@ -65,19 +65,26 @@ async def test_a_folder_that_can_be_none_is_named_before_anything_is_done(
 
 
 async def test_a_trace_that_cannot_be_written_is_told_and_its_world_is_closed_all_the_same(
-    browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    executable: str,
+    httpserver: HTTPServer,
+    task_at: Callable[..., Task],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    temporary: Callable[[], list[str]],
 ) -> None:
     httpserver.expect_request("/").respond_with_data("<p>Here", content_type="text/html")
-    before, folder = len(browser.playwright.contexts), tmp_path / "traces"
-    outside = Outside(accounts=(Account(name="ann", fields={}),))
-    worlds = BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False, traces=str(folder)), sealed=False, outside=outside)
-    async with worlds.open(speculative=False) as environment:
-        await environment.reset(task_at())
-        folder.rmdir()
-        folder.touch()
-    assert "test/page is not traced" in caplog.text and len(browser.playwright.contexts) == before
-    async with asyncio.timeout(10), worlds.open(speculative=False):
-        pass  # the account is free
+    folder, outside = tmp_path / "traces", Outside(accounts=(Account(name="ann", fields={}),))
+    config = BrowserConfig(screenshots=False, traces=str(folder))
+    async with launch(config) as browser:
+        worlds = BrowserWorlds(browser, PageSetup(), config, sealed=False, outside=outside)
+        async with worlds.open(speculative=False) as environment:
+            await environment.reset(task_at())
+            folder.rmdir()
+            folder.touch()
+        assert "test/page is not traced" in caplog.text and not browser.playwright.contexts
+        async with asyncio.timeout(10), worlds.open(speculative=False):
+            pass  # the account is free
+    assert not temporary()
 
 
 async def test_a_world_whose_closing_is_cancelled_gives_its_account_and_its_context_back(

@@ -173,7 +173,7 @@ class Relay:
         """`lost`, for somebody whom the world has just failed: that a service ended may be heard of a moment after a page missed it."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._ended.wait()
+                await self.ended()
         return self.lost
 
     async def ended(self) -> None:

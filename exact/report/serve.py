@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -34,6 +34,8 @@ QUIET = 15.0
 """Seconds after which a connection over which nothing came is shown to be alive."""
 LARGEST = 2_000
 """Bytes of a command at most."""
+READ_PAST = 10_000_000
+"""Bytes that are read of what is no command, so that the answer is heard."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -151,10 +153,14 @@ class View:
         feed = self._feed(request)
         if feed is None or not self.orders:
             return _missing("task that takes commands")
+        try:
+            body = await _body(request)
+        except ClientDisconnect:
+            return PlainTextResponse("the command broke off", 400)
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return PlainTextResponse("a command is JSON", 415)
         try:
-            order = msgspec.json.decode(await _body(request), type=Order)
+            order = msgspec.json.decode(body, type=Order)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return PlainTextResponse(f"no command: {error}", 400)
         if feed.follower.gauges()["standing"] == "ended":
@@ -182,11 +188,15 @@ class View:
 
 
 async def _body(request: Request) -> bytes:
-    """A small request body; of a larger one no more than its beginning, which is no command then."""
-    found = b""
+    """A small request body; of a larger one only its beginning, which is no command then.
+
+    The rest is read past, up to a bound: an answer to one who is still sending would be lost with the connection.
+    """
+    found, size = b"", 0
     async for chunk in request.stream():
-        found += chunk
-        if len(found) > LARGEST:
+        size += len(chunk)
+        found += chunk if len(found) <= LARGEST else b""
+        if size > READ_PAST:
             break
     return found
 

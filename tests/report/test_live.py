@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import re
+import socket
 import threading
 import urllib.error
 import urllib.request
@@ -278,6 +280,63 @@ async def test_what_is_no_command_of_a_page_of_the_view_is_refused(
     sent = {name: value or address for name, value in headers.items()}
     assert (await asyncio.to_thread(asked, address, "/shop/0/command", "POST", data, **sent))[0] == status
     assert not mailbox(run.task_folder(run.manifest.tasks[0]) / "journal.jsonl").exists()
+
+
+def sending(address: str, kind: str, length: int) -> socket.socket:
+    """A connection on which a command has begun, of one who takes one answer on it."""
+    host = address.removeprefix("http://")
+    connection = socket.create_connection(("127.0.0.1", int(host.rpartition(":")[2])), timeout=60)
+    head = [
+        "POST /shop/0/command HTTP/1.1", f"Host: {host}", f"Origin: {address}", f"Content-Type: {kind}", f"Content-Length: {length}",
+        "Connection: close",
+    ]  # fmt: skip
+    connection.sendall("\r\n".join([*head, "", ""]).encode())
+    return connection
+
+
+@pytest.mark.parametrize(("kind", "status"), [("application/json", 400), ("text/plain", 415)])
+async def test_who_is_still_sending_a_large_command_hears_why_it_is_refused(view: tuple[str, RunFolder], kind: str, status: int) -> None:
+    address, _ = view
+
+    def refused() -> int:
+        with sending(address, kind, 1_000_000) as connection:
+            connection.sendall(b"x" * 500_000)
+            asked(address, "/shop/0/")  # by the time this is answered what was sent has been looked at
+            connection.sendall(b"x" * 500_000)
+            answer = http.client.HTTPResponse(connection)
+            answer.begin()
+            return answer.status if answer.read() else 0
+
+    assert await asyncio.to_thread(refused) == status
+
+
+async def test_a_command_without_end_is_not_read_for_ever(view: tuple[str, RunFolder]) -> None:
+    address, _ = view
+
+    def megabytes() -> int:
+        with sending(address, "application/json", 1_000_000_000) as connection:
+            for sent in range(1_000):
+                try:
+                    connection.sendall(b"x" * 1_000_000)
+                except ConnectionError:
+                    return sent
+        return 1_000
+
+    assert await asyncio.to_thread(megabytes) < 100
+
+
+async def test_who_leaves_within_a_command_leaves_no_error(view: tuple[str, RunFolder], caplog: pytest.LogCaptureFixture) -> None:
+    address, _ = view
+
+    def left() -> None:
+        with sending(address, "application/json", 1_000) as connection:
+            connection.sendall(b"x" * 500)
+            asked(address, "/shop/0/")
+        for _ in range(3):
+            asked(address, "/shop/0/")
+
+    await asyncio.to_thread(left)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_beyond_this_machine_a_token_is_asked_for(view: tuple[str, RunFolder], chromium: Browser) -> None:

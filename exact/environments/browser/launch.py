@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from exact.config import BrowserConfig
@@ -17,6 +17,7 @@ from exact.environments.browser.downloads import Store
 from exact.environments.browser.driver import drive
 from exact.environments.browser.find import find_browser
 from exact.environments.browser.guard import Guard
+from exact.environments.browser.profile import profile_of, remove
 from exact.environments.browser.session import Cdp
 from exact.environments.browser.store import LocalStore
 from exact.environments.browser.tape import tape_of
@@ -130,25 +131,31 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
     if config.headed and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise EnvironmentError_("a browser window needs a screen, and DISPLAY is not set: leave --watch out, or use xvfb-run")
     executable, hosts = find_browser(config.headed), hosts or {}
-    async with drive() as playwright:
+    async with AsyncExitStack() as last:
+        folder = last.enter_context(scratch("browser"))
+        downloads, artifacts, temporary = (folder / name for name in ("downloads", "artifacts", "temporary"))
+        for each in (downloads, artifacts, temporary):  # the browser's own, and Playwright's: a browser that dies removes nothing
+            each.mkdir()
+        playwright = await last.enter_async_context(drive())
         try:
             browser = await playwright.chromium.launch(
                 executable_path=executable,
                 headless=not config.headed,
                 args=[*arguments(hosts), *trusting(pins)],
                 proxy=_proxy(config, hosts),
-                env=_environment(hosts),
+                env={**_environment(hosts), "TMPDIR": str(temporary)},
+                artifacts_dir=artifacts,
                 handle_sigint=False,
             )
         except Error as error:
             raise EnvironmentError_(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
         try:
             cdp = await browser.new_browser_cdp_session()
+            last.push_async_callback(remove, await profile_of(cdp))
             guard = Guard(cdp, tape_of(config.tape))
             await guard.start()
             try:
-                with scratch("downloads") as folder:
-                    yield Browser(browser, guard, LocalStore(str(folder), cdp), cdp)
+                yield Browser(browser, guard, LocalStore(str(downloads), cdp), cdp)
             finally:
                 guard.end()
         finally:

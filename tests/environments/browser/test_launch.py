@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +14,7 @@ from playwright.async_api import Browser as PlaywrightBrowser
 from playwright.async_api import BrowserContext, Page
 
 from exact.config import BrowserConfig
-from exact.environments.browser import Browser
+from exact.environments.browser import Browser, launch
 from exact.errors import UsageError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -59,3 +63,35 @@ async def test_a_world_that_is_given_up_while_it_is_opened_leaves_no_context(
         await entering
     let.set()
     await contexts(browser, before)
+
+
+def processes(variable: str) -> dict[int, list[str]]:
+    """Of the processes that inherited a setting of the environment: their command lines, by number."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if variable.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found[int(folder.name)] = (folder / "cmdline").read_bytes().decode().split("\0")
+        except OSError:  # it ended meanwhile, or is not ours
+            continue
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+@pytest.mark.parametrize("dies", ["nothing", "browser", "driver"])
+async def test_no_file_stays_of_a_browser_whatever_of_it_dies(
+    executable: str, temporary: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, dies: str
+) -> None:
+    mark = f"EXACT_TEST_LAUNCH={os.getpid()}-{dies}"
+    monkeypatch.setenv(*mark.split("="))
+    gone = asyncio.Event()
+    async with launch(BrowserConfig()) as browser:
+        browser.playwright.on("disconnected", lambda _: gone.set())
+        await browser.enter(BrowserConfig(), ())
+        for process, command in processes(mark).items():
+            whole = any("--user-data-dir=" in each for each in command) and not any("--type=" in each for each in command)
+            if (dies == "driver" and "run-driver" in command) or (dies == "browser" and whole):
+                os.kill(process, signal.SIGKILL)
+        if dies == "browser":
+            await gone.wait()
+    assert not temporary()

@@ -1,3 +1,4 @@
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,12 @@ def test_homes_and_temporary_files_are_masked() -> None:
     assert masked & {str(each) for each in (home, *home.parents)}, "a home in a masked place is masked with it"
 
 
-def test_what_a_guest_reads_is_bound_read_only_where_it_would_be_masked(tmp_path: Path) -> None:
-    (tmp_path / "inner").mkdir()
-    found = mounts(Guest(args=("true",), reads=(tmp_path, tmp_path / "inner", Path("/usr/bin"))))
+def test_what_a_guest_reads_is_bound_read_only_where_it_would_be_masked() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:  # not tmp_path, which is where TMPDIR says
+        (inner := Path(made).resolve() / "inner").mkdir()
+        found = mounts(Guest(args=("true",), reads=(inner.parent, inner, Path("/usr/bin"))))
     bound = {where: each["options"] for where, each in found.items() if each["type"] == "bind"}
-    assert bound == {str(tmp_path.resolve()): ["rbind", "ro"]}
+    assert bound == {str(inner.parent): ["rbind", "ro"]}
 
 
 def test_a_home_that_is_the_root_masks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from exact.runs import events as ev
 from exact.runs.journal import read
 from exact.runs.store import RunFolder
+from tests.processes import left
 
 EXACT = (sys.executable, "-c", "import sys; from exact.cli.main import main; sys.exit(main())")
 MARK = "EXACT_TEST_RUN"
@@ -85,22 +86,6 @@ def commits(folder: Path) -> dict[str, list[str]]:
     }
 
 
-def left_behind(folder: Path) -> list[str]:
-    """Command lines of living processes that were started for a run, found by a mark in their environment."""
-    found, mark = [], f"{MARK}={folder}".encode()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if mark in (entry / "environ").read_bytes().split(b"\0") and "State:\tZ" not in (entry / "status").read_text():
-                    found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-            except OSError:
-                continue
-    return found
-
-
 def gone(folder: Path, seconds: float = 15.0) -> list[str]:
-    """What is still alive after at most so long."""
-    deadline = time.monotonic() + seconds
-    while (left := left_behind(folder)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return left
+    """What of a run is still alive after at most so long: command lines."""
+    return left(f"{MARK}={folder}", seconds)

@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from exact.scratch import sweep
+from tests.processes import left, marked
 
 HOLD = """
 import asyncio, signal
@@ -42,25 +42,6 @@ def start(end: str, mark: str, temporary: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def alive(mark: str) -> list[str]:
-    """Command lines of processes that inherited the mark."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
-                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:80])
-        except OSError:  # it ended meanwhile, or is not ours
-            continue
-    return found
-
-
-def gone(mark: str, seconds: float = 20.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while alive(mark) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return not alive(mark)
-
-
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 @pytest.mark.usefixtures("executable")
 @pytest.mark.parametrize("how", ["exit", "SIGINT", "SIGTERM", "SIGKILL"])
@@ -68,9 +49,9 @@ def test_nothing_remains_of_a_browser(how: str, tmp_path: Path) -> None:
     mark = f"{tmp_path.name}-{os.getpid()}"
     process = start("pass" if how == "exit" else "await asyncio.sleep(60)", mark, tmp_path)
     if how != "exit":
-        assert any("headless" in each or "chrom" in each for each in alive(mark))
+        assert any("headless" in each or "chrom" in each for each in marked(f"{MARK}={mark}").values())
         process.send_signal(getattr(signal, how))
     process.communicate()
-    assert gone(mark), alive(mark)
+    assert left(f"{MARK}={mark}", seconds=20.0) == []
     sweep(tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What a browser is left with when the opening of a world fails or is given up."""
+"""What a browser is left with when the opening of a world fails or is given up, and what a browser leaves when it ends."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from playwright.async_api import BrowserContext, Page
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, launch
 from exact.errors import UsageError
+from tests.processes import marked
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ORIGIN = "http://localhost"
@@ -65,18 +66,6 @@ async def test_a_world_that_is_given_up_while_it_is_opened_leaves_no_context(
     await contexts(browser, before)
 
 
-def processes(variable: str) -> dict[int, list[str]]:
-    """Of the processes that inherited a setting of the environment: their command lines, by number."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if variable.encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found[int(folder.name)] = (folder / "cmdline").read_bytes().decode().split("\0")
-        except OSError:  # it ended meanwhile, or is not ours
-            continue
-    return found
-
-
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 @pytest.mark.parametrize("dies", ["nothing", "browser", "driver"])
 async def test_no_file_stays_of_a_browser_whatever_of_it_dies(
@@ -88,8 +77,8 @@ async def test_no_file_stays_of_a_browser_whatever_of_it_dies(
     async with launch(BrowserConfig()) as browser:
         browser.playwright.on("disconnected", lambda _: gone.set())
         await browser.enter(BrowserConfig(), ())
-        for process, command in processes(mark).items():
-            whole = any("--user-data-dir=" in each for each in command) and not any("--type=" in each for each in command)
+        for process, command in marked(mark).items():
+            whole = "--user-data-dir=" in command and "--type=" not in command
             if (dies == "driver" and "run-driver" in command) or (dies == "browser" and whole):
                 os.kill(process, signal.SIGKILL)
         if dies == "browser":

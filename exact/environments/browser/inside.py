@@ -176,7 +176,6 @@ class World:
             self.serve(service)
         if spec.get("outlet"):
             self.outlet.listen(spec["outlet"])
-        Path(DOWNLOADS).mkdir(exist_ok=True)
         self.browse(spec["browser"])
         threading.Thread(target=self.reap, daemon=True).start()
         self.ready()

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -80,7 +81,8 @@ class Noise:
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """The options every benchmark has."""
+    """The options every benchmark has. One that is terminated from here on cleans up as after Ctrl-C."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="fewer rounds, under a minute")
     options.add_argument("--json", type=Path, metavar="FILE", help="write the full result there")

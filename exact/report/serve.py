@@ -159,6 +159,8 @@ class View:
             return PlainTextResponse("the command broke off", 400)
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return PlainTextResponse("a command is JSON", 415)
+        if len(body) > LARGEST:
+            return PlainTextResponse(f"a command has at most {LARGEST:,} bytes", 413)
         try:
             order = msgspec.json.decode(body, type=Order)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -188,7 +190,7 @@ class View:
 
 
 async def _body(request: Request) -> bytes:
-    """A small request body; of a larger one only its beginning, which is no command then.
+    """A small request body; of one larger than LARGEST only a beginning that is larger, too.
 
     The rest is read past, up to a bound: an answer to one who is still sending would be lost with the connection.
     """

@@ -267,7 +267,8 @@ COMMANDS: dict[str, tuple[dict[str, str], bytes, int]] = {
     "no json": ({"Content_Type": "application/json", "Origin": ""}, b"stop", 400),
     "no command": ({"Content_Type": "application/json", "Origin": ""}, b'{"name":"explode"}', 400),
     "more than a command": ({"Content_Type": "application/json", "Origin": ""}, b'{"name":"stop","shell":"rm"}', 400),
-    "a megabyte": ({"Content_Type": "application/json", "Origin": ""}, b'{"name":"' + b"x" * 1_000_000, 400),
+    "a megabyte": ({"Content_Type": "application/json", "Origin": ""}, b'{"name":"' + b"x" * 1_000_000, 413),
+    "a command and blanks": ({"Content_Type": "application/json", "Origin": ""}, b'{"name":"stop"}' + b" " * 5_000, 413),
     "after the end": ({"Content_Type": "application/json", "Origin": ""}, b'{"name":"stop"}', 409),
 }
 
@@ -294,7 +295,7 @@ def sending(address: str, kind: str, length: int) -> socket.socket:
     return connection
 
 
-@pytest.mark.parametrize(("kind", "status"), [("application/json", 400), ("text/plain", 415)])
+@pytest.mark.parametrize(("kind", "status"), [("application/json", 413), ("text/plain", 415)])
 async def test_who_is_still_sending_a_large_command_hears_why_it_is_refused(view: tuple[str, RunFolder], kind: str, status: int) -> None:
     address, _ = view
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exact.config import BrowserConfig
@@ -143,7 +144,7 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
                 headless=not config.headed,
                 args=[*arguments(hosts), *trusting(pins)],
                 proxy=_proxy(config, hosts),
-                env={**_environment(hosts), "TMPDIR": str(temporary)},
+                env=_environment(hosts, temporary),
                 artifacts_dir=artifacts,
                 handle_sigint=False,
             )
@@ -189,9 +190,9 @@ def arguments(hosts: Mapping[str, str]) -> list[str]:
     return found
 
 
-def _environment(hosts: Mapping[str, str]) -> dict[str, str | float | bool]:
-    """A proxy knows nothing of our names."""
-    environment: dict[str, str | float | bool] = dict(os.environ)
+def _environment(hosts: Mapping[str, str], temporary: Path) -> dict[str, str | float | bool]:
+    """A proxy knows nothing of our names. `temporary`: where Chromium puts its temporary files."""
+    environment: dict[str, str | float | bool] = {**os.environ, "TMPDIR": str(temporary)}
     for variable in ("NO_PROXY", "no_proxy"):
         environment[variable] = ",".join(filter(None, (os.environ.get(variable, ""), *hosts, "localhost,127.0.0.1")))
     return environment

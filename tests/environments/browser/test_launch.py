@@ -78,8 +78,8 @@ async def test_no_file_stays_of_a_browser_whatever_of_it_dies(
         browser.playwright.on("disconnected", lambda _: gone.set())
         await browser.enter(BrowserConfig(), ())
         for process, command in marked(mark).items():
-            whole = "--user-data-dir=" in command and "--type=" not in command
-            if (dies == "driver" and "run-driver" in command) or (dies == "browser" and whole):
+            is_browser = "--user-data-dir=" in command and "--type=" not in command
+            if (dies == "driver" and "run-driver" in command) or (dies == "browser" and is_browser):
                 os.kill(process, signal.SIGKILL)
         if dies == "browser":
             await gone.wait()

@@ -359,14 +359,19 @@ def _serve_sync(guest: Guest, source: BinaryIO, send: Callable[[dict[str, Any]],
 def guard(token: str) -> None:
     """See to it that nothing survives: this process dies with the thread that started it, and all it started die with this process.
 
-    A child of ours, the warden, is told of our death by the kernel, ends our group and whatever carries our token, and ends.
+    A child of ours, the warden, is told of our death by the kernel, ends our group and whatever carries our token, and ends. It is waited
+    for until it has left our group: else it could be killed with that.
     """
     prctl = _prctl()
     if prctl is None:
         return
     guest, host = os.getpid(), os.getppid()
+    ready, begun = os.pipe()
     if os.fork() == 0:
-        _watch(prctl, guest, token)
+        _watch(prctl, guest, token, begun)
+    os.close(begun)
+    os.read(ready, 1)  # nothing comes: it ends where the warden closes it
+    os.close(ready)
     prctl(_DEATH, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != host:
         leave()
@@ -383,14 +388,15 @@ def _prctl() -> Callable[..., int] | None:
     return found
 
 
-def _watch(prctl: Callable[..., int], guest: int, token: str) -> None:
-    """The warden. Does not return."""
+def _watch(prctl: Callable[..., int], guest: int, token: str, begun: int) -> None:
+    """The warden. Closes `begun` once nothing can escape it any more. Does not return."""
     try:
         os.setsid()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         for pipe in _PIPES:
             os.close(pipe)
         prctl(_DEATH, int(signal.SIGTERM), 0, 0, 0)
+        os.close(begun)
         if os.getppid() == guest:
             signal.sigwait({signal.SIGTERM})
         with contextlib.suppress(OSError):

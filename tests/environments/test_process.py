@@ -116,6 +116,25 @@ async def test_a_child_that_left_the_guests_group_ends_with_the_guest(how: str) 
     assert gone(child)
 
 
+LATE = """
+import os, time
+
+def setsid(setsid=os.setsid):
+    time.sleep(1)
+    setsid()
+
+os.setsid = setsid
+"""
+
+
+async def test_a_warden_that_begins_late_ends_what_left_the_guests_group_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(LATE)
+    async with WorkerWorlds(Factory(f"{FOREIGN}:Counter", env={"PYTHONPATH": str(tmp_path)})).open(speculative=True) as world:
+        await world.reset(Task(id="count", instruction=""))
+        child = int((await world.step(world.actions.action("do", "child"))).info["pid"])
+    assert gone(child)
+
+
 @pytest.mark.parametrize("how", ["closed", "killed"])
 async def test_what_a_guest_left_among_temporary_files_goes_with_it(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import signal
+import traceback
 from collections.abc import Iterator
-from types import FrameType
+from types import AsyncGeneratorType, FrameType
 
 import pytest
 
@@ -42,5 +44,18 @@ def _tasks() -> str:
         return "no event loop runs"
     told = io.StringIO()
     for task in tasks:
-        task.print_stack(file=told)
+        print(task, file=told)
+        traceback.print_list(traceback.StackSummary.extract(_frames(task.get_coro())), file=told)
     return told.getvalue()
+
+
+def _frames(waits: object) -> Iterator[tuple[FrameType, int]]:
+    """Of a coroutine and all that it waits for, inwards; a task itself tells of the first alone."""
+    while waits is not None:
+        kind = next((each for each in ("cr", "gi", "ag") if hasattr(waits, f"{each}_frame")), "")
+        if not kind:  # a step of an asynchronous generator names nothing, but refers to it
+            waits = next((each for each in gc.get_referents(waits) if isinstance(each, AsyncGeneratorType)), None)
+            continue
+        if frame := getattr(waits, f"{kind}_frame"):
+            yield frame, frame.f_lineno
+        waits = getattr(waits, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")

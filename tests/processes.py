@@ -1,8 +1,9 @@
-"""Processes, found by a setting of the environment that they inherited."""
+"""Processes, found by a setting of the environment that they inherited; and the pipes of this one."""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -24,3 +25,12 @@ def left(setting: str, seconds: float) -> list[str]:
     while (alive := marked(setting)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return list(alive.values())
+
+
+def pipes() -> set[str]:
+    """That this process has open."""
+    found = set()
+    for each in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # that of the listing itself
+            found.add(str(each.readlink()))
+    return {each for each in found if each.startswith("pipe:")}

@@ -11,11 +11,17 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 WAITING = """
-import asyncio, threading
+import asyncio, contextlib, threading
 import pytest
 
-async def test_in_a_loop():
+@contextlib.asynccontextmanager
+async def ending():
+    yield
     await asyncio.Event().wait()  # here
+
+async def test_in_a_loop():
+    async with ending():  # for this
+        pass
 
 def test_in_a_thread():
     threading.Event().wait()
@@ -45,4 +51,4 @@ def test_a_test_that_hangs_fails_and_says_where_and_the_others_run(tmp_path: Pat
     for name in ("test_in_a_loop", "test_in_a_thread"):
         assert f"FAILED test_waiting.py::{name} - Failed: hangs: no end after 0.5 s" in done.stdout
     assert "ERROR test_waiting.py::test_at_its_end" in done.stdout
-    assert "await asyncio.Event().wait()  # here" in done.stdout
+    assert "async with ending():  # for this" in done.stdout and "await asyncio.Event().wait()  # here" in done.stdout

@@ -15,6 +15,7 @@ from functools import partial
 
 import msgspec
 
+from exact.child import Child
 from exact.environments.aside import threaded
 from exact.errors import EnvironmentError_, UsageError
 from exact.safety import origin
@@ -72,9 +73,7 @@ class Hook(_Declared, frozen=True, kw_only=True):
     async def _run(self, role: str, values: dict[str, str]) -> str:
         program, *arguments = (_filled(each, values) for each in self.command)
         try:
-            process = await asyncio.create_subprocess_exec(
-                program, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True
-            )
+            process = await Child.start(program, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True)
         except OSError as error:
             raise EnvironmentError_(f"the site's hook {role} does not start: {error}") from error
         try:
@@ -86,7 +85,7 @@ class Hook(_Declared, frozen=True, kw_only=True):
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
+            await process.end()
         if process.returncode:
             last = (complaint or said).decode(errors="replace").strip().splitlines()[-1:]
             raise EnvironmentError_(f"the site's hook {role} ended with status {process.returncode}: {''.join(last)[:_SHOWN]}")

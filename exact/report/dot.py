@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from exact.child import Child
 from exact.errors import InfrastructureError, UsageError
 from exact.report.text import one_line
 from exact.search.tree import Edge, Node, Tree
@@ -44,14 +45,12 @@ async def drawn(text: str, form: Format) -> bytes:
     if command is None:
         raise UsageError("drawing needs Graphviz: install the package graphviz, or take --kind dot")
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(command, f"-T{form}", stdin=pipe, stdout=pipe, stderr=pipe)
+    process = await Child.start(command, f"-T{form}", stdin=pipe, stdout=pipe, stderr=pipe)
     try:
         async with asyncio.timeout(_SECONDS):
             picture, said = await process.communicate(text.encode())
-    except BaseException:
-        process.kill()
-        await process.wait()
-        raise
+    finally:
+        await process.end()
     if process.returncode:
         raise InfrastructureError(f"Graphviz failed: {one_line(said.decode(errors='replace'))}")
     return picture

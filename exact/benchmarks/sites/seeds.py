@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from exact.child import Child
 from exact.errors import EnvironmentError_, UsageError
 
 SERVED = Path(__file__).parent / "served"
@@ -60,16 +61,14 @@ async def seed(site: str, python: Path) -> Path:
 
 async def _make(site: str, python: Path, folder: Path) -> None:
     command = (str(python), "-W", "ignore", "-I", str(SERVED / "seed.py"), site, str(folder))
-    process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
+    process = await Child.start(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
     try:
         async with asyncio.timeout(_SECONDS):
             _, said = await process.communicate()
     except TimeoutError as error:
         raise EnvironmentError_(f"the data of {site} was not made within {_SECONDS:g} s: is the machine busy?") from error
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        await process.end()
     if process.returncode:
         last = (said.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"])[-1]
         raise EnvironmentError_(f"the data of {site} cannot be made by {python}: {last}")

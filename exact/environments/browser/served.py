@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
+from exact.child import Child
 from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import Worlds
 from exact.environments.browser.environment import Evaluator
@@ -124,7 +125,7 @@ async def _running(service: Service) -> AsyncIterator[None]:
         try:
             if shutil.which(service.command[0]) is None:
                 raise FileNotFoundError(2, f"No such file or directory: {service.command[0]!r}")
-            process = await asyncio.create_subprocess_exec(
+            process = await Child.start(
                 *dies, *service.command, cwd=service.folder, env={**os.environ, "TMPDIR": str(folder), **service.env},
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
                 start_new_session=True,
@@ -141,10 +142,10 @@ async def _running(service: Service) -> AsyncIterator[None]:
                 os.killpg(process.pid, signal.SIGKILL)
             await said.end(_GRACE)
             await said.close()
-            await process.wait()
+            await process.end()
 
 
-async def _ready(service: Service, name: str, process: asyncio.subprocess.Process) -> None:
+async def _ready(service: Service, name: str, process: Child) -> None:
     try:
         async with asyncio.timeout(service.seconds):
             while not await asyncio.to_thread(_answers, service.ready_url):

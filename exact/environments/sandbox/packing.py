@@ -9,6 +9,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 
 import msgspec
 
+from exact.child import Child
 from exact.environments.sandbox import pack
 from exact.environments.sandbox.images import Image, Images, size
 from exact.errors import EnvironmentError_
@@ -73,13 +74,11 @@ class Packing:
 
     async def _pack(self, image: Image) -> None:
         command = (sys.executable, "-I", "-S", pack.__file__, str(image.folder), *([str(image.base)] if image.base else []))
-        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
+        process = await Child.start(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
         try:
             _, said = await process.communicate()
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            await process.end()
         if process.returncode:
             self._refused.add(image.id)
             _logger.warning("snapshot %s stays as large as it is: %s", image.id, said.decode(errors="replace").strip().splitlines()[-1:])

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from exact.child import Child
 from exact.environments.sandbox.bundle import inherited
 from exact.errors import EnvironmentError_
 
@@ -28,7 +29,7 @@ class Python(NamedTuple):
 async def asked(python: Path, env: Mapping[str, str]) -> Python:
     """What an interpreter says of itself when it is run with these variables. Raises EnvironmentError_ if it does not run."""
     try:
-        process = await asyncio.create_subprocess_exec(
+        process = await Child.start(
             python, "-c", _QUESTION, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd="/", env={**inherited(dict(os.environ)), **env}
         )
     except OSError as error:
@@ -39,8 +40,7 @@ async def asked(python: Path, env: Mapping[str, str]) -> Python:
     except TimeoutError as error:
         raise EnvironmentError_(f"{python} did not say where it is within {_PATIENCE:g} s: name another interpreter") from error
     finally:
-        if process.returncode is None:
-            process.kill()
+        await process.end()
     if process.returncode:
         lines = said.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
         raise EnvironmentError_(f"{python} does not run: {lines[-1]}: name another interpreter")

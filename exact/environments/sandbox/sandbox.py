@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import shutil
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 from pathlib import Path
 
+from exact.child import Child
 from exact.environments.sandbox.runsc import Runsc
 from exact.environments.stderr import Stderr
 from exact.errors import EnvironmentError_
@@ -28,7 +29,7 @@ _GRACE = 1.0
 class Sandbox:
     """A guest that runs, was restored, or is paused. Made by Sandboxes; it dies with this process."""
 
-    def __init__(self, runsc: Runsc, state: Path, bundle: Path, process: Process, log: Path | None) -> None:
+    def __init__(self, runsc: Runsc, state: Path, bundle: Path, process: Child, log: Path | None) -> None:
         self._runsc, self._state, self.bundle, self._process = runsc, state, bundle, process
         self._paused = False
         self._turn = asyncio.Lock()
@@ -39,7 +40,7 @@ class Sandbox:
     async def run(cls, runsc: Runsc, state: Path, bundle: Path, image: Path | None = None, *, log: Path | None = None) -> Sandbox:
         """Start the guest of a bundle, or bring it back from an image. `log`: see Stderr."""
         verb = ("run",) if image is None else ("restore", f"--image-path={image}")
-        process = await asyncio.create_subprocess_exec(
+        process = await Child.start(
             *runsc.command(state, *verb, f"--bundle={bundle}", _NAME),
             stdin=PIPE,
             stdout=PIPE,
@@ -94,10 +95,9 @@ class Sandbox:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_GRACE):
                     await self._process.wait()
-        if self.alive:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+        self.kill()
+        await self._stderr.end(_GRACE)
+        await self._process.end()
         await self._stderr.close()
         shutil.rmtree(self._state, ignore_errors=True)
 
@@ -120,17 +120,14 @@ class Sandbox:
     async def _control(self, *arguments: str) -> None:
         if not self.alive:
             raise EnvironmentError_(f"{arguments[0]}: the world is gone: {await self.why()}")
-        process = await asyncio.create_subprocess_exec(
-            *self._runsc.command(self._state, *arguments), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
-        )
+        process = await Child.start(*self._runsc.command(self._state, *arguments), stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
         try:
             async with asyncio.timeout(_PATIENCE):
                 _, said = await process.communicate()
         except TimeoutError as error:
             raise EnvironmentError_(f"runsc {arguments[0]} did not end within {_PATIENCE:g} s") from error
         finally:
-            if process.returncode is None:
-                process.kill()
+            await process.end()
         if process.returncode:
             lines = said.decode(errors="replace").splitlines()
             raise EnvironmentError_(f"runsc {arguments[0]} failed: {_last(lines) or f'status {process.returncode}'}")

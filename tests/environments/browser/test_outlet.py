@@ -15,7 +15,7 @@ from exact.environments.browser import inside
 from exact.environments.browser.relay import Relay
 from exact.errors import EnvironmentError_
 
-from .test_relay import BROWSER, plainly
+from .test_relay import BROWSER, KERNEL, plainly
 
 
 class Way(NamedTuple):
@@ -117,7 +117,7 @@ async def test_a_connection_that_nobody_reads_stops_its_server_and_holds_up_no_o
             for _ in range(200):
                 writer.write(b"still here")
                 assert await reader.readexactly(10) == b"still here"
-        assert sum(way.sent) < 32 << 20
+        assert sum(way.sent) < KERNEL
         for each in (flood, writer):
             each.transport.abort()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import signal
 import socket
 import sys
 import tempfile
@@ -18,10 +20,11 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
 from exact.environments.browser import BrowserWorlds, PageSetup, inside
 from exact.environments.browser.forking import ForkingWorlds
-from exact.environments.browser.served import _answers, served
+from exact.environments.browser.served import _answers, _running, served
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentError_
 from exact.task import Task
+from tests.processes import pipes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -71,6 +74,17 @@ async def test_what_a_service_left_among_temporary_files_goes_with_it(
     async with served(BESIDE, PageSetup(), [littering]):
         assert "left" in names(tmp_path)
     assert names(tmp_path) == []
+
+
+async def test_of_a_service_whose_output_is_held_by_what_it_left_behind_no_pipe_is_kept(service: Service, tmp_path: Path) -> None:
+    leaving = f'setsid sleep 60 & echo $! > {tmp_path}/left; exec "$@"'
+    before = pipes()
+    try:
+        async with _running(msgspec.structs.replace(service, command=("sh", "-c", leaving, "sh", *service.command))):
+            assert listens(service)
+        assert not listens(service) and not pipes() - before
+    finally:
+        os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
 
 
 async def test_a_service_beside_the_browser_does_not_outlive_a_crash(executable: str, service: Service) -> None:

@@ -12,6 +12,7 @@ from exact.environments.sandbox import Guest, Sandboxes, SandboxLaunch, open_san
 from exact.environments.sandbox import sandboxes as module
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import EnvironmentError_
+from tests.processes import pipes
 
 from .conftest import ask
 
@@ -55,6 +56,16 @@ async def test_a_paused_sandbox_ends_too(sandboxes: Sandboxes, counter: Guest) -
     await sandbox.pause()
     await sandboxes.end(sandbox)
     assert not sandbox.alive
+
+
+async def test_a_sandbox_that_nobody_heard_out_ends_and_keeps_no_pipe(sandboxes: Sandboxes, counter: Guest) -> None:
+    before = pipes()
+    sandbox = await sandboxes.start(counter)
+    sandbox.stdin.write(b"'x' * (8 << 20)\n")  # more than is read ahead
+    await sandbox.stdout.readexactly(1)
+    async with asyncio.timeout(20):
+        await sandboxes.end(sandbox)
+    assert not sandbox.alive and not pipes() - before
 
 
 async def test_what_a_guest_writes_stays_inside(sandboxes: Sandboxes, counter: Guest) -> None:

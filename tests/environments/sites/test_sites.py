@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -44,6 +46,17 @@ async def test_a_command_gets_its_values_without_a_shell_and_says_something() ->
 async def test_a_hook_that_fails_is_named(hook: Hook, words: str) -> None:
     with pytest.raises(EnvironmentError_, match=words):
         await hook.call("restore", name="a", base="b")
+
+
+async def test_a_hook_whose_pipes_are_held_by_what_it_left_behind_is_given_up(tmp_path: Path) -> None:
+    code = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '60'], start_new_session=True).pid, file=open(sys.argv[1], 'w'))"
+    for more in ("", "; sys.stdout.close(); time.sleep(60)"):
+        try:
+            async with asyncio.timeout(20):
+                with pytest.raises(EnvironmentError_, match=r"hook reset did not end within 1 s"):
+                    await python(code + more, seconds=1).call("reset", name=str(tmp_path / "left"), base="b")
+        finally:
+            os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
 
 
 async def test_a_call_sends_its_values_and_gives_what_was_answered(httpserver: HTTPServer) -> None:

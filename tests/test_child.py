@@ -1,0 +1,56 @@
+"""Processes whose pipes are full, or held by others."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
+
+import pytest
+
+from exact.child import Child
+
+from .processes import pipes
+
+TALKS = "import sys; sys.stdout.write('x' * (1 << 20)); sys.stdout.flush()"
+LEAVES = "import subprocess; print(subprocess.Popen(['sleep', '60'], start_new_session=True).pid, flush=True)"
+STAYS = "; import time; time.sleep(60)"
+PIPES = {"stdin": DEVNULL, "stdout": PIPE, "stderr": PIPE}
+
+
+async def test_its_status_is_told() -> None:
+    process = await Child.start(sys.executable, "-c", "raise SystemExit(3)")
+    assert await process.wait() == 3 == process.returncode
+    await process.end()
+    await process.end()
+    assert process.returncode == 3
+
+
+@pytest.mark.parametrize("way", ["kill", "end"])
+async def test_one_that_nobody_reads_ends(way: str) -> None:
+    before = pipes()
+    async with asyncio.timeout(20):
+        process = await Child.start(sys.executable, "-c", TALKS, limit=1, **PIPES)
+        assert process.stdout is not None
+        await process.stdout.readexactly(1)
+        if way == "kill":
+            process.kill()
+            assert await process.wait() == -signal.SIGKILL
+        await process.end()
+    assert process.returncode == -signal.SIGKILL and not pipes() - before
+
+
+@pytest.mark.parametrize("more", ["", STAYS])
+async def test_one_whose_pipes_are_held_by_what_it_left_behind_ends(more: str) -> None:
+    before = pipes()
+    async with asyncio.timeout(20):
+        process = await Child.start(sys.executable, "-c", LEAVES + more, **PIPES)
+        assert process.stdout is not None
+        left = int(await process.stdout.readline())
+        try:
+            await process.end()
+            assert process.returncode is not None and not pipes() - before
+        finally:
+            os.kill(left, signal.SIGKILL)

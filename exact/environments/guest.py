@@ -1,7 +1,8 @@
 """The far end of a worker: one environment, sync or async, behind frames over stdin and stdout.
 
 Run by path, `python guest.py [--path FOLDER]... MODULE:FACTORY` (or FILE.py:FACTORY), by any Python from 3.9 on: it needs the standard
-library and nothing of exact. What the environment prints goes to stderr.
+library and nothing of exact. What the environment prints goes to stderr. `python guest.py --run COMMAND...` becomes another program
+instead, whose end is in the same way the end of all that it started.
 
 The factory is called with the arguments the host sends, and with `speculative` (bool) if it takes it. It returns, or is a coroutine of,
 
@@ -80,6 +81,8 @@ TOKEN = "EXACT_GUEST"
 
 _DEATH = 1
 """PR_SET_PDEATHSIG of linux/prctl.h."""
+_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ) if sys.platform != "win32" else ()
+"""By Python, and so by what it becomes."""
 _OPS = ("reset", "step", "snapshot", "restore", "observe", "evaluate", "command", "close")
 
 
@@ -420,8 +423,21 @@ def _end(token: str) -> int:
     return found
 
 
+def run(command: list[str]) -> None:
+    """Become another program, with the signals that it has where it is started by hand. What it says on stdout goes to stderr."""
+    guard(os.environ[TOKEN])
+    for name in _IGNORED:
+        signal.signal(name, signal.SIG_DFL)
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        sys.exit(f"{command[0]} cannot be started: {error.strerror}")
+
+
 def main() -> None:
     """Serve one environment until the host is gone."""
+    if sys.argv[1:2] == ["--run"]:
+        run(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="guest.py", description="Serve an environment over stdin and stdout.")
     parser.add_argument("--path", action="append", default=[], help="a folder to import from, before all others")
     parser.add_argument("factory", help="module:factory or file.py:factory")

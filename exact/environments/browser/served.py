@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import http.client
 import os
+import secrets
 import shutil
 import signal
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -19,6 +21,7 @@ from typing import Any
 
 from exact.child import Child
 from exact.config import BrowserConfig, SandboxConfig
+from exact.environments import guest
 from exact.environments.base import Worlds
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.launch import launch
@@ -117,16 +120,16 @@ async def _refused(config: BrowserConfig) -> str:
 async def _running(service: Service) -> AsyncIterator[None]:
     """A service on this machine, ready; ended with all that it started. Raises EnvironmentError_."""
     name = " ".join(service.command)
-    # it ends with us, also after a crash, where the system has a way
-    dies = ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
     if await asyncio.to_thread(_answers, service.ready_url):
         raise EnvironmentError_(f"something answers at {service.ready_url} already, where `{name}` was to be started: end it first")
     with scratch("service") as folder:
         try:
             if shutil.which(service.command[0]) is None:
                 raise FileNotFoundError(2, f"No such file or directory: {service.command[0]!r}")
+            # a guest's warden sees to it that it ends with us, also after a crash, and all that it started with it
             process = await Child.start(
-                *dies, *service.command, cwd=service.folder, env={**os.environ, "TMPDIR": str(folder), **service.env},
+                sys.executable, "-IS", guest.__file__, "--run", *service.command,
+                cwd=service.folder, env={**os.environ, "TMPDIR": str(folder), **service.env, guest.TOKEN: secrets.token_hex(16)},
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
                 start_new_session=True,
             )  # fmt: skip

@@ -24,7 +24,7 @@ from exact.environments.browser.served import _answers, _running, served
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentError_
 from exact.task import Task
-from tests.processes import pipes
+from tests.processes import left, marked, pipes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -77,7 +77,7 @@ async def test_what_a_service_left_among_temporary_files_goes_with_it(
 
 
 async def test_of_a_service_whose_output_is_held_by_what_it_left_behind_no_pipe_is_kept(service: Service, tmp_path: Path) -> None:
-    leaving = f'setsid sleep 60 & echo $! > {tmp_path}/left; exec "$@"'
+    leaving = f'env -u EXACT_GUEST setsid sleep 60 & echo $! > {tmp_path}/left; exec "$@"'
     before = pipes()
     try:
         async with _running(msgspec.structs.replace(service, command=("sh", "-c", leaving, "sh", *service.command))):
@@ -87,7 +87,20 @@ async def test_of_a_service_whose_output_is_held_by_what_it_left_behind_no_pipe_
         os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
 
 
-async def test_a_service_beside_the_browser_does_not_outlive_a_crash(executable: str, service: Service) -> None:
+def leaving(service: Service, mark: str) -> Service:
+    """It starts something in a session of its own. `mark`: NAME=value, in the environment of all of it."""
+    command = ("sh", "-c", 'setsid sleep 600 & exec "$@"', "sh", *service.command)
+    return msgspec.structs.replace(service, command=command, env=dict([mark.split("=")]))
+
+
+async def test_what_a_service_started_in_a_session_of_its_own_ends_with_it(service: Service, tmp_path: Path) -> None:
+    mark = f"LEFT={tmp_path.name}"
+    async with _running(leaving(service, mark)):
+        assert any("sleep 600" in line for line in marked(mark).values())
+    assert left(mark, 10) == [] and not listens(service)
+
+
+async def test_a_service_beside_the_browser_does_not_outlive_a_crash(executable: str, service: Service, tmp_path: Path) -> None:
     code = """if True:
         import asyncio, os, signal, sys, msgspec
         from exact.config import BrowserConfig
@@ -101,12 +114,17 @@ async def test_a_service_beside_the_browser_does_not_outlive_a_crash(executable:
 
         asyncio.run(main())
     """
-    command = [sys.executable, "-c", code, msgspec.json.encode(service).decode()]
+    mark = f"LEFT={tmp_path.name}"
+    command = [sys.executable, "-c", code, msgspec.json.encode(leaving(service, mark)).decode()]
     crashed = await asyncio.create_subprocess_exec(*command)
     assert await crashed.wait() == -9
-    async with asyncio.timeout(10):
-        while listens(service):  # noqa: ASYNC110 (nobody tells)
-            await asyncio.sleep(0.02)
+    assert await asyncio.to_thread(left, mark, 10) == [] and not listens(service)
+
+
+async def test_a_service_has_the_signals_of_one_that_is_started_by_hand(service: Service, tmp_path: Path) -> None:
+    telling = f'grep SigIgn /proc/self/status > {tmp_path}/ignored; exec "$@"'
+    async with _running(msgspec.structs.replace(service, command=("sh", "-c", telling, "sh", *service.command))):
+        assert int((tmp_path / "ignored").read_text().split()[1], 16) & (1 << signal.SIGPIPE - 1) == 0
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,8 @@ TOKEN = "EXACT_GUEST"
 
 _DEATH = 1
 """PR_SET_PDEATHSIG of linux/prctl.h."""
+_ENDS = 48
+"""Which field of /proc/PID/stat, behind the program's name, says where its environment ends (proc(5))."""
 _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ) if sys.platform != "win32" else ()
 """By Python, and so by what it becomes."""
 _OPS = ("reset", "step", "snapshot", "restore", "observe", "evaluate", "command", "close")
@@ -412,15 +414,33 @@ def _watch(prctl: Callable[..., int], guest: int, token: str, begun: int) -> Non
 
 
 def _end(token: str) -> int:
-    """Kill all processes that carry a token but this one; how many there were."""
+    """Kill all processes that carry a token but this one; how many there were, or may have been."""
     mark, found = f"{TOKEN}={token}".encode(), 0
     for name in os.listdir("/proc"):  # noqa: PTH208
         if name.isdigit() and int(name) != os.getpid():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:  # noqa: PTH123
-                if mark in file.read().split(b"\0"):
+            with contextlib.suppress(OSError):
+                carried = _environment(name)
+                if carried is None:
+                    found += 1
+                elif mark in carried.split(b"\0"):
                     os.kill(int(name), signal.SIGKILL)
                     found += 1
     return found
+
+
+def _environment(pid: str) -> bytes | None:
+    """Of a process; None of one that is just becoming another program, where it is not to be seen yet. Raises OSError."""
+    carried = _read(f"/proc/{pid}/environ")
+    if carried:
+        return carried
+    os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115 - the kernel's own have none, nor what has ended
+    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return None if fields[_ENDS : _ENDS + 1] == [b"0"] else _read(f"/proc/{pid}/environ")
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:  # noqa: PTH123
+        return file.read()
 
 
 def run(command: list[str]) -> None:

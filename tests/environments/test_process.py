@@ -135,6 +135,33 @@ async def test_a_warden_that_begins_late_ends_what_left_the_guests_group_all_the
     assert gone(child)
 
 
+def test_what_is_just_becoming_another_program_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(300):  # in one of ten or more the environment is not to be seen yet
+        child = subprocess.Popen(["sleep", "600"], env={guest.TOKEN: "mine", "PATH": os.environ["PATH"]})
+        monkeypatch.setattr(os, "listdir", lambda path, seen=[str(child.pid)]: seen)
+        try:
+            while guest._end("mine"):
+                pass
+            assert gone(child.pid, 0.5)
+        finally:
+            child.kill()
+            child.wait()
+
+
+def test_what_has_no_environment_is_neither_ended_nor_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = subprocess.Popen(["sleep", "600"], env={})
+    monkeypatch.setattr(os, "listdir", lambda path: [str(child.pid)])
+    try:
+        while guest._end("mine"):
+            pass
+        assert child.poll() is None
+    finally:
+        child.kill()
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert guest._end("mine") == 0  # nor is what has ended and was not reaped
+    child.wait()
+
+
 @pytest.mark.parametrize("how", ["closed", "killed"])
 async def test_what_a_guest_left_among_temporary_files_goes_with_it(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -148,9 +148,8 @@ class Site:
             file = self.files[_number(beginning.task)]
             if shared and not beginning.speculative:
                 await asyncio.to_thread(_reset, port, token)
-            if file.storage_state:
-                site = Path(file.storage_state).name.removesuffix("_state.json")
-                await (lasting if shared else fresh).enter(beginning.context, beginning.page, "", [site])
+            if file.logged_in:
+                await (lasting if shared else fresh).enter(beginning.context, beginning.page, "", file.logged_in)
 
         return prepare
 

@@ -135,6 +135,11 @@ class TaskFile(Part, frozen=True, kw_only=True):
         return tuple(part.strip() for part in self.start_url.split("|AND|"))
 
     @property
+    def logged_in(self) -> tuple[str, ...]:
+        """Sites at which it begins logged in. `require_login` says nothing of that: upstream reads the name of the file alone."""
+        return tuple(Path(self.storage_state).name.removesuffix("_state.json").split(".")) if self.storage_state else ()
+
+    @property
     def images(self) -> tuple[str, ...]:
         return (self.image,) if isinstance(self.image, str) else self.image or ()
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 
+from exact.benchmarks.webarena.states import State, read, write
 from exact.benchmarks.webarena.variables import Addresses
 from exact.errors import EnvironmentError_, UsageError
 
@@ -60,7 +60,7 @@ class Sessions:
         """`environ`: `<SITE>_USERNAME` and `<SITE>_PASSWORD`, after the form's own account. `folder`: where storage state files are, and
         are written. `lasting`: whether what one world logged into holds in others; not where each has a server of its own."""
         self._addresses, self._environ, self._forms, self._folder, self._lasting = addresses, environ, forms, folder, lasting
-        self._states: dict[str, Any] = {}
+        self._states: dict[str, State] = {}
 
     async def enter(self, context: BrowserContext, page: Page, file: str, sites: Sequence[str]) -> None:
         """Be logged in at some sites in a context. `file`: name of the storage state file, of which there need not be any.
@@ -69,16 +69,29 @@ class Sessions:
         Raises EnvironmentError_ where a site does not answer or refuses the account, and UsageError.
         """
         known = [site for site in sites if site in self._forms]
+        begun = self._lasting and await self._go_on(context, page, file, known)
         for site in known:
-            state = self._states.get(site) or self._read(file)
-            if state and self._lasting:
-                await self._put(context, page, state)
-            if not (state and self._lasting and await self._inside(page, site)):
+            if not (begun and await self._inside(page, site)):
                 await self._log_in(page, site)
-            if self._lasting:
-                self._states[site] = await context.storage_state()
-        if known and self._lasting and self._folder and file:
-            self._write(file, await context.storage_state())
+        if known and self._lasting:
+            state = cast("State", await context.storage_state())
+            for site in known:
+                self._states.pop(site, None)  # the newest is the last
+                self._states[site] = state
+            if path := self._path(file):
+                write(path, state)
+
+    async def _go_on(self, context: BrowserContext, page: Page, file: str, sites: Sequence[str]) -> bool:
+        """Bring back what is known of the sites' sessions, the newest last: each may hold older ones of the others. Whether any was."""
+        path, states = self._path(file), list[State]()
+        if path and any(site not in self._states for site in sites) and (kept := read(path)):
+            states.append(kept)
+        for site, state in self._states.items():
+            if site in sites and state not in states:
+                states.append(state)
+        for state in states:
+            await self._put(context, page, state, str(path or "of before"))
+        return bool(states)
 
     def account(self, site: str) -> tuple[str, str]:
         """Name and password. Raises UsageError where there are none."""
@@ -123,33 +136,23 @@ class Sessions:
             why, variable = str(error).strip().splitlines()[0].removeprefix("Page.goto: "), self._addresses.variable(site)
             raise EnvironmentError_(f"the site {site} does not answer at {url} ({why}): is {variable} right, and the site up?") from error
 
-    async def _put(self, context: BrowserContext, page: Page, state: Any) -> None:
-        """Cookies, and what origins keep."""
-        if state.get("cookies"):
-            await context.add_cookies(state["cookies"])
-        for kept in state.get("origins", ()):
-            items = [(each["name"], each["value"]) for each in kept.get("localStorage", ())]
-            if items:
-                await page.goto(kept["origin"])
-                await page.evaluate("items => items.forEach(([name, value]) => localStorage.setItem(name, value))", items)
+    async def _put(self, context: BrowserContext, page: Page, state: State, which: str) -> None:
+        """Cookies, and what origins keep. `which`: for the message. Raises EnvironmentError_."""
+        from playwright.async_api import Error
 
-    def _read(self, file: str) -> Any:
-        path = self._path(file)
-        if path is None or not path.is_file():
-            return None
+        of = "it"
         try:
-            return json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"the storage state {path} does not read ({error}): delete it, and it is made again") from error
-
-    def _write(self, file: str, state: Any) -> None:
-        path = self._path(file)
-        assert path is not None
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.part")
-        part.touch(mode=0o600)
-        part.write_text(json.dumps(state), "utf-8")
-        part.replace(path)
+            await context.add_cookies(state.get("cookies", []))  # type: ignore[arg-type]
+            for kept in state.get("origins", ()):
+                if items := [(each["name"], each["value"]) for each in kept.get("localStorage", ())]:
+                    of = kept["origin"]
+                    await page.goto(of)
+                    await page.evaluate("items => items.forEach(([name, value]) => localStorage.setItem(name, value))", items)
+        except Error as error:
+            why = str(error).strip().splitlines()[0]
+            raise EnvironmentError_(
+                f"the storage state {which} does not come back: {of} is refused ({why}): delete it, and it is made again"
+            ) from error
 
     def _path(self, file: str) -> Path | None:
         return self._folder / Path(file).name if self._folder and file else None

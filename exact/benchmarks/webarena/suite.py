@@ -66,9 +66,9 @@ class WebArena:
         return self._release.name
 
     def judged_by(self, models: ModelsConfig) -> WebArena:
-        """The suite with the models that its fuzzy verdicts are asked of. What was changed on the sites is known to both."""
+        """The suite with the models that its fuzzy verdicts are asked of. What is known of the sites is known to both."""
         judged = WebArena(self._release, path=self._path, models=models)
-        judged.resets = self.resets
+        judged.addresses, judged.sessions, judged.resets = self.addresses, self.sessions, self.resets
         return judged
 
     @functools.cached_property
@@ -82,8 +82,9 @@ class WebArena:
         return self._path or task_file(self._release.wheel)
 
     def ids(self) -> Sequence[str]:
-        """Those of the release, without looking for its file; those of a file that was given."""
-        numbers = self.files if self._path else map(str, range(self._release.tasks))
+        """Those of the release, without looking for its file; those of a file that was given. Raises UsageError."""
+        given = self._path or os.environ.get(self._release.wheel.variable)
+        numbers = self.files if given else map(str, range(self._release.tasks))
         return tuple(f"{self.name}/{number}" for number in numbers)
 
     def lists(self) -> Mapping[str, Sequence[str]]:
@@ -147,9 +148,8 @@ class WebArena:
         judges.need(roles(file))
         if not beginning.speculative:
             await self.resets.before(file.sites, changes=file.require_reset)
-        if file.require_login and file.storage_state:
-            sites = Path(file.storage_state).name.removesuffix("_state.json").split(".")
-            await self.sessions.enter(beginning.context, beginning.page, file.storage_state, sites)
+        if file.logged_in:
+            await self.sessions.enter(beginning.context, beginning.page, file.storage_state or "", file.logged_in)
 
     def _judges(self, stack: AsyncExitStack) -> Judges:
         """Opened with the first question."""

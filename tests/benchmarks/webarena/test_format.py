@@ -31,9 +31,21 @@ def test_several_start_addresses_are_tabs_and_pictures_have_addresses(suite: Web
     assert sum(bool(task.images) for task in tasks) == {"webarena": 0, "visualwebarena": 321}[suite.name]
 
 
+def test_who_begins_logged_in_is_told_by_the_name_of_the_storage_state(suite: WebArena) -> None:
+    logged_in = [file.logged_in for file in suite.files.values()]
+    assert sum(map(bool, logged_in)) == {"webarena": 684, "visualwebarena": 910}[suite.name]
+    assert logged_in.count(("gitlab", "reddit")) == {"webarena": 18, "visualwebarena": 0}[suite.name]
+
+
 def test_the_ids_of_the_release_are_those_of_its_file(suite: WebArena) -> None:
     assert set(suite.ids()) == {f"{suite.name}/{number}" for number in suite.files}
     assert {f"{suite.name}/{at}" for at in range(len(suite.files))} == set(suite.ids())
+
+
+def test_the_ids_are_those_of_a_file_that_the_environment_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "few.json").write_text(json.dumps([item(task_id=number) for number in (3, 5)]))
+    monkeypatch.setenv("EXACT_WEBARENA", str(tmp_path / "few.json"))
+    assert WebArena().ids() == ("webarena/3", "webarena/5")
 
 
 def test_lists_are_by_site_difficulty_and_template(suite: WebArena) -> None:

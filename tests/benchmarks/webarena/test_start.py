@@ -10,7 +10,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.webarena import WebArena
-from exact.config import BrowserConfig
+from exact.config import BrowserConfig, ModelsConfig
 from exact.errors import EnvironmentError_
 from tests.benchmarks.webarena.conftest import item
 
@@ -21,15 +21,17 @@ def unused() -> int:
         return int(listening.getsockname()[1])
 
 
+@pytest.mark.parametrize("judged", [False, True])
 @pytest.mark.parametrize(("up", "why"), [(True, "status 503"), (False, "ERR_CONNECTION_REFUSED")])
 async def test_a_start_page_that_is_not_given_names_the_variable(
-    up: bool, why: str, httpserver: HTTPServer, executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    up: bool, why: str, judged: bool, httpserver: HTTPServer, executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     httpserver.expect_request("/down").respond_with_data("down", status=503)
     monkeypatch.setenv("WA_SHOPPING", f"http://127.0.0.1:{httpserver.port if up else unused()}")
     (tmp_path / "tasks.json").write_text(json.dumps([item(start_url="__SHOPPING__/down")]))
     suite = WebArena(path=tmp_path / "tasks.json")
     said = rf"the start page http://127\.0\.0\.1:\d+/down cannot be opened \(.*{why}.*\): is WA_SHOPPING right, and the site up\?"
-    async with suite.worlds(BrowserConfig(screenshots=False)) as worlds, worlds.open(speculative=False) as world:
+    opened = suite.judged_by(ModelsConfig()) if judged else suite  # as the commands open them
+    async with opened.worlds(BrowserConfig(screenshots=False)) as worlds, worlds.open(speculative=False) as world:
         with pytest.raises(EnvironmentError_, match=said):
             await world.reset(suite.task("webarena/7"))

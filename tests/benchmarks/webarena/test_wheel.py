@@ -65,7 +65,13 @@ def test_without_a_network_the_way_to_the_file_is_said(tmp_path: Path, monkeypat
 
 
 def test_ids_need_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXACT_WEBARENA", "/nowhere")
+    monkeypatch.delenv("EXACT_WEBARENA", raising=False)
+    monkeypatch.setattr("exact.benchmarks.webarena.suite.task_file", None)
     assert len(WebArena().ids()) == 812
-    with pytest.raises(UsageError, match="EXACT_WEBARENA is /nowhere"):
-        WebArena().task("webarena/3")
+
+
+def test_a_file_that_the_environment_names_and_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXACT_WEBARENA", "/nowhere")
+    for asked in (WebArena().ids, lambda: WebArena().task("webarena/3")):
+        with pytest.raises(UsageError, match="EXACT_WEBARENA is /nowhere"):
+            asked()

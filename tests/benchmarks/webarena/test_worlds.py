@@ -12,10 +12,13 @@ from werkzeug import Request, Response
 
 from exact.benchmarks.webarena import WebArena
 from exact.benchmarks.webarena.resets import LIMIT
+from exact.benchmarks.webarena.sessions import FORMS, Sessions
+from exact.benchmarks.webarena.variables import Addresses
 from exact.config import BrowserConfig, ModelConfig, ModelsConfig
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
+from exact.environments.browser.setup import Beginning
 from exact.environments.sites import Hook
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentError_, ExactError, UsageError
 from exact.evaluation.local import HANG
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.conftest import item
@@ -28,7 +31,7 @@ class Classifieds:
     """A site that is logged into by a form, and counts what is asked of it."""
 
     def __init__(self, server: HTTPServer) -> None:
-        self.entries, self.resets, self.valid = 0, 0, "1"
+        self.entries, self.resets, self.valid, self.port = 0, 0, "1", server.port
         server.expect_request("/index.php", query_string="page=login", method="GET").respond_with_data(
             "<form method=post action=/in><input id=email name=n><input id=password name=p><button>Log in</button></form>",
             content_type="text/html",
@@ -104,6 +107,66 @@ async def test_a_storage_state_file_is_used_and_refreshed(
     async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
         await world.reset(made.task("webarena/0"))
     assert classifieds.entries == 2 and '"3"' in path.read_text()
+
+
+async def test_who_begins_logged_in_is_told_by_the_storage_state_alone(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
+    made = suite(tmp_path, require_login=False)
+    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+        assert "Hello Ann" in (await world.reset(made.task("webarena/0"))).text
+
+
+@pytest.mark.parametrize("kept", ["in a file", "from a task before"])
+async def test_of_two_sites_each_is_entered_with_its_own_newest_session(
+    kept: str, classifieds: Classifieds, executable: str, tmp_path: Path
+) -> None:
+    with HTTPServer(host="127.0.0.1") as server:
+        other = Classifieds(server)
+        sites = {"classifieds": f"http://localhost:{classifieds.port}", "other": f"http://127.0.0.1:{server.port}"}
+        environ = {site.upper(): address for site, address in sites.items()}
+        environ |= {f"{site.upper()}_{name}": value for site in sites for name, value in (("USERNAME", "ann"), ("PASSWORD", "s3cret"))}
+        folder = tmp_path / "auth" if kept == "in a file" else None
+        known, held = list[Sessions](), list[dict[str, str]]()
+
+        async def prepare(beginning: Beginning) -> None:
+            if folder or not known:
+                forms = dict.fromkeys(sites, FORMS["classifieds"])
+                known.append(Sessions(Addresses("", environ), environ, forms=forms, folder=folder))
+            await known[-1].enter(beginning.context, beginning.page, "classifieds.other_state.json", tuple(sites))
+            held.append({str(each["domain"]): str(each["value"]) for each in await beginning.context.cookies()})
+
+        task = Task(id="test/two", instruction="", start=sites["classifieds"], origins=tuple(sites.values()))
+        async with launch(CONFIG) as browser:
+            worlds = BrowserWorlds(browser, PageSetup(prepare=prepare), CONFIG, sealed=False)
+            for valid in ("1", "2"):  # the sessions of the first site are over
+                classifieds.valid = valid
+                async with worlds.open(speculative=False) as world:
+                    await world.reset(task)
+                assert held[-1] == {"localhost": valid, "127.0.0.1": "1"}
+        assert (classifieds.entries, other.entries) == (2, 1)
+        assert folder is None or '"2"' in (folder / "classifieds.other_state.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[]", r"does not read \(Expected `object`, got `array`\)"),
+        ('{"cookies": [{"name": "a", "value": 3, "domain": "x", "path": "/"}]}', r"does not read \(.*`\$\.cookies\[0\]\.value`\)"),
+        ('{"cookies": [{"name": "a", "value": "", "domain": "", "path": "/"}]}', r"does not come back: it is refused \(.*domain.*\)"),
+        (
+            '{"origins": [{"origin": "http://localhost:9", "localStorage": [{"name": "a", "value": "b"}]}]}',
+            r"does not come back: http://localhost:9 is refused \(.*\)",
+        ),
+    ],
+)
+async def test_a_storage_state_that_cannot_be_used_is_named(
+    text: str, why: str, classifieds: Classifieds, executable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "classifieds_state.json").write_text(text)
+    monkeypatch.setenv("EXACT_AUTH", str(tmp_path))
+    made = suite(tmp_path)
+    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+        with pytest.raises(ExactError, match=rf"the storage state .*/classifieds_state\.json {why}: delete it"):
+            await world.reset(made.task("webarena/0"))
 
 
 async def test_a_refused_account_and_a_site_that_is_down_are_told_apart(

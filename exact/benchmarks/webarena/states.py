@@ -1,0 +1,59 @@
+"""Storage state files: the cookies of a browser, and what origins keep in it, as Playwright writes them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal, NotRequired, TypedDict
+
+import msgspec
+
+from exact.errors import UsageError
+
+
+class Cookie(TypedDict):
+    name: str
+    value: str
+    domain: str
+    path: str
+    expires: NotRequired[float]
+    httpOnly: NotRequired[bool]
+    secure: NotRequired[bool]
+    sameSite: NotRequired[Literal["Strict", "Lax", "None"]]
+    partitionKey: NotRequired[str]
+
+
+class Entry(TypedDict):
+    name: str
+    value: str
+
+
+class Kept(TypedDict):
+    """What one origin keeps."""
+
+    origin: str
+    localStorage: NotRequired[list[Entry]]
+
+
+class State(TypedDict):
+    cookies: NotRequired[list[Cookie]]
+    origins: NotRequired[list[Kept]]
+
+
+def read(path: Path) -> State | None:
+    """None where there is no such file. Raises UsageError."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=State)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise UsageError(f"the storage state {path} does not read ({error}): delete it, and it is made again") from error
+
+
+def write(path: Path, state: State) -> None:
+    """Whole or not at all, and for its owner's eyes only."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.touch(mode=0o600)
+    part.write_bytes(msgspec.json.encode(state))
+    part.replace(path)

@@ -29,6 +29,14 @@ class UsageError(ExactError):
     exit_code = 2
 
 
+class EvaluatorError(ExactError):
+    """An evaluator that raised, or gave what is no score: its author's to mend, and never a score. Exit code 2."""
+
+    exit_code = 2
+    task = ""
+    """Id of the task whose attempt it was to judge, where that is known."""
+
+
 class ActionError(ExactError):
     """An action that the environment's grammar or present state does not admit.
 

@@ -11,7 +11,7 @@ from exact.search.tree import SearchError
 
 def test_wrong_usage_ends_with_2_and_anything_else_with_1() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ExactError)]
-    assert {kind.__name__ for kind in kinds if kind.exit_code == 2} == {"UsageError"}
+    assert {kind.__name__ for kind in kinds if kind.exit_code == 2} == {"UsageError", "EvaluatorError"}
     assert {kind.exit_code for kind in kinds} == {1, 2}
 
 

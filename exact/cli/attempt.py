@@ -13,6 +13,7 @@ import click
 from exact.cli.progress import Progress
 from exact.cli.worlds import kind_of, open_worlds
 from exact.config import Config
+from exact.errors import EvaluatorError
 from exact.runs.runner import Runner
 from exact.runs.shared import SharedWorlds
 from exact.runs.store import Line, RunFolder
@@ -31,14 +32,19 @@ def attempt(
     fail_unsolved: bool = False,
     junit: Path | None = None,
 ) -> int:
-    """Run what is left of a run to its end; the exit code."""
+    """Run what is left of a run to its end; the exit code. Raises EvaluatorError, which stands in `junit` too."""
+    from exact.cli.junit import solved, write
+
     try:
         lines = asyncio.run(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
     except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo(f"exact: interrupted; go on with: exact resume {folder.path}", err=True)
         return 130
-    from exact.cli.junit import solved, write
-
+    except EvaluatorError as error:
+        if junit is not None:
+            ended = [line for line in folder.results() if line.task != error.task]
+            write([*ended, Line(task=error.task, seed=0, agent=config.name, status="failed", reason=str(error))], config.name, junit)
+        raise
     if junit is not None:
         write(lines, config.name, junit)
     if any(line.status == "failed" for line in lines):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -74,6 +75,28 @@ def test_a_benchmark_is_made_of_tasks_of_one_s_own(httpserver: HTTPServer, tmp_p
     assert main(["bench", "--resume", *given[:1], "--seeds", "3", "--out", out]) == 0
     assert main(["rescore", out, "--task", "own/*"]) == 0
     assert "= react own/judged?seed=3: 1 -> 1" in capsys.readouterr().out
+
+
+def test_an_evaluator_that_raises_ends_its_own_attempts_and_no_others(
+    httpserver: HTTPServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    httpserver.expect_request("/").respond_with_data("<title>Here</title><a href=/>There</a>", content_type="text/html")
+    file = own_tasks(tmp_path / "own", httpserver.url_for("/"))
+    listed = json.loads(Path(file).read_text())
+    (tmp_path / "own" / "judge.py").write_text((tmp_path / "own" / "judge.py").read_text() + "def broken(page, outcome): return {}['x']\n")
+    Path(file).write_text(json.dumps([listed[0], {**listed[0], "id": "broken", "evaluate": "judge.py:broken"}]))
+    given = ["--agent", "react", "--budget", "actions=1", "--out", str(tmp_path / "bench")]
+    main(["bench", file, *given])
+    lines = [json.loads(line) for line in (tmp_path / "bench" / "results.jsonl").read_text().splitlines()]
+    assert [line["status"] for line in lines] == ["scored", "failed"] and "judge.py:broken failed: KeyError: 'x'" in lines[1]["reason"]
+    logged = (tmp_path / "bench" / "errors.log").read_text()
+    assert "Traceback" in logged and "KeyError: 'x'" in logged
+    capsys.readouterr()
+    junit = tmp_path / "junit.xml"
+    assert main(["run", "--tasks", file, "--set", "limits.actions=1", "--out", str(tmp_path / "run"), "--junit", str(junit)]) == 2
+    assert "judge.py:broken failed: KeyError: 'x'" in capsys.readouterr().err
+    cases = ElementTree.parse(junit).getroot().iter("testcase")
+    assert [(case.get("name"), case.find("error") is not None) for case in cases] == [("judged?seed=0", False), ("broken?seed=0", True)]
 
 
 def test_own_tasks_are_read_before_anything_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

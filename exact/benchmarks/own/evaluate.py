@@ -7,7 +7,7 @@
 
 A function gets the page (Playwright's, async) and the Outcome, and gives a Score, a number in [0, 1], or whether it is solved; it may be
 async, and is called in a thread of its own where it is not. An AssertionError in it is an attempt that is not solved, with what it says as
-the reason.
+the reason; so is an element that the page does not show within Playwright's time. Any other error is an EvaluatorError, and no score.
 """
 
 from __future__ import annotations
@@ -18,25 +18,27 @@ import hashlib
 import importlib.util
 import inspect
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from exact.benchmarks.webarena.evaluate import Setting, evaluate, evaluators
-from exact.benchmarks.webarena.format import TaskFile, parse
+from exact.benchmarks.webarena.evaluate import Setting, evaluate, evaluators, roles
+from exact.benchmarks.webarena.format import TaskFile, at, parse
 from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges, opener
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
 from exact.environments.aside import threaded
 from exact.environments.browser.environment import Evaluator
+from exact.environments.browser.setup import place_of
 from exact.environments.sandbox.service import Service
-from exact.errors import ExactError, UsageError
+from exact.errors import EvaluatorError, ExactError, UsageError
 from exact.models.base import ChatModel
 from exact.safety import is_web
 from exact.task import Outcome, Scalar, Score, Task
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
 
 EVALUATE = "evaluate"
 """Key of a task's metadata: `/path/to/checks.py:function`, or WebArena's `eval` in JSON."""
+
+_ALIVE = 10.0
+"""Seconds in which a page that lives runs nothing."""
 
 
 class OwnTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -112,6 +117,9 @@ def _task(path: Path, number: int, item: object) -> Task:
         raise UsageError(f"{path}: task {name}: {error}") from error
     if not is_web(own.url):
         raise UsageError(f"{path}: task {name}: url {own.url!r} is no web address: write http://host/path")
+    for number, tab in enumerate(own.tabs):
+        if not is_web(tab) or len(tab.split()) != 1:
+            raise UsageError(f"{path}: task {name}: tabs[{number}] {tab!r} is no web address: write http://host/path")
     metadata: dict[str, Scalar] = {}
     if own.services:
         metadata["services"] = msgspec.json.encode(own.services).decode()
@@ -120,10 +128,13 @@ def _task(path: Path, number: int, item: object) -> Task:
     if own.geolocation:
         metadata["geolocation"] = own.geolocation
     judged: dict[str, Scalar] = {EVALUATE: kept(path, name, own.evaluate)} if own.evaluate else {}
-    return Task(
+    made = Task(
         id=f"own/{own.id}?seed={own.seed}", instruction=own.goal, start=own.url, seed=own.seed, origins=own.origins, images=own.images,
         metadata=metadata, private=judged,
     )  # fmt: skip
+    with at(str(path)):
+        place_of(made)
+    return made
 
 
 def kept(path: Path, name: str, said: str | dict[str, Any]) -> str:
@@ -160,11 +171,13 @@ def _setting(models: ModelsConfig | None, chat: Callable[[str], ChatModel] | Non
     def nobody(role: str) -> ChatModel:
         raise UsageError(f"there is no model for {role}")
 
-    return Setting("visualwebarena", Addresses("", {}), Judges(opener(models, chat or nobody)), ON_PAGES)
+    return Setting("visualwebarena", Addresses("", os.environ), Judges(opener(models, chat or nobody)), ON_PAGES)
 
 
 def _by_rules(task: Task, said: dict[str, Any], models: ModelsConfig | None, chat: Callable[[str], ChatModel] | None) -> Evaluator:
-    checks = evaluators(msgspec.structs.replace(_as_file(said), intent=task.instruction), _setting(models, chat), task.id)
+    file, setting = msgspec.structs.replace(_as_file(said), intent=task.instruction), _setting(models, chat)
+    checks = evaluators(file, setting, task.id)
+    setting.judges.need(roles(file))
 
     async def verdict(page: Page, outcome: Outcome) -> Score:
         return await evaluate(checks, page, outcome)
@@ -174,6 +187,8 @@ def _by_rules(task: Task, said: dict[str, Any], models: ModelsConfig | None, cha
 
 def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluator:
     async def verdict(page: Page, outcome: Outcome) -> Score:
+        from playwright.async_api import TimeoutError as Waited
+
         def called() -> object:
             with _failing(name):
                 return function(page, outcome)
@@ -182,11 +197,32 @@ def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluat
             found = called() if inspect.iscoroutinefunction(function) else await asyncio.wrap_future(threaded(called))
             with _failing(name):
                 found = await found if inspect.isawaitable(found) else found
+            return _score(found, name)
         except AssertionError as error:
             return Score(value=0.0, success=False, reason=str(error) or "an assertion does not hold")
-        return _score(found, name)
+        except Waited as error:
+            if _loads(error) or not await _answers(page):
+                raise
+            return Score(value=0.0, success=False, reason=str(error).strip().splitlines()[0])
+        except EvaluatorError as error:
+            error.task = outcome.task.id if outcome.task else ""
+            raise
 
     return verdict
+
+
+def _loads(error: Exception) -> bool:
+    """Whether what was waited for in vain is a page, and not something on it: the message begins with the method, `Page.goto: ...`."""
+    return str(error).partition(":")[0].rpartition(".")[2] in ("goto", "reload", "go_back", "go_forward", "wait_for_load_state")
+
+
+async def _answers(page: Page) -> bool:
+    """Whether a page lives: one that is busy without end is broken, and what is not found on it no score."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_ALIVE):
+            await page.evaluate("0")
+            return True
+    return False
 
 
 @contextmanager
@@ -199,7 +235,7 @@ def _failing(name: str) -> Iterator[None]:
     except (AssertionError, ExactError, Error):
         raise
     except Exception as error:
-        raise UsageError(f"the evaluator {name} failed: {type(error).__name__}: {error}") from error
+        raise EvaluatorError(f"the evaluator {name} failed: {type(error).__name__}: {error}") from error
 
 
 def _score(found: object, name: str) -> Score:
@@ -207,7 +243,7 @@ def _score(found: object, name: str) -> Score:
         return found
     if isinstance(found, bool | int | float) and 0 <= found <= 1:
         return Score(value=float(found), success=float(found) == 1.0)
-    raise UsageError(f"the evaluator {name} gave {found!r}: give a Score or a number in [0, 1], True or False")
+    raise EvaluatorError(f"the evaluator {name} gave {found!r}: give a Score or a number in [0, 1], True or False")
 
 
 @functools.lru_cache

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlsplit
 
-from exact.benchmarks.webarena.format import Dialect
-from exact.benchmarks.webarena.text import OR
+from exact.benchmarks.webarena.format import OR, Dialect
 
 Rule = str
 """`EXACT` or `GOLD in PRED`."""

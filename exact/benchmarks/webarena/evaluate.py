@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from exact.benchmarks.webarena import address, pictures, text
 from exact.benchmarks.webarena.calls import LAST_URL, PAGE, Call, Helper, Result, parse
-from exact.benchmarks.webarena.format import Answers, Contents, Dialect, ImageQuery, Target, TaskFile, at
+from exact.benchmarks.webarena.format import OR, Answers, Contents, Dialect, ImageQuery, Target, TaskFile, at
 from exact.benchmarks.webarena.judges import ROLE, VISION, Judges
 from exact.benchmarks.webarena.locate import answered, check, found, looking_at
 from exact.benchmarks.webarena.variables import Addresses
@@ -247,7 +247,7 @@ async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: Set
 async def _meaning(wanted: str | None, said: str, task: TaskFile, setting: Setting) -> str:
     if wanted is None:
         return ""
-    for each in wanted.split(text.OR):
+    for each in wanted.split(OR):
         if (await setting.judges.means(said, each, task.goal)).holds:
             return ""
     return f"{line(said, 80)!r} does not mean {wanted!r}, says the judge"
@@ -274,7 +274,7 @@ def _picture_look(query: ImageQuery, setting: Setting, field: str) -> Check:
     if not query.eval_vqa and not query.eval_fuzzy_image_match:
         raise UsageError(f"`{field}`: it asks nothing: give eval_vqa or eval_fuzzy_image_match")
     like = _filled(query.eval_fuzzy_image_match, setting, f"{field}.eval_fuzzy_image_match")
-    references = tuple(like.split(text.OR)) if like else ()
+    references = tuple(like.split(OR)) if like else ()
 
     async def check(page: Page, outcome: Outcome) -> str:
         async with looking_at(page, await address_of(page), setting.addresses, setting.quiet) as other:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -15,6 +15,9 @@ from exact.errors import UsageError
 
 Dialect = Literal["webarena", "visualwebarena"]
 """Whose rules a file is judged by: those of the two benchmarks differ in tokens, quotes and addresses."""
+
+OR = " |OR| "
+"""Between alternatives of which one is enough."""
 
 Kind = Literal["string_match", "url_match", "program_html", "page_image_query"]
 
@@ -94,8 +97,8 @@ class Eval(Part, frozen=True, kw_only=True):
 class Place(Part, frozen=True, kw_only=True):
     """Where the browser says it is, in degrees."""
 
-    latitude: float
-    longitude: float
+    latitude: Annotated[float, msgspec.Meta(ge=-90, le=90)]
+    longitude: Annotated[float, msgspec.Meta(ge=-180, le=180)]
 
 
 class TaskFile(Part, frozen=True, kw_only=True):
@@ -185,7 +188,7 @@ def at(place: str) -> Iterator[None]:
 def _empty(evaluation: Eval, kind: Kind) -> Iterator[str]:
     """The fields of a kind of evaluation that would hold whatever was done."""
     field, wanted = f"eval.{_NEEDED[kind]}", getattr(evaluation, _NEEDED[kind])
-    if not wanted:
+    if not wanted or (kind == "url_match" and _nothing(wanted)):
         yield field
     elif kind == "string_match":
         yield from _blank(wanted, field)
@@ -195,8 +198,11 @@ def _empty(evaluation: Eval, kind: Kind) -> Iterator[str]:
                 yield f"{field}[{number}].url"
             yield from _blank(look.required_contents, f"{field}[{number}].required_contents")
     elif kind == "page_image_query":
-        queries = enumerate(evaluation.page_image_query or ())
-        yield from (f"{field}[{number}].eval_image_url" for number, query in queries if not query.eval_image_url)
+        for number, query in enumerate(evaluation.page_image_query or ()):
+            if not query.eval_image_url:
+                yield f"{field}[{number}].eval_image_url"
+            if query.eval_fuzzy_image_match and _nothing(query.eval_fuzzy_image_match):
+                yield f"{field}[{number}].eval_fuzzy_image_match"
 
 
 def _blank(wanted: Answers | Contents, where: str) -> Iterator[str]:
@@ -204,7 +210,14 @@ def _blank(wanted: Answers | Contents, where: str) -> Iterator[str]:
     given = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
     if not given:
         yield where
-    yield from (f"{where}.{name}" for name, value in given.items() if name != "exact_match" and not (value and all(value)))
+    for name, value in given.items():
+        if name != "exact_match" and (not value or any(map(_nothing, (value,) if isinstance(value, str) else value))):
+            yield f"{where}.{name}"
+
+
+def _nothing(wanted: str) -> bool:
+    """Whether one of the alternatives is empty: everything holds it."""
+    return not all(each.strip() for each in wanted.split(OR))
 
 
 def read(path: Path) -> tuple[TaskFile, ...]:

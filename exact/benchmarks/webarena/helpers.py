@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from exact.benchmarks.webarena.format import OR
 from exact.benchmarks.webarena.locate import in_page
 
 if TYPE_CHECKING:
@@ -104,12 +105,12 @@ async def _ordered(page: Page) -> list[dict[str, Any]]:
 
 async def shopping_get_order_product_name_list(page: Page) -> str:
     """Names of the products of an order's page, with ` |OR| ` between them."""
-    return " |OR| ".join(each.get("name", "") for each in await _ordered(page))
+    return OR.join(each.get("name", "") for each in await _ordered(page))
 
 
 async def shopping_get_order_product_quantity(page: Page, sku: str) -> float:
     """How many of a product, or of the first of several between ` |OR| ` that is there, an order has."""
-    wanted = sku.split(" |OR| ")
+    wanted = sku.split(OR)
     for each in await _ordered(page):
         if each.get("sku", "").strip() in wanted:
             ordered = _NUMBER.search(each.get("qty", ""))  # what follows it is how many were shipped

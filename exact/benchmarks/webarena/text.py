@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from exact.benchmarks.webarena.format import Dialect
+from exact.benchmarks.webarena.format import OR, Dialect
 
-OR = " |OR| "
 _TOLERANCE = 1e-8
 _NUMBER = re.compile(r"\s*([+-]?(?:[0-9][0-9,]*(?:\.[0-9]*)?|\.[0-9]+))\s*")
 _COMPARISON = re.compile(r"\s*(<=|>=|==|<|>)\s*(-?\d[\d,]*(?:\.\d+)?)\s*")

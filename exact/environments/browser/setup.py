@@ -65,6 +65,9 @@ def place_of(task: Task) -> tuple[float, float] | None:
         return None
     try:
         latitude, longitude = map(float, said.replace(",", " ").split())
+        if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
+            raise ValueError(said)
     except ValueError as error:
-        raise UsageError(f"task {task.id}: geolocation {said!r} is no place: write `latitude longitude` in degrees") from error
+        way_out = "write `latitude longitude` in degrees, -90 to 90 and -180 to 180"
+        raise UsageError(f"task {task.id}: geolocation {said!r} is no place: {way_out}") from error
     return latitude, longitude

@@ -12,12 +12,15 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.own import evaluator, read
 from exact.cli.junit import junit, solved
-from exact.errors import UsageError
+from exact.config import BrowserConfig
+from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.errors import EnvironmentError_, EvaluatorError, UsageError
 from exact.runs.store import Line, RunFolder
 from exact.task import Outcome
 from tests.benchmarks.webarena.conftest import standing
@@ -38,6 +41,12 @@ def nothing(page, outcome): return "yes"
 def waits(page, outcome): return page.wait(5)
 def left(page, outcome): return threading.current_thread().daemon
 def stops(page, outcome): return next(iter(()))
+async def thanks(page, outcome): return bool(await page.inner_text("#thanks", timeout=100))
+async def awaits(page, outcome): await page.locator("#thanks").wait_for(timeout=100)
+async def leaves(page, outcome): await page.goto(page.url, timeout=1)
+async def hangs(page, outcome):
+    await page.evaluate("setTimeout(() => { for (;;); })")
+    return await page.inner_text("#thanks", timeout=100)
 async def heading(page, outcome): return "Thank" in await page.inner_text("h1")
 """
 
@@ -64,15 +73,35 @@ async def test_a_function_judges(tmp_path: Path) -> None:
 
 async def test_an_assertion_that_does_not_hold_is_a_score_and_any_other_error_is_not(tmp_path: Path) -> None:
     assert (await score(tmp_path, "asserts", "41")).reason == "the answer is not 42"
-    with pytest.raises(UsageError, match=r"checks\.py:breaks failed: ZeroDivisionError"):
+    with pytest.raises(EvaluatorError, match=r"checks\.py:breaks failed: ZeroDivisionError"):
         await score(tmp_path, "breaks")
-    with pytest.raises(UsageError, match=r"checks\.py:stops failed: StopIteration"):
+    with pytest.raises(EvaluatorError, match=r"checks\.py:stops failed: StopIteration"):
         await score(tmp_path, "stops")
-    with pytest.raises(UsageError, match=r"gave 'yes': give a Score"):
+    with pytest.raises(EvaluatorError, match=r"gave 'yes': give a Score"):
         await score(tmp_path, "nothing")
     for name in ("seven", "nan"):
-        with pytest.raises(UsageError, match=rf"checks\.py:{name} gave Score\(.*give a Score"):
+        with pytest.raises(EvaluatorError, match=rf"checks\.py:{name} gave Score\(.*give a Score"):
             await score(tmp_path, name)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("name", ["thanks", "awaits", "leaves", "hangs"])
+async def test_what_is_not_on_the_page_in_time_is_a_score_and_a_page_that_does_not_come_is_none(
+    name: str, browser: Browser, httpserver: HTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exact.benchmarks.own.evaluate._ALIVE", 1.0)
+    httpserver.expect_request("/").respond_with_data("<h1>Sorry</h1>", content_type="text/html")
+    (task,) = read(tasks(tmp_path, f"evaluate: 'checks.py:{name}'"))
+    config = BrowserConfig(screenshots=False, answer_seconds=3.0)
+    worlds = BrowserWorlds(browser, PageSetup(), config, sealed=False, evaluator=evaluator(task))
+    async with worlds.open(speculative=False) as world:
+        await world.reset(msgspec.structs.replace(task, start=httpserver.url_for("/"), origins=()))
+        if name in ("leaves", "hangs"):
+            with pytest.raises(EnvironmentError_, match="evaluate: "):
+                await world.evaluate(Outcome(actions=()))
+        else:
+            judged = await world.evaluate(Outcome(actions=()))
+            assert (judged.value, judged.success) == (0.0, False) and "Timeout 100ms exceeded" in judged.reason
 
 
 async def test_a_function_that_waits_holds_up_nobody_else_nor_the_end_of_the_process(tmp_path: Path) -> None:
@@ -92,6 +121,20 @@ async def test_webarena_s_rules_judge_too(tmp_path: Path) -> None:
     assert judge is not None and (await judge(PAGE, Outcome(actions=()))).success
 
 
+async def test_a_name_of_a_site_in_the_rules_is_the_address_of_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP", "http://shop.test/")
+    (task,) = read(tasks(tmp_path, "evaluate: {eval_types: [url_match], reference_url: __SHOP__/paid}"))
+    judge = evaluator(task)
+    assert judge is not None and (await judge(PAGE, Outcome(actions=()))).success
+
+
+def test_a_model_that_is_to_judge_and_is_not_there_is_missed_before_the_attempt(tmp_path: Path) -> None:
+    asks = "evaluate: {eval_types: [string_match], reference_answers: {fuzzy_match: [noon]}}"
+    (task,) = read(tasks(tmp_path, asks))
+    with pytest.raises(UsageError, match=r"this task's verdict needs a model: name one at models\.parts\.evaluator"):
+        evaluator(task)
+
+
 def test_without_an_evaluator_nobody_judges(tmp_path: Path) -> None:
     (task,) = read(tasks(tmp_path, "seed: 3"))
     assert evaluator(task) is None and task.id == "own/t0?seed=3"
@@ -107,6 +150,12 @@ def test_without_an_evaluator_nobody_judges(tmp_path: Path) -> None:
         ("evalute: x", r"tasks\.yaml: task t0: Object contains unknown field `evalute`"),
         ("url: 'http://[::1'", r"task t0: url 'http://\[::1' is no web address"),
         ("evaluate: {eval_types: [url_match], reference_url: x, note: {true: y}}", r"task t0: evaluate cannot be kept as JSON: .*keys"),
+        ("geolocation: 'here'", r"tasks\.yaml: task own/t0\?seed=0: geolocation 'here' is no place: write `latitude longitude`"),
+        ("geolocation: '-91 0'", r"tasks\.yaml: task own/t0\?seed=0: geolocation '-91 0' is no place"),
+        ("tabs: ['http://a.test/', 'b']", r"tasks\.yaml: task t0: tabs\[1\] 'b' is no web address: write http://host/path"),
+        ("tabs: ['http://a.test/a b']", r"tasks\.yaml: task t0: tabs\[0\] 'http://a\.test/a b' is no web address"),
+        ("evaluate: {eval_types: [url_match], reference_url: 'a |OR| '}", r"tasks\.yaml: task t0: .*`eval\.reference_url` is empty"),
+        ("evaluate: {eval_types: [url_match], reference_url: __SHOP__}", r"tasks\.yaml: task t0: .* has no address: export SHOP="),
         ("origins: here", r"task t0: Expected `array`, got `str` - at `\$\.origins`"),
     ],
 )

@@ -69,6 +69,8 @@ def test_a_goal_is_made_of_its_template() -> None:
         ({"eval": {"eval_types": ["url_match"]}}, r"task 7: `url_match` needs the field `eval\.reference_url`"),
         ({"eval": {"eval_types": ["string_match"], "reference_answers": {"exactly": "5"}}}, r"task 7: .*unknown field `exactly`"),
         ({"eval": {"eval_types": []}}, r"task 7: `eval\.eval_types` is empty"),
+        ({"geolocation": {"latitude": 91, "longitude": 3}}, r"task 7: Expected `float` <= 90.0 - at `\$\.geolocation\.latitude`"),
+        ({"geolocation": {"latitude": 9, "longitude": -181}}, r"task 7: Expected `float` >= -180.0 - at `\$\.geolocation\.longitude`"),
         ({"intent": "", "intent_template": ""}, r"task 7: neither `intent` nor `intent_template`"),
     ],
 )
@@ -87,14 +89,24 @@ PICTURES = {"eval_image_url": "last", "eval_image_class": "", "eval_fuzzy_image_
         ({"eval_types": ["string_match"], "reference_answers": {}}, "eval.reference_answers"),
         ({"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": []}}, "eval.reference_answers.fuzzy_match"),
         ({"eval_types": ["string_match"], "reference_answers": {"exact_match": "x", "one_of": [""]}}, "eval.reference_answers.one_of"),
+        ({"eval_types": ["string_match"], "reference_answers": {"must_include": ["x", "y |OR| "]}}, "eval.reference_answers.must_include"),
         ({"eval_types": ["url_match"], "reference_url": ""}, "eval.reference_url"),
+        ({"eval_types": ["url_match"], "reference_url": "__SHOPPING__/x |OR|  |OR| __SHOPPING__/y"}, "eval.reference_url"),
         ({"eval_types": ["program_html"], "program_html": []}, "eval.program_html"),
         ({"eval_types": ["program_html"], "program_html": [LAST, {**LAST, "url": ""}]}, "eval.program_html[1].url"),
         (
             {"eval_types": ["program_html"], "program_html": [{**LAST, "required_contents": {}}]},
             "eval.program_html[0].required_contents",
         ),
+        (
+            {"eval_types": ["program_html"], "program_html": [{**LAST, "required_contents": {"fuzzy_match": " |OR| tea"}}]},
+            "eval.program_html[0].required_contents.fuzzy_match",
+        ),
         ({"eval_types": ["page_image_query"], "page_image_query": []}, "eval.page_image_query"),
+        (
+            {"eval_types": ["page_image_query"], "page_image_query": [{**PICTURES, "eval_fuzzy_image_match": "x.png |OR| "}]},
+            "eval.page_image_query[0].eval_fuzzy_image_match",
+        ),
         (
             {"eval_types": ["page_image_query"], "page_image_query": [{**PICTURES, "eval_image_url": ""}]},
             "eval.page_image_query[0].eval_image_url",

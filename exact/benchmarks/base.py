@@ -71,7 +71,7 @@ class Mixed(Protocol):
 
 @runtime_checkable
 class Rewarded(Protocol):
-    """A suite whose own figure (`Score.raw`) may be read in several ways."""
+    """A suite whose own figure (`Score.raw`) may be read in several ways. An attempt that came to none counts 0 in each."""
 
     def rewards(self) -> Mapping[str, Callable[[float], float]]:
         """Readings in [0, 1] by what tables call them."""

@@ -51,7 +51,7 @@ class Row(NamedTuple):
     live: Interval | None
     """Success where attempts ended, with worlds that search had used; None where no such world was."""
     rewards: dict[str, Interval]
-    """By other readings of the benchmark's own figure."""
+    """By other readings of the benchmark's own figure, of all scored attempts: one that came to no such figure counts 0."""
     costs: dict[str, float]
     """Means of all scored attempts; NaN where one is not known."""
     restores: float
@@ -89,11 +89,7 @@ def grouped(values: Mapping[str, float]) -> dict[str, list[float]]:
 def row(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | None = None) -> Row:
     """The figures of one agent."""
     done = [each for each in results if each.status == "scored" and each.score is not None]
-    raw = {
-        name: rate(grouped(scores(done, lambda each, read=read: None if each.raw is None else read(each.raw))))  # type: ignore[misc]
-        for name, read in (rewards or {}).items()
-        if any(each.raw is not None for each in done)
-    }
+    read = {name: rate(grouped(scores(done, _reading(reward)))) for name, reward in (rewards or {}).items() if done}
     promoted = any(each.replay for each in done)
     live = rate(grouped(scores(done, lambda each: None if each.live_score is None else float(each.live_score >= SOLVED))))
     return Row(
@@ -106,7 +102,7 @@ def row(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | N
         score=bootstrap(grouped(scores(done, lambda each: each.score))),
         partial=any(each.score not in (0.0, 1.0) for each in done),
         live=live if promoted else None,
-        rewards=raw,
+        rewards=read,
         costs={kind: _mean([getattr(each, kind) for each in done]) for kind in COSTS},
         restores=_mean([each.restores for each in done]),
         drifted=sum(each.drifted for each in done),
@@ -146,6 +142,10 @@ def by_agent(results: Iterable[Result]) -> dict[str, list[Result]]:
     for each in results:
         found.setdefault(each.agent, []).append(each)
     return found
+
+
+def _reading(reward: Reward) -> Callable[[Result], float]:
+    return lambda each: 0.0 if each.raw is None else reward(each.raw)
 
 
 def _mean(values: Sequence[float | None]) -> float:

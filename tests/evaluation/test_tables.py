@@ -98,6 +98,17 @@ def test_both_readings_of_a_raw_reward_are_named() -> None:
     assert {name: each.mean for name, each in found.rewards.items()} == {"browsergym (raw > 0)": 1.0, "binary (raw = 1)": 0.5}
 
 
+def test_an_attempt_that_did_not_end_counts_0_in_both_readings_as_in_success() -> None:
+    from exact.benchmarks.miniwob.rewards import REWARDS
+
+    lines = [result("a", 0, 1.0, raw=0.5), result("a", 1, 1.0, raw=1.0), result("a", 2, 0.0), result("a", 3, None)]
+    found = row("a", lines, REWARDS)
+    assert found.rewards["browsergym (raw > 0)"] == found.success and found.success.mean == 0.5
+    assert found.rewards["binary (raw = 1)"].mean == 0.25
+    assert {each.mean for each in row("a", lines[2:3], REWARDS).rewards.values()} == {0.0}, "none of them has ended"
+    assert row("a", lines[3:], REWARDS).rewards == {}, "none has a score"
+
+
 def test_what_is_published_has_a_source_and_is_told_apart() -> None:
     assert {each.suite for each in published()} == {"miniwob", "webarena", "visualwebarena"}
     assert all(each.url.startswith("https://") and each.source and 0 < each.success < 1 for each in published())

@@ -19,7 +19,7 @@ from exact.environments.base import Worlds
 from exact.environments.pool_room import PoolLimits
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import BuildAgent, LocalEngine, worlds_wanted
-from exact.evaluation.plan import Plan, Session
+from exact.evaluation.plan import KINDS, Plan, Session
 from exact.evaluation.schedule import Schedule
 from exact.evaluation.statistics import Interval, bootstrap, rate
 from exact.evaluation.summary import grouped, row, scores, task_of, versus
@@ -41,8 +41,17 @@ def tasks_of(names: Sequence[str], seeds: Sequence[int]) -> list[Task]:
     return [suite.task(f"miniwob/{name}?seed={seed}") for name in names for seed in seeds]
 
 
-def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config], budget: Mapping[str, float]) -> BenchFolder:
-    """What lies in `work`, if it is of these tasks, with the agents that it lacks; else a new one."""
+def budget_of(configs: Sequence[Config]) -> dict[str, float] | None:
+    """The caps on one task by which agents compare, from their configurations; None where two of one kind differ.
+
+    One without a cap on steps or judgements is no exception: it searches nothing, so that its actions cap these.
+    """
+    caps = {kind: {cap for config in configs if (cap := getattr(config.limits, kind)) is not None} for kind in KINDS}
+    return None if any(len(found) > 1 for found in caps.values()) else {kind: float(cap) for kind, found in caps.items() for cap in found}
+
+
+def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config]) -> BenchFolder:
+    """What lies in `work`, if it is of these tasks and caps, with the agents that it lacks; else a new one."""
     session = Session(
         versions={"exact": _common.commit()},
         machine={key: str(value) for key, value in _common.machine().items()},
@@ -52,15 +61,21 @@ def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config], b
         folder = BenchFolder.open(work)
         if folder.plan.tasks != tuple(tasks):
             sys.exit(f"{work} is of other tasks: choose another --work, or --fresh")
-        other = folder.go_on(session, {agent: config for agent, config in agents.items() if agent not in folder.plan.agents})
+        added = {agent: config for agent, config in agents.items() if agent not in folder.plan.agents}
+        budget = budget_of([*(folder.agent(agent)[1] for agent in folder.plan.agents), *added.values()])
+        if (folder.plan.budget, folder.plan.own_budgets) != (budget or {}, budget is None):
+            sys.exit(f"{work} says {folder.plan.stated_budget}, which is not what its agents would have: choose another --work, or --fresh")
+        other = folder.go_on(session, added)
         if other:
             print(f"{work} goes on by other code or elsewhere than before: {other}", file=sys.stderr)
         return folder
+    budget = budget_of([*agents.values()])
     plan = Plan(
         suite="miniwob",
         agents=tuple(agents),
         tasks=tuple(tasks),
-        budget=dict(budget),
+        budget=budget or {},
+        own_budgets=budget is None,
         versions=session.versions,
         machine=session.machine,
         begun=session.begun,

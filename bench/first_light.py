@@ -65,7 +65,7 @@ async def run(
 ) -> tuple[dict[str, list[Result]], list[str]]:
     """Attempts by agent, and the commits that made them; what lies in `work` already is not run again."""
     configs = {name: parse({**each, "name": name}) for name, each in settings.items()}
-    folder = folder_of(work, tasks_of(names, seeds), configs, {"actions": ACTIONS})
+    folder = folder_of(work, tasks_of(names, seeds), configs)
     results = by_agent(await attempt(folder, PARALLEL, noise))
     write_outputs(folder, REWARDS)
     print(f"{sum(map(len, results.values()))} attempts: {folder.path / 'index.html'}\n")

@@ -151,7 +151,7 @@ async def main() -> int:
     if args.fresh or args.quick:
         shutil.rmtree(work, ignore_errors=True)
     configs = {agent: settings(agent, QUICK_STEPS if args.quick else STEPS) for agent in agents}
-    folder = folder_of(work, tasks_of(names, seeds), configs, {"actions": ACTIONS, "transitions": STEPS})
+    folder = folder_of(work, tasks_of(names, seeds), configs)
     noise, began = _common.Noise(), time.monotonic()
     results = by_agent(await attempt(folder, args.parallel, noise, builders(folder.plan.agents)))
     write_outputs(folder, REWARDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -14,6 +15,8 @@ from exact.task import Task
 
 KINDS = tuple(field.name for field in msgspec.structs.fields(Limits))
 """What may be capped: actions, model calls, money, seconds, ..."""
+MEASURED = ("money", "seconds")
+"""Those that may be fractions; the others are counted."""
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_@=-][A-Za-z0-9_.@=-]*")
 
@@ -93,12 +96,14 @@ def budget_of(words: Iterable[str]) -> dict[str, float]:
             raise UsageError(f"--budget {word}: write an amount, such as {kind}=15") from None
         if not 0 <= found[kind] < float("inf"):
             raise UsageError(f"--budget {word}: the amount is at least 0")
+        if kind not in MEASURED and not found[kind].is_integer():
+            raise UsageError(f"--budget {word}: {kind} are counted, so write a whole number, such as {kind}={math.ceil(found[kind])}")
     return found
 
 
 def at_equal_budgets(configs: Sequence[Config], budget: Mapping[str, float], *, own: bool = False) -> tuple[list[Config], dict[str, float]]:
     """The agents with the caps that they all have, and these caps. Raises UsageError where they differ and `own` is not set."""
-    caps = {kind: amount if kind in ("money", "seconds") else int(amount) for kind, amount in budget.items()}
+    caps = {kind: amount if kind in MEASURED else int(amount) for kind, amount in budget.items()}
     capped = [msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, **caps)) for config in configs]
     if own:
         return capped, {}

@@ -126,6 +126,7 @@ def test_verdicts_of_own_rules_are_one_model_s_too(tmp_path: Path, capsys: pytes
         (("bench", "miniwob/click-tset", "--agent", "mcts"), "did you mean 'miniwob/click-test'?"),
         (("bench", "miniwob", "--agent", "mcts", "--agent", "mcts"), "two agents are named 'mcts'"),
         (("bench", "miniwob", "--agent", "mcts", "--budget", "actons=3"), "did you mean 'actions'?"),
+        (("bench", "miniwob", "--agent", "mcts", "--budget", "actions=2.7"), "--budget actions=2.7: actions are counted"),
         (("bench", "--resume"), "--resume needs --out"),
         (("bench", "--resume", "--out", "nowhere"), "no benchmark in nowhere"),
         (("compare", "nowhere", "nowhere"), "no run in nowhere"),

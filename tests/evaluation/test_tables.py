@@ -250,11 +250,25 @@ def test_unequal_budgets_are_refused_with_the_way_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [("action=3", "did you mean 'actions'"), ("actions=x", "write an amount"), ("actions=-1", "at least 0")]
+    ("words", "told"),
+    [
+        ("action=3", "did you mean 'actions'"),
+        ("actions=x", "write an amount"),
+        ("actions=-1", "at least 0"),
+        ("actions=2.7", "actions are counted, so write a whole number, such as actions=3"),
+        ("calls=0.5", "calls are counted, so write a whole number, such as calls=1"),
+        ("tokens=nan", "at least 0"),
+    ],
 )
 def test_a_budget_that_does_not_read_says_why(words: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         budget_of([words])
+
+
+def test_money_and_seconds_may_be_capped_at_fractions_and_what_is_counted_at_whole_numbers() -> None:
+    found = budget_of(["money=0.5", "seconds=2.5", "actions=3", "calls=1e3", "tokens=5.0"])
+    limits = at_equal_budgets([parse({})], found)[0][0].limits
+    assert (limits.money, limits.seconds, limits.actions, limits.calls, limits.tokens) == (0.5, 2.5, 3, 1000, 5)
 
 
 @pytest.mark.parametrize("names", [["a", "a"], ["a/b"], [""], [".."]])

@@ -33,6 +33,7 @@ class Bounds(NamedTuple):
     memory: float | None = None
     cores: float | None = None
     worlds: int | None = None
+    """Of each kind."""
     hang: float | None = None
 
 
@@ -46,7 +47,7 @@ class Bounds(NamedTuple):
 @click.option("--parallel", "-p", type=click.IntRange(1), help="Attempts at once. Default: one a processor.")
 @click.option("--memory", type=click.FloatRange(0.1), metavar="GIB", help="Bound on what all worlds use. Default: 0.8 of what is free.")
 @click.option("--cores", type=click.FloatRange(0.1), help="No further world is used while worlds keep more processors busy than that.")
-@click.option("--worlds", type=click.IntRange(1), help="Worlds open at once. Default: as many as the attempts at once may need.")
+@click.option("--worlds", type=click.IntRange(1), help="Worlds of each kind open at once. Default: as many as attempts may need.")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where attempts are made.")
 @click.option("--reruns", type=click.IntRange(0), default=3, help="How often an attempt that the infrastructure ended is made again.")
 @click.option("--hang", type=click.FloatRange(1), default=900.0, metavar="SECONDS", help="Silence after which an attempt is killed.")

@@ -11,6 +11,7 @@ import msgspec
 
 from exact.config import Config, Limits
 from exact.errors import UsageError, unknown
+from exact.runs.versions import CHANGES
 from exact.task import Task
 
 KINDS = tuple(field.name for field in msgspec.structs.fields(Limits))
@@ -32,10 +33,15 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """Those that it added."""
 
     def since(self, before: Session) -> dict[str, tuple[str, str]]:
-        """What is not as in a session before: what it was and what it is, `none` where it is not told."""
+        """What is not as in a session before: what it was and what it is, `none` where it is not told.
+
+        Code with changes is never as before: a commit does not tell which they are.
+        """
         old, new = {**before.machine, **before.versions}, {**self.machine, **self.versions}
         return {
-            name: (old.get(name, "none"), new.get(name, "none")) for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)
+            name: (old.get(name, "none"), new.get(name, "none"))
+            for name in dict.fromkeys([*old, *new])
+            if old.get(name) != new.get(name) or new[name].endswith(CHANGES)
         }
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import platform
+import subprocess
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -11,15 +14,42 @@ _BELOW = ("playwright", "openai", "miniwob")
 """Packages on which what is seen and answered depends."""
 
 
+CHANGES = "+changes"
+"""What a commit ends with where the code was not that of the commit alone."""
+_PATIENCE = 5.0
+"""Seconds in which git must say whether there are changes; it takes milliseconds."""
+
+
 def versions() -> dict[str, str]:
-    """Of this package, of Python, of the packages below it that are installed, and the commit where the package is a source tree."""
+    """Of this package, of Python, of the packages below it that are installed; where the package is a source tree, of its code."""
     found = {"exact": version("exact-agent"), "python": platform.python_version(), "system": platform.system()}
     for package in _BELOW:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
-    if commit := checked_out(Path(__file__).resolve().parents[2]):
+    if commit := code(Path(__file__).resolve().parents[2]):
         found["commit"] = commit
     return found
+
+
+@functools.cache
+def code(tree: Path) -> str:
+    """The commit of a source tree, with `+changes` where tracked files differ from it; empty where it is none.
+
+    Looked at once in a process, which goes on with the code that it has loaded. Where git cannot say, the commit stands alone.
+    """
+    commit = checked_out(tree)
+    return commit + CHANGES if commit and _differs(tree) else commit
+
+
+def _differs(tree: Path) -> bool:
+    status = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"]
+    others = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # in a hook these are of another tree
+    others["GIT_CEILING_DIRECTORIES"] = str(tree.parent)
+    try:
+        done = subprocess.run(status, cwd=tree, env=others, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=_PATIENCE)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return bool(done.stdout.strip())
 
 
 def checked_out(tree: Path) -> str:

@@ -175,6 +175,17 @@ def test_what_each_session_was_made_by_is_told() -> None:
         assert "Gone on with the day after: as before." in text and "Gone on with at last: commit none." in text
 
 
+def test_a_session_by_changed_code_is_never_taken_for_one_by_the_same() -> None:
+    plain, changed = (Session(versions={"exact": "1", "commit": f"abc{end}"}) for end in ("", "+changes"))
+    assert plain.since(plain) == {}
+    assert changed.since(plain) == {"commit": ("abc", "abc+changes")}
+    assert changed.since(changed) == {"commit": ("abc+changes", "abc+changes")}, "nobody knows which changes"
+    assert plain.since(changed) == {"commit": ("abc+changes", "abc")}
+    asked = msgspec.structs.replace(plan("a"), versions=changed.versions, later=(changed,))
+    for text in (markdown(asked, []), page(asked, [], "")):
+        assert "Gone on with: commit abc+changes." in text and "as before" not in text
+
+
 async def test_a_benchmark_gone_on_with_records_by_what_and_says_what_is_other(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("react", "react"), seeds=1)
     plain = msgspec.json.decode((folder.path / "bench.json").read_bytes())

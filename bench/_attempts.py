@@ -1,4 +1,4 @@
-"""Attempts at MiniWoB++ by several agents, six at a time, kept in a folder that goes on; and the tables of what came of them."""
+"""Attempts at MiniWoB++ by several agents, several at a time, kept in a folder that goes on; and the tables of what came of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import _common
+import msgspec
 
 from exact.benchmarks.miniwob import MiniWob
-from exact.benchmarks.miniwob.rewards import REWARDS
+from exact.benchmarks.miniwob.rewards import REWARDS, binary
 from exact.config import Config
 from exact.environments.base import Worlds
 from exact.environments.pool_room import PoolLimits
@@ -130,18 +131,12 @@ def show(results: Mapping[str, Sequence[Result]], kinds: Mapping[str, set[str]],
     base = results["react"] if "react" in results else next(iter(results.values()))
     rows = {agent: row(agent, found, REWARDS) for agent, found in results.items()}
     labelled = {agent: agent + (" (ORACLE)" if each.oracle else "") for agent, each in rows.items()}
-    head = [f"{kind} ({len(found)})" for kind, found in kinds.items()]
-    table = {agent: {kind: success(found, names) for kind, names in kinds.items()} for agent, found in results.items()}
-    gains = {
-        agent: {kind: gain(found, base, names) for kind, names in kinds.items()} for agent, found in results.items() if found is not base
-    }
+    shown = _compared(results, kinds, labelled, base[0].agent, "success")
+    strict = {agent: [full(each) for each in found] for agent, found in results.items()}
+    shown["binary"] = _compared(strict, kinds, labelled, base[0].agent, "full reward alone")
     costs = {
         agent: {kind: each.costs[kind] for kind in ("actions", "transitions", "evaluations", "seconds")} for agent, each in rows.items()
     }
-    _common.table(["success", *head], [[labelled[agent], *map(str, each.values())] for agent, each in table.items()])
-    print()
-    _common.table([f"gain over {base[0].agent}", *head], [[labelled[agent], *map(str, each.values())] for agent, each in gains.items()])
-    print()
     _common.table(
         ["an attempt took", "actions", "steps", "values", "seconds", "drifted", "failed", "reruns", *REWARDS],
         [
@@ -163,7 +158,27 @@ def show(results: Mapping[str, Sequence[Result]], kinds: Mapping[str, set[str]],
         [f"{curved}, success at", *(f"{kind[:11]}<={most}" for kind, most in limits)],
         [[labelled[agent], *(f"{x.mean:.3f}" for x in each.values())] for agent, each in curve.items()],
     )
-    return {"success": table, "gain": gains, "costs": costs, "curve": curve}
+    return {**shown, "costs": costs, "curve": curve}
+
+
+def full(result: Result) -> Result:
+    """With the binary reading of the page's own figure as its score: a part of a solution is none."""
+    return result if result.score is None else msgspec.structs.replace(result, score=binary(result.raw or 0.0))
+
+
+def _compared(
+    results: Mapping[str, Sequence[Result]], kinds: Mapping[str, set[str]], labelled: Mapping[str, str], base: str, what: str
+) -> dict[str, Any]:
+    """Print the tables of success and of gain over an agent; what they hold, as data."""
+    head = [f"{kind} ({len(found)})" for kind, found in kinds.items()]
+    table = {agent: {kind: success(found, names) for kind, names in kinds.items()} for agent, found in results.items()}
+    others = {agent: found for agent, found in results.items() if agent != base}
+    gains = {agent: {kind: gain(found, results[base], names) for kind, names in kinds.items()} for agent, found in others.items()}
+    _common.table([what, *head], [[labelled[agent], *map(str, each.values())] for agent, each in table.items()])
+    print()
+    _common.table([f"gain over {base}", *head], [[labelled[agent], *map(str, each.values())] for agent, each in gains.items()])
+    print()
+    return {"success": table, "gain": gains}
 
 
 def raw(results: Mapping[str, Sequence[Result]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ RESULTS, PAGE = ROOT / "bench" / "results", ROOT / "docs" / "results" / "figures
 HEAD = """# Figures
 
 The headline figures of every benchmark, from its last run that is kept in `bench/results/` (quick runs are left out). A goal that was
-missed stands here as it is.
+missed stands here as it is. A commit with `+changes` was measured with changes that were not committed yet.
 *Noise*: the 90th percentile of a fixed piece of work over its fastest time while it ran; above 1.5 the machine was too noisy for
 times, while ratios taken side by side still hold. A run that was only put together again has none here; its own page says it.
 `python bench/figures.py` writes this page.
@@ -24,13 +24,19 @@ times, while ratios taken side by side still hold. A run that was only put toget
 
 def rows(result: dict[str, Any], name: str) -> list[str]:
     """A line of the table for each figure of one result."""
-    factor, commit = result["noise"]["factor"], result["commit"].partition("+")[0][:8]
+    factor, commit = result["noise"]["factor"], _short(result["commit"])
     noise = "" if factor is None else f"{factor:.1f}"
     found = []
     for figure, told in result["figures"].items():
         goal, mark = ("", "") if told["goal"] is None else (f"{told['goal']:g}", "met" if told["met"] else "**missed**")
         found.append(f"| `{name}` | {figure} | {told['value']:,.4g} | {goal} | {mark} | {noise} | {result['date'][:10]} | {commit} |")
     return found
+
+
+def _short(commit: str) -> str:
+    """The first figures of a commit, with what says that the code was not that of the commit alone."""
+    head, mark, changes = commit.partition("+")
+    return head[:8] + mark + changes
 
 
 def page(folder: Path = RESULTS) -> str:

@@ -129,6 +129,7 @@ async def main() -> int:
         "commits": made_by,
         **shown,
         "scores": {name: {each.task: each.score for each in found} for name, found in results.items()},
+        "raw": {name: {each.task: each.raw for each in found} for name, found in results.items()},
         "steps": {name: {each.task: each.transitions for each in found} for name, found in results.items()},
     }
     _common.finish(args, figures(shown), noise, versions, details)

@@ -42,7 +42,7 @@ def tasks_of(names: Sequence[str], seeds: Sequence[int]) -> list[Task]:
     return [suite.task(f"miniwob/{name}?seed={seed}") for name in names for seed in seeds]
 
 
-def budget_of(configs: Sequence[Config]) -> dict[str, float] | None:
+def caps_of(configs: Sequence[Config]) -> dict[str, float] | None:
     """The caps on one task by which agents compare, from their configurations; None where two of one kind differ.
 
     One without a cap on steps or judgements is no exception: it searches nothing, so that its actions cap these.
@@ -63,14 +63,14 @@ def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config]) -
         if folder.plan.tasks != tuple(tasks):
             sys.exit(f"{work} is of other tasks: choose another --work, or --fresh")
         added = {agent: config for agent, config in agents.items() if agent not in folder.plan.agents}
-        budget = budget_of([*(folder.agent(agent)[1] for agent in folder.plan.agents), *added.values()])
+        budget = caps_of([*(folder.agent(agent)[1] for agent in folder.plan.agents), *added.values()])
         if (folder.plan.budget, folder.plan.own_budgets) != (budget or {}, budget is None):
             sys.exit(f"{work} says {folder.plan.stated_budget}, which is not what its agents would have: choose another --work, or --fresh")
         other = folder.go_on(session, added)
         if other:
             print(f"{work} goes on by other code or elsewhere than before: {other}", file=sys.stderr)
         return folder
-    budget = budget_of([*agents.values()])
+    budget = caps_of([*agents.values()])
     plan = Plan(
         suite="miniwob",
         agents=tuple(agents),

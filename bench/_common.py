@@ -8,7 +8,6 @@ import os
 import platform
 import signal
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -114,14 +113,9 @@ def versions(*packages: str) -> dict[str, str]:
 
 def commit() -> str:
     """The commit measured, with `+changes` where the tree differs from it."""
-    git = ["git", "-C", str(ROOT)]
-    try:
-        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        asked = [*git, "status", "--porcelain", "--", ".", ":!bench/results", ":!docs"]  # other results are no other code
-        changed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return head + ("+changes" if changed else "")
+    from exact.runs.versions import code
+
+    return code(ROOT, untracked=True, apart=("bench/results", "docs")) or "unknown"  # other results are no other code
 
 
 def finish(options: argparse.Namespace, figures: Sequence[Figure], noise: Noise, versions: dict[str, str], details: dict[str, Any]) -> None:

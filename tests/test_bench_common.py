@@ -1,4 +1,4 @@
-"""bench/_common.py: how a benchmark ends."""
+"""bench/_common.py: how a benchmark ends, and of which code it says that it is."""
 
 import os
 import signal
@@ -6,6 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from exact.runs.versions import checked_out, code
+
+WHO = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 BENCH = Path(__file__).parents[1] / "bench"
 HOLD = """
 import asyncio, _common
@@ -34,3 +39,23 @@ def test_a_benchmark_that_is_terminated_leaves_no_file(tmp_path: Path) -> None:
     assert process.communicate()[1] == b""
     assert process.returncode == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_result_says_of_which_code_it_is_and_that_a_script_was_not_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    import _common
+
+    clone = tmp_path / "clone"
+    for command in (["init", "-q", str(clone)], ["-C", str(clone), *WHO, "commit", "-q", "--allow-empty", "-m", "one"]):
+        subprocess.run(["git", *command], check=True)
+    monkeypatch.setattr(_common, "ROOT", clone)
+    head = checked_out(clone)
+    (clone / "docs").mkdir()
+    (clone / "docs" / "page.md").write_text("of results\n")
+    assert len(head) == 40 and _common.commit() == head, "other results are no other code"
+    (clone / "new.py").write_text("measures\n")
+    assert _common.commit() == head, "looked at once"
+    code.cache_clear()
+    assert _common.commit() == f"{head}+changes"
+    monkeypatch.setattr(_common, "ROOT", tmp_path)
+    assert _common.commit() == "unknown"

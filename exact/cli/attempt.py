@@ -42,8 +42,11 @@ def attempt(
         return 130
     except EvaluatorError as error:
         if junit is not None:
-            ended = [line for line in folder.results() if line.task != error.task]
-            write([*ended, Line(task=error.task, seed=0, agent=config.name, status="failed", reason=str(error))], config.name, junit)
+            known = {line.task: line for line in folder.results()}
+            for task in folder.manifest.tasks:
+                if task.id == error.task:
+                    known[task.id] = Line(task=task.id, seed=task.seed, agent=config.name, status="failed", reason=str(error))
+            write([*known.values()], config.name, junit)
         raise
     if junit is not None:
         write(lines, config.name, junit)

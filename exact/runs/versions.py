@@ -32,17 +32,19 @@ def versions() -> dict[str, str]:
 
 
 @functools.cache
-def code(tree: Path) -> str:
+def code(tree: Path, *, untracked: bool = False, apart: tuple[str, ...] = ()) -> str:
     """The commit of a source tree, with `+changes` where tracked files differ from it; empty where it is none.
 
-    Looked at once in a process, which goes on with the code that it has loaded. Where git cannot say, the commit stands alone.
+    `untracked`: files that git does not know count too; `apart`: folders that do not. Looked at once in a process, which goes on with the
+    code that it has loaded. Where git cannot say, the commit stands alone.
     """
     commit = checked_out(tree)
-    return commit + CHANGES if commit and _differs(tree) else commit
+    return commit + CHANGES if commit and _differs(tree, untracked, apart) else commit
 
 
-def _differs(tree: Path) -> bool:
-    status = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain", "--untracked-files=no"]
+def _differs(tree: Path, untracked: bool, apart: tuple[str, ...]) -> bool:
+    status = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "status", "--porcelain"]
+    status += [f"--untracked-files={'normal' if untracked else 'no'}", "--", ".", *(f":!{folder}" for folder in apart)]
     others = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # in a hook these are of another tree
     others["GIT_CEILING_DIRECTORIES"] = str(tree.parent)
     try:

@@ -50,7 +50,7 @@ EVALUATE = "evaluate"
 """Key of a task's metadata: `/path/to/checks.py:function`, or WebArena's `eval` in JSON."""
 
 _ALIVE = 10.0
-"""Seconds in which a page that lives runs nothing."""
+"""Seconds in which a page that lives has run a script that does nothing."""
 
 
 class OwnTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import msgspec
 
 from exact.action import ActionSpace
+from exact.agents.builtin.judge.recall import adjustment
 from exact.agents.builtin.policy import TEMPERATURE
-from exact.agents.builtin.recall import adjustment
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy import ToyEdge, ToyState, ToyWorld
 from exact.environments.toy_agents import ToyPolicy, ToyValue

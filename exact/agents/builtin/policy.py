@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from exact.action import Action, ActionSpace
-from exact.agents.builtin.candidates import candidates
-from exact.agents.builtin.judge import judge
-from exact.agents.builtin.recall import adjustment
-from exact.agents.builtin.situation import Situation, situation
+from exact.agents.builtin.judge.candidates import candidates
+from exact.agents.builtin.judge.recall import adjustment
+from exact.agents.builtin.judge.score import judge
+from exact.agents.builtin.judge.situation import Situation, situation
 from exact.context import Context, Proposal
 
 TEMPERATURE = 0.12

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from exact.action import Action
-from exact.agents.builtin.finish import absent, finished, promise
-from exact.agents.builtin.judge import judge
-from exact.agents.builtin.matching import SURE, affinity, standing_near
-from exact.agents.builtin.progress import Status
-from exact.agents.builtin.recall import adjustment
-from exact.agents.builtin.scene import astray, met, placed
-from exact.agents.builtin.situation import Situation, Verdict, situation
+from exact.agents.builtin.judge.finish import absent, finished, promise
+from exact.agents.builtin.judge.progress import Status
+from exact.agents.builtin.judge.recall import adjustment
+from exact.agents.builtin.judge.score import judge
+from exact.agents.builtin.judge.situation import Situation, Verdict, situation
+from exact.agents.builtin.page.matching import SURE, affinity, standing_near
+from exact.agents.builtin.page.scene import astray, met, placed
 from exact.context import Context, Evaluation
 
 

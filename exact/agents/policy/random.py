@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from exact.action import ActionSpace
-from exact.agents.builtin.candidates import candidates
-from exact.agents.builtin.situation import situation
+from exact.agents.builtin.judge.candidates import candidates
+from exact.agents.builtin.judge.situation import situation
 from exact.context import Context, Proposal
 
 

@@ -1,0 +1,1 @@
+"""How the built-in agent judges a state: clicks, typing, keys, answers, progress."""

@@ -1,0 +1,133 @@
+"""A state as the embedded agent sees it, and what it thinks of an action in it.
+
+Part of the embedded agent, which is not a language model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from exact.agents.builtin.judge.answers import Answer, answers
+from exact.agents.builtin.judge.progress import Progress, assess
+from exact.agents.builtin.language import instruction as instructions
+from exact.agents.builtin.language.clauses import ACTS, VERBS, tokens
+from exact.agents.builtin.language.lexical import vocabulary, words
+from exact.agents.builtin.language.parts import Goal
+from exact.agents.builtin.language.question import SENTENCE, Question, question
+from exact.agents.builtin.page import page as pages
+from exact.agents.builtin.page.matching import page_words
+from exact.agents.builtin.page.page import Item, Page
+from exact.agents.builtin.page.scene import clicked
+from exact.context import Context, Taken
+
+DOES = (
+    ACTS
+    | frozenset(VERBS)
+    | vocabulary(
+        "show display view visit create add publish unpublish update edit rename raise lower set move assign reassign accept complete hide"
+    )
+)
+"""Verbs that begin what is to be done."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """A judgement on an action."""
+
+    score: float
+    """In [0, 1]: how surely it is the right thing to do now."""
+    why: str
+    guess: bool = False
+    """Whether it is only worth a look: nothing says that it does what is asked."""
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A state as the embedded agent sees it."""
+
+    goal: Goal
+    application: bool
+    """Whether the task was set from outside. A page that sets its own task also ends it; an application ends nothing: the agent stops."""
+    verb: str
+    """What an application is asked to do, in lower case: the first verb that begins a sentence; else the first word."""
+    about: str
+    """The sentence of that verb."""
+    question: Question | None
+    """What an application is asked; None where nothing is."""
+    answers: tuple[Answer, ...]
+    """What the page answers to it, best first."""
+    subjects: tuple[str, ...]
+    """What one would search an application for and did not yet, the likeliest first."""
+    clicked: frozenset[tuple[str, str]]
+    """Roles and labels of what was clicked on the way."""
+    before: frozenset[tuple[str, str]]
+    """Roles and labels of what the page before had: an application repeats its menus on every page."""
+    moved: bool
+    """Whether another page came before this one."""
+    page: Page
+    progress: Progress
+    fingerprint: str
+    history: tuple[Taken, ...]
+    tried: tuple[Taken, ...]
+
+    @property
+    def pending(self) -> bool:
+        """Whether the last action was on a menu and changed nothing yet: menus open late."""
+        last = self.history[-1] if self.history else None
+        item = self.page.by_id.get(last.action.elements[0]) if last and last.action.elements else None
+        return last is not None and last.observation.fingerprint == self.fingerprint and item is not None and item.role == "menuitem"
+
+    @property
+    def sought(self) -> bool:
+        """Whether an open part's element is not in sight."""
+        return any(not s.done and s.best < 0.6 for s in self.progress.statuses)
+
+
+def situation(context: Context, history: Sequence[Taken], tried: Sequence[Taken] = ()) -> Situation:
+    """The reading of a state that was reached by `history`. `tried`: what was refused there."""
+    application, observation = bool(context.task.instruction), context.observation
+    asked = question(context.instruction) if application else None
+    goal = instructions.read(asked.rest if asked else context.instruction)
+    page = pages.read(observation, goal.instruction)
+    verb, about = _verb(goal.instruction)
+    opened = tuple(clicked(goal, history))
+    met = frozenset(word for item in opened for word in words(item.label))
+    return Situation(
+        goal=goal,
+        application=application,
+        verb=verb,
+        about=about,
+        question=asked,
+        answers=answers(asked, page, met) if asked else (),
+        subjects=_subjects(goal, asked, page, history) if application else (),
+        clicked=_labels(opened),
+        before=_labels(pages.read(history[-1].observation, goal.instruction).actable) if history else frozenset(),
+        moved=any(step.observation.url != observation.url for step in history),
+        page=page,
+        progress=assess(goal, page, history, application=application),
+        fingerprint=observation.fingerprint,
+        history=tuple(history),
+        tried=tuple(tried),
+    )
+
+
+def _subjects(goal: Goal, asked: Question | None, page: Page, history: Sequence[Taken]) -> tuple[str, ...]:
+    """At most three: names and quoted texts, then the words of a question that are not in sight, the longest first."""
+    some = tokens(goal.instruction)
+    begins = {n for n, token in enumerate(some) if not n or some[n - 1].text in (".", "?", "!")}
+    named = [t.text for n, t in enumerate(some) if t.quoted or (t.text in goal.texts and n not in begins and t.text != "I")]
+    known = {word for text in named for word in words(text)}
+    shown = page_words(page)
+    plain = sorted(asked.words - known, key=lambda word: (word in shown, -len(word), word)) if asked else []
+    sought = {str(step.action.args[1]) for step in history[:-1] if step.action.name == "fill" and not step.error}
+    return tuple(text for text in dict.fromkeys((*named, *plain)) if text not in sought)[:3]
+
+
+def _verb(instruction: str) -> tuple[str, str]:
+    """The verb and its sentence: see Situation."""
+    each = [(spoken[0], sentence) for sentence in SENTENCE.split(instruction) if (spoken := words(sentence))]
+    return next((found for found in each if found[0] in DOES), each[0] if each else ("", ""))
+
+
+def _labels(items: Iterable[Item]) -> frozenset[tuple[str, str]]:
+    return frozenset((item.role, item.label) for item in items)

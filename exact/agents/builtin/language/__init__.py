@@ -1,0 +1,1 @@
+"""How the built-in agent reads an instruction: clauses, parts, fills, questions."""

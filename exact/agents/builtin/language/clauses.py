@@ -1,0 +1,133 @@
+"""An instruction cut into clauses: a verb and the words that belong to it.
+
+Part of the embedded agent, which is not a language model.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from exact.agents.builtin.language.lexical import vocabulary
+from exact.agents.builtin.page.calendar import WRITTEN
+
+ClauseKind = Literal["click", "select", "unselect", "fill", "find", "drag", "hover", "scroll", "answer"]
+
+ACTS = vocabulary(
+    "delete remove reply forward send share like star buy book add order retweet mute block save archive print generate sort open close "
+    "expand collapse submit focus"
+)
+"""Verbs that are likely to stand on what is to be clicked."""
+
+VERBS: dict[str, ClauseKind] = {
+    **dict.fromkeys(vocabulary("click press hit tap push clicking pressing hitting go"), "click"),
+    **dict.fromkeys(vocabulary("select choose pick check mark tick selecting choosing checking"), "select"),
+    **dict.fromkeys(vocabulary("uncheck deselect unselect untick"), "unselect"),
+    **dict.fromkeys(vocabulary("enter type retype write input fill put set paste insert change typing entering"), "fill"),
+    **dict.fromkeys(
+        vocabulary("find locate search look switch navigate browse use using read copy solve calculate compute evaluate determine work"),
+        "find",
+    ),
+    **dict.fromkeys(vocabulary("drag move"), "drag"),
+    **dict.fromkeys(ACTS, "click"),
+    "hover": "hover",
+    "scroll": "scroll",
+}
+"""What the verbs of user interfaces ask for. Any other verb at the start of a sentence is taken as the label of something to click."""
+
+_TOKEN = re.compile(
+    r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|(" + WRITTEN + r"|(?:[@#$.]|(?<![\w-])-(?=\d))?\w+(?:[.:/'’@-]\w+)*%?|[^\w\s])"
+)
+_QUESTION = vocabulary("how what which who where when why is are does")
+_CONTEXT = vocabulary("for in on from with if after before given")
+_JOIN = frozenset({",", "and", "then", ";", "or", "&", "also", "please", ":"})
+
+
+class Token(msgspec.Struct, frozen=True):
+    """A word, a punctuation mark, or a whole quoted string without its quotes."""
+
+    text: str
+    quoted: bool = False
+
+    @property
+    def lower(self) -> str:
+        """The text in lower case; empty for quoted strings, which are never read as grammar."""
+        return "" if self.quoted else self.text.casefold()
+
+
+class Clause(msgspec.Struct):
+    """A verb and what follows it up to the next clause."""
+
+    verb: str
+    kind: ClauseKind
+    body: list[Token]
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a text, in order."""
+    found = []
+    for match in _TOKEN.finditer(text):
+        quote = next((group for group in match.groups()[:3] if group is not None), None)
+        found.append(Token(quote, True) if quote is not None else Token(match[4]))
+    return found
+
+
+def clauses(some: list[Token]) -> list[Clause]:
+    """The clauses, in order. A means (`by clicking X`) replaces what it serves; a purpose (`to mark it`) stays with its means."""
+    found: list[Clause] = []
+    for n, token in enumerate(some):
+        before = some[n - 1] if n else None
+        if before is None or before.lower in (".", "!", "?"):
+            _sentence(found, token)
+        elif (
+            before.lower == ","
+            and found
+            and found[-1].verb in _CONTEXT | {"using", "use"}
+            and token.lower not in VERBS
+            and _first(found[-1])
+        ):
+            found[-1].body.pop()
+            _sentence(found, token)
+        elif token.lower in VERBS and _starts(found, token, before, some[n + 1 : n + 2]):
+            if before.lower == "by" and found and found[-1].kind in ("click", "select"):
+                found.pop()
+            found.append(Clause(token.lower, VERBS[token.lower], []))
+        elif found and not (token.lower in (".", "!", "?") and _ends(some, n)):
+            found[-1].body.append(token)
+    for clause in found:
+        while clause.body and clause.body[-1].lower in _JOIN | {"to", "by", "when", "done", "finished", "once"}:
+            clause.body.pop()
+    return found
+
+
+def _first(clause: Clause) -> bool:
+    """Whether its last token is its first comma."""
+    return sum(1 for token in clause.body if token.lower == ",") == 1
+
+
+def _sentence(found: list[Clause], token: Token) -> None:
+    word = token.lower
+    if word in VERBS:
+        found.append(Clause(word, VERBS[word], []))
+    elif word in _QUESTION:
+        found.append(Clause(word, "answer", []))
+    elif word in _CONTEXT:
+        found.append(Clause(word, "find", []))
+    elif word and word.isalpha() and word not in ("please", "then", "now", "the", "your"):
+        found.append(Clause(word, "click", []))
+    else:
+        found.append(Clause("", "find", [token]))
+
+
+def _starts(found: list[Clause], token: Token, before: Token, after: list[Token]) -> bool:
+    if after and after[0].lower == "submit":
+        return True
+    if before.lower == "to":
+        return bool(found) and (found[-1].kind == "find" or token.lower == "find")
+    return before.lower in _JOIN or before.lower == "by"
+
+
+def _ends(some: list[Token], n: int) -> bool:
+    return n + 1 >= len(some) or some[n + 1].text[:1].isupper() or some[n + 1].quoted

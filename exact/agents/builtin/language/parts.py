@@ -1,0 +1,154 @@
+"""The vocabulary of readings: parts of an instruction, nouns for kinds of elements, ordinals.
+
+Part of the embedded agent, which is not a language model.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from exact.agents.builtin.language.clauses import ACTS, Token
+from exact.agents.builtin.language.lexical import vocabulary
+
+Kind = Literal["click", "select", "unselect", "fill", "find", "drag", "hover", "scroll", "answer"]
+
+ROLES: dict[str, frozenset[str]] = {
+    "button": frozenset({"button"}),
+    "link": frozenset({"link"}),
+    "tab": frozenset({"tab"}),
+    "checkbox": frozenset({"checkbox", "switch"}),
+    "radio": frozenset({"radio"}),
+    "textbox": frozenset({"textbox", "searchbox", "textarea"}),
+    "textarea": frozenset({"textbox", "textarea"}),
+    "field": frozenset({"textbox", "searchbox", "spinbutton", "combobox"}),
+    "input": frozenset({"textbox", "searchbox", "spinbutton"}),
+    "text": frozenset({"textbox", "searchbox", "textarea"}),
+    "dropdown": frozenset({"combobox", "listbox"}),
+    "list": frozenset({"combobox", "listbox", "list"}),
+    "menu": frozenset({"menu", "menubar", "button", "menuitem"}),
+    "item": frozenset({"menuitem", "listitem", "option", "treeitem"}),
+    "option": frozenset({"option", "radio", "menuitem"}),
+    "icon": frozenset({"image", "img", "button"}),
+    "image": frozenset({"image", "img"}),
+    "slider": frozenset({"slider"}),
+    "heading": frozenset({"heading"}),
+    "paragraph": frozenset({"paragraph", "statictext"}),
+    "section": frozenset({"tab", "button", "heading", "summary"}),
+    "result": frozenset({"link", "heading", "listitem"}),
+    "folder": frozenset({"treeitem", "listitem"}),
+    "box": frozenset(),
+    "area": frozenset(),
+    "dialog": frozenset({"dialog"}),
+}
+"""Nouns for kinds of elements, and the roles (in lower case) that they may have."""
+
+_NAMED_NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+ORDINALS = {word: n for n, word in enumerate(_NAMED_NTH, 1)} | {"last": -1}
+SUBMIT = vocabulary("submit ok okay done login send go search save confirm apply finish order buy book sign agree register")
+"""Words on buttons that usually end a form."""
+
+_CONDITION = vocabulary("when until while unless if greater less than odd even not")
+MANY = frozenset({"all", "both", "each", "every"})
+_NTH = re.compile(r"(\d+)(?:st|nd|rd|th)$")
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """One thing that the instruction asks for."""
+
+    kind: Kind
+    targets: tuple[str, ...] = ()
+    """Phrases that name the element, each on its own sufficient; empty where only roles or an ordinal tell."""
+    verb: str = ""
+    """What is to be done with it, where that may be written on what does it: `reply`, `delete`."""
+    text: str = ""
+    """What to write, for `fill`."""
+    ending: str = ""
+    """How what is written must end, where only its beginning is given in `text`."""
+    described: str = ""
+    """The words that tell what to write, where the text itself is not given."""
+    leads: bool = False
+    """Whether it only opens the way to the next part, as in a path through menus."""
+    roles: frozenset[str] = frozenset()
+    ordinal: int | None = None
+    """1-based among the elements of these roles; -1 is the last."""
+    many: bool = False
+    around: str = ""
+    """The rest of the clause: what stands near the element."""
+    clause: str = ""
+    """The words it was read from."""
+    submits: bool = False
+    """Whether it ends a form."""
+
+    @property
+    def conditional(self) -> bool:
+        """Whether more is asked than can be seen to be done: a condition, or a verb that is not understood."""
+        return bool(_CONDITION & set(self.clause.casefold().split())) or (bool(self.verb) and self.verb not in ACTS)
+
+    @property
+    def literal(self) -> bool:
+        """Whether the element is named by what is written on it, not described."""
+        return any(c.isupper() or c.isdigit() for target in self.targets for c in target) or f'"{self.label}"' in self.clause.casefold()
+
+    @property
+    def label(self) -> str:
+        """The shortest name of the element, in lower case."""
+        return min(self.targets, key=len, default=self.verb).casefold()
+
+    def __str__(self) -> str:
+        what = " / ".join(self.targets) or self.verb or " ".join(sorted(self.roles))
+        return " ".join(filter(None, (self.kind, repr(self.text) if self.text else "", f"#{self.ordinal}" if self.ordinal else "", what)))
+
+
+class Goal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """The reading of an instruction."""
+
+    instruction: str
+    parts: tuple[Part, ...]
+    texts: tuple[str, ...]
+    """Everything that looks like a value: quoted strings, capitalised words, numbers; in order, without repeats."""
+
+
+def shouted(token: Token) -> bool:
+    """Whether it is written in capitals: then it is a label, not grammar."""
+    return len(token.text) > 1 and token.text.isupper()
+
+
+def roles_of(words: list[str]) -> frozenset[str]:
+    """The roles that the nouns among the words stand for."""
+    found: frozenset[str] = frozenset()
+    for word in words:
+        found |= role_of(word) or frozenset()
+    return found
+
+
+def role_of(word: str) -> frozenset[str] | None:
+    """The roles that a noun (or its plural) stands for; None where it stands for none."""
+    for form in (word, word.removesuffix("es"), word.removesuffix("s")):
+        if form in ROLES:
+            return ROLES[form]
+    return None
+
+
+def names_field(word: str) -> bool:
+    """Whether a noun may stand for something to write in: `field`, `box`."""
+    roles = role_of(word)
+    return roles is not None and (not roles or "textbox" in roles)
+
+
+def nth(word: str) -> int | None:
+    """The number of an ordinal: 3 for `3rd` and `third`, -1 for `last`; None where it is none."""
+    match = _NTH.match(word)
+    return int(match[1]) if match else ORDINALS.get(word)
+
+
+def ordinal_of(words: list[str]) -> int | None:
+    """The first ordinal among the words."""
+    return next((n for n in map(nth, words) if n), None)
+
+
+def text_of(some: list[Token], *, quoted: bool = True) -> str:
+    """The tokens as text."""
+    return " ".join(t.text for t in some if quoted or not t.quoted)

@@ -1,0 +1,1 @@
+"""How the built-in agent reads a page: matching, evidence, superlatives, dates."""

@@ -1,0 +1,214 @@
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exact.agents.policy.llm import LLMPolicy
+from exact.agents.policy.prior import floored
+from exact.config import ModelConfig, PolicyConfig
+from exact.context import Taken
+from exact.errors import AnswerError, ModelError, UsageError
+from exact.models.base import Image, Sampling, Text
+from exact.models.openai import OpenAIModel
+from exact.models.scripted import Reply, ScriptedModel, ScriptedServer
+from tests.prompts.states import ACTIONS, SHOE, context
+
+
+def samples(*texts: str | Reply) -> ScriptedModel:
+    return ScriptedModel(lambda question, sample: texts[sample % len(texts)])
+
+
+async def proposed(model, k=6, given=None, **config):
+    return await LLMPolicy(model, PolicyConfig(**config)).propose(given or context(), ACTIONS, k)
+
+
+async def test_priors_are_the_share_of_the_answers_that_parse():
+    model = samples("Action: click [2]", 'size!\nAction: fill [3] "42"', 'Action: fill [3] "42"', "nonsense", "Action: fill [3] '42'")
+    got = await proposed(model, samples=5, mend=False)
+    assert [(p.action.key, p.prior) for p in got] == [('fill [3] "42"', 0.75), ("click [2]", 0.25)]
+    assert got[0].rationale == "size!" and len(model.requests) == 1
+
+
+async def test_at_most_k_actions_are_proposed_and_their_priors_sum_to_1():
+    got = await proposed(samples("Action: click [1]", "Action: click [2]", "Action: click [2]", "Action: click [3]"), k=2, samples=4)
+    assert [p.action.key for p in got] == ["click [2]", "click [1]"]
+    assert sum(p.prior for p in got) == pytest.approx(1) and got[0].prior == pytest.approx(2 / 3)
+
+
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.floats(0, 0.3))
+def test_no_prior_is_below_the_floor_and_they_sum_to_1(weights, floor):
+    priors = floored(weights, floor)
+    assert sum(priors) == pytest.approx(1)
+    assert min(priors) >= min(floor, 1 / len(weights)) - 1e-12
+    assert all(p <= q + 1e-12 for (v, p) in zip(weights, priors, strict=True) for (w, q) in zip(weights, priors, strict=True) if v <= w)
+
+
+async def test_a_rare_action_gets_the_floor():
+    got = await proposed(
+        samples("Action: click [1]", "Action: click [2]", "Action: click [2]", "Action: click [2]"), samples=4, prior_floor=0.3
+    )
+    assert [p.prior for p in got] == pytest.approx([0.7, 0.3])
+
+
+async def test_when_nothing_parses_the_error_is_sent_back_and_the_answer_too():
+    def answers(question, sample):
+        return "Action: click [9]" if len(question.messages) == 2 else "Action: click [2]"
+
+    model = ScriptedModel(answers)
+    got = await proposed(model, samples=2)
+    first, second = model.requests
+    assert [p.action.key for p in got] == ["click [2]"]
+    assert (first.attempt, second.attempt) == (0, 1) and first.messages == second.messages[:2]
+    said, told = second.messages[2:]
+    assert (said.role, said.parts) == ("assistant", (Text("Action: click [9]"),))
+    assert told.role == "user" and "no element [9]" in told.parts[0].text
+
+
+async def test_after_two_more_questions_it_is_an_answer_error():
+    model = samples("I cannot decide.")
+    with pytest.raises(AnswerError, match=r"asked 3 times: there is no line that begins with `Action:`"):
+        await proposed(model)
+    assert [request.attempt for request in model.requests] == [0, 1, 2]
+    assert all(len(request.messages) <= 4 for request in model.requests)
+
+
+@pytest.mark.parametrize(("finish", "told"), [("length", "cut off"), ("content_filter", "withheld")])
+async def test_an_answer_that_did_not_end_by_itself_is_not_taken(finish, told):
+    with pytest.raises(AnswerError, match=told):
+        await proposed(samples(Reply(text="Action: click [2]", finish=finish)))
+
+
+@pytest.mark.parametrize("silent", [(0,), (2,), (0, 1, 2)])
+async def test_a_server_that_gives_no_answer_is_not_the_models_fault(silent):
+    def answers(question, sample):
+        return Reply(text="", finish="empty") if len(model.requests) - 1 in silent else "I cannot decide."
+
+    model = ScriptedModel(answers)
+    with pytest.raises(ModelError, match="gave no answer") as raised:
+        await proposed(model)
+    assert not isinstance(raised.value, AnswerError)
+
+
+async def test_an_action_that_was_refused_here_is_not_proposed_again():
+    refused = Taken(observation=SHOE, action=ACTIONS.parse("click [2]"), error="it is covered")
+    got = await proposed(samples("Action: click [2]", "Action: click [3]"), given=context(tried=(refused,)), samples=2)
+    assert [p.action.key for p in got] == ["click [3]"]
+
+
+async def test_the_request_tells_where_it_belongs_and_how_it_is_sampled():
+    model = samples("Action: click [2]")
+    policy = LLMPolicy(model, PolicyConfig(samples=3), sampling=Sampling(temperature=0.7, max_tokens=99, logprobs=True))
+    await policy.propose(context(node=12), ACTIONS, 4)
+    (request,) = model.requests
+    assert (request.role, request.node, request.attempt) == ("policy", 12, 0) and request.prompt.startswith("policy@2:")
+    sampling = request.sampling
+    assert (sampling.n, sampling.temperature, sampling.max_tokens, sampling.logprobs) == (3, 0.7, 99, True)
+
+
+async def test_the_sampling_seed_is_keyed_by_run_node_and_attempt():
+    async def seeds(**fields: int) -> list[int | None]:
+        model = samples("none")
+        with pytest.raises(AnswerError):
+            await proposed(model, given=context(**fields))
+        return [request.sampling.seed for request in model.requests]
+
+    same, again, other_node, other_run = [await seeds(node=n, seed=s) for n, s in ((1, 1), (1, 1), (2, 1), (1, 2))]
+    assert same == again and len({*same, *other_node, *other_run}) == 9
+    assert same[0] == 2093472640
+
+
+@pytest.mark.parametrize(("images", "screenshot", "sent"), [(True, b"png", 1), (False, b"png", 0), (True, None, 0)])
+async def test_the_screenshot_is_sent_if_it_is_wanted_and_there(images, screenshot, sent):
+    model = samples("Action: click [2]")
+    await proposed(model, given=context(msgspec.structs.replace(SHOE, screenshot=screenshot)), images=images)
+    assert [part for part in model.requests[0].messages[1].parts if isinstance(part, Image)] == [Image(b"png")] * sent
+
+
+async def test_a_model_that_fails_is_not_asked_by_the_policy_again():
+    calls = []
+
+    def answers(question, sample):
+        calls.append(question)
+        raise LookupError("gone")
+
+    with pytest.raises(ModelError, match="gone"):
+        await proposed(ScriptedModel(answers))
+    assert len(calls) == 1
+
+
+async def test_over_http_the_policy_is_the_same():
+    texts = ("buy\nAction: click [2]", 'Action: fill [3] "42"', 'Action: fill [3] "42"')
+    async with ScriptedServer(lambda question, sample: texts[sample]) as server:
+        model = OpenAIModel(ModelConfig(model="m", base_url=server.base_url))
+        over_http = await proposed(model, samples=3)
+        await model.close()
+    assert over_http == await proposed(samples(*texts), samples=3)
+
+
+async def test_answers_that_cannot_be_used_go_back_once():
+    def answers(question, sample):
+        return "Action: click [1]" if len(question.messages) > 2 else ("Action: click [2]", "Action: click [9]", "none")[sample]
+
+    model = ScriptedModel(answers)
+    got = await proposed(model, samples=3)
+    assert [(p.action.key, p.prior) for p in got] == [("click [1]", pytest.approx(2 / 3)), ("click [2]", pytest.approx(1 / 3))]
+    assert [request.sampling.n for request in model.requests] == [3, 2]
+
+
+async def test_what_still_cannot_be_used_is_left_out():
+    model = samples("Action: click [2]", "Action: click [9]")
+    assert [p.action.key for p in await proposed(model, samples=2)] == ["click [2]"]
+    assert len(model.requests) == 2
+
+
+async def test_more_is_drawn_while_much_is_unseen():
+    varied = ScriptedModel(lambda question, sample: f"Action: click [{1 + sample % 3}]")
+    sure = samples("Action: click [2]")
+    for model in (varied, sure):
+        await proposed(model, samples=3, unseen=0.3, most=9)
+    assert len(varied.requests) == 2 and len(sure.requests) == 1
+    assert len({request.draw for request in varied.requests}) == 2
+
+
+async def test_a_temperature_makes_priors_surer():
+    texts = ("Action: click [1]", "Action: click [2]", "Action: click [2]")
+    (first, second) = await proposed(samples(*texts), samples=3, temperature=0.5)
+    assert first.prior == pytest.approx(0.8) and second.prior == pytest.approx(0.2)
+
+
+async def test_answers_can_count_what_their_tokens_were_worth():
+    texts = (Reply(text="Action: click [1]", logprobs=(-0.1, -0.1)), Reply(text="Action: click [2]", logprobs=(-2.0, -2.0)))
+    got = await proposed(samples(*texts), samples=2, weigh="logprobs")
+    assert got[0].action.key == "click [1]" and got[0].prior == pytest.approx(0.8699, abs=1e-3)
+
+
+async def test_a_list_is_one_call_and_its_confidences_are_the_priors():
+    model = samples('Think.\nBuy it.\nAction (60%): click [2]\nOr the size.\n2. Action (30%): fill [3] "42"\nAction (5%): click [9]')
+    got = await proposed(model, form="list")
+    assert [(p.action.key, pytest.approx(p.prior), p.rationale) for p in got] == [
+        ("click [2]", 2 / 3, "Think.\nBuy it."),
+        ('fill [3] "42"', 1 / 3, "Or the size."),
+    ]
+    assert len(model.requests) == 1 and model.requests[0].prompt.startswith("policy_list@1:")
+
+
+async def test_a_list_without_one_usable_action_goes_back():
+    model = samples("Action (60%): click [9]", "Action: click [2]")
+    with pytest.raises(AnswerError, match=r"no element \[9\]"):
+        await proposed(model, form="list")
+
+
+async def test_examples_are_data_that_each_prompt_shows(tmp_path):
+    file = tmp_path / "examples.yaml"
+    file.write_text("- {goal: Buy a hat., observation: '[4] button \"Buy\"', thought: Only this is left., action: 'click [4]'}\n")
+    model = samples("Action: click [2]")
+    await proposed(model, samples=1, examples=str(file))
+    assert "Goal: Buy a hat." in model.requests[0].messages[0].parts[0].text
+
+
+async def test_examples_that_are_none_are_named(tmp_path):
+    file = tmp_path / "examples.yaml"
+    for text in ("- {goal: x}\n", "{\n"):
+        file.write_text(text)
+        with pytest.raises(UsageError, match="holds no list of examples"):
+            await proposed(samples("Action: click [2]"), examples=str(file))

@@ -18,7 +18,7 @@ from typing import Any
 
 from _common import ROOT, Figure, Noise, finish, parser, table, versions
 
-from exact.environments.script_browser import Open, script_browsers
+from exact.environments.adapters.script_browser import Open, script_browsers
 
 sys.path.insert(0, str(ROOT / "examples" / "sync_environments"))
 import run as example

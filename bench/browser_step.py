@@ -47,9 +47,9 @@ from _peers import make_venv
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.pages import serve
 from exact.config import BrowserConfig
+from exact.environments.adapters.miniwob import installed
 from exact.environments.base import Environment
 from exact.environments.browser import find_browser
-from exact.environments.miniwob import installed
 from exact.environments.worker import Factory, WorkerWorlds
 from exact.errors import EnvironmentError_
 from exact.observation import Element, Observation

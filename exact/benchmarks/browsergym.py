@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from exact.benchmarks.ids import join, split
 from exact.benchmarks.miniwob import names
 from exact.config import BrowserConfig
+from exact.environments.adapters.gym import browsergym_worlds, family_of
 from exact.environments.base import Worlds
-from exact.environments.gym import browsergym_worlds, family_of
 from exact.errors import unknown
 from exact.task import Task
 

@@ -125,7 +125,7 @@ def _desktop() -> Check:
 
 
 def _browsergym() -> Check:
-    from exact.environments.gym import browsergym_python
+    from exact.environments.adapters.gym import browsergym_python
 
     fix = "shells/setup.sh --browsergym"
     try:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from exact.environments.script_browser import Open, script_browsers
+from exact.environments.adapters.script_browser import Open, script_browsers
 
 HERE = Path(__file__).parent
 

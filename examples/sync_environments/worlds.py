@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from run import HERE, tasks
 
 from exact import Worlds
-from exact.environments.script_browser import script_browser_worlds
+from exact.environments.adapters.script_browser import script_browser_worlds
 
 
 def plain() -> AbstractAsyncContextManager[Worlds]:

@@ -21,9 +21,9 @@ from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig, parse
+from exact.environments.adapters.miniwob import installed
 from exact.environments.base import Worlds
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup
-from exact.environments.miniwob import installed
 from exact.runs import events as ev
 from exact.runs.journal import read
 from exact.runs.runner import Runner, create

@@ -14,7 +14,7 @@ from exact.benchmarks.desktop.suite import DesktopSuite
 from exact.benchmarks.osworld import parse
 from exact.benchmarks.own import read
 from exact.context import Context, Proposal
-from exact.environments.script_browser import task_of
+from exact.environments.adapters.script_browser import task_of
 from exact.environments.toy import ToyWorlds
 from exact.environments.toy_agents import ToyPolicy
 from exact.environments.toy_environment import ToyEnvironment

@@ -18,9 +18,9 @@ from exact.benchmarks.miniwob import names
 from exact.benchmarks.miniwob.pages import Rewrite, serve, unchanged
 from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import BrowserConfig
+from exact.environments.adapters.miniwob import installed
 from exact.environments.base import Worlds
 from exact.environments.browser import BrowserWorlds, PageSetup, launch
-from exact.environments.miniwob import installed
 from exact.errors import unknown
 from exact.task import Outcome, Score, Task
 

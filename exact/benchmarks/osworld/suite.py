@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import exact.environments.guests
+import exact.environments.adapters.guests
 from exact.benchmarks.ids import split
 from exact.benchmarks.osworld.format import collection, read
 from exact.config import BrowserConfig
@@ -20,7 +20,7 @@ from exact.task import Task
 
 FOLDER, PYTHON, OPTIONS = "EXACT_OSWORLD", "EXACT_OSWORLD_PYTHON", "EXACT_OSWORLD_OPTIONS"
 """Variables: the folder `evaluation_examples` of a checkout; desktop_env's interpreter; DesktopEnv's options, as JSON."""
-_GUESTS = Path(exact.environments.guests.__file__).parent
+_GUESTS = Path(exact.environments.adapters.guests.__file__).parent
 _LIMITS = Limits(open=900.0, reset=900.0, step=300.0, evaluate=900.0, close=60.0)
 
 
@@ -66,6 +66,6 @@ class OSWorld:
         except ValueError as error:
             raise UsageError(f"{OPTIONS} is not JSON: {error}") from error
         factory = Factory(
-            f"{_GUESTS / 'desktop_env_world.py'}:World", {"options": options}, python=Path(os.environ[PYTHON]), paths=(_GUESTS,)
+            f"{_GUESTS / 'desktop_env_guest.py'}:World", {"options": options}, python=Path(os.environ[PYTHON]), paths=(_GUESTS,)
         )
         yield WorkerWorlds(factory, limits=_LIMITS)

@@ -8,7 +8,7 @@ import pytest
 
 from exact.benchmarks.miniwob import pages
 from exact.benchmarks.miniwob.names import BROWSERGYM, TASKS
-from exact.environments import miniwob
+from exact.environments.adapters import miniwob
 from exact.errors import EnvironmentError_, UsageError
 
 

@@ -16,15 +16,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import exact.environments.guests
+import exact.environments.adapters.guests
+from exact.environments.adapters.miniwob import installed
 from exact.environments.base import Worlds
 from exact.environments.browser.find import find_browser
-from exact.environments.miniwob import installed
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.environments.worker import Factory, Limits, WorkerWorlds
 from exact.errors import UsageError, unknown
 
-GUESTS = Path(exact.environments.guests.__file__).parent
+GUESTS = Path(exact.environments.adapters.guests.__file__).parent
 VARIABLE = "EXACT_BROWSERGYM"
 """Names the interpreter of BrowserGym's virtual environment."""
 
@@ -83,7 +83,7 @@ async def gym_worlds(
         "id": id, "options": dict(options or {}), "imports": list(imports), "success": success,
         "sealed": sealed, "deterministic": deterministic,
     }  # fmt: skip
-    factory = Factory(f"{GUESTS / 'gymnasium_world.py'}:World", arguments, python=python, paths=(GUESTS, *paths))
+    factory = Factory(f"{GUESTS / 'gymnasium_guest.py'}:World", arguments, python=python, paths=(GUESTS, *paths))
     async with _worlds(factory, (), sandbox=sandbox, limits=limits, limit=limit, log=log) as worlds:
         yield worlds
 
@@ -120,7 +120,7 @@ async def browsergym_worlds(
         "id": id, "browser": str(find_browser()), "screenshots": screenshots, "sealed": bool(reads), "options": dict(options or {}),
     }  # fmt: skip
     python = python or browsergym_python()
-    factory = Factory(f"{GUESTS / 'browsergym_world.py'}:World", arguments, python=python, paths=(GUESTS,), env=env)
+    factory = Factory(f"{GUESTS / 'browsergym_guest.py'}:World", arguments, python=python, paths=(GUESTS,), env=env)
     async with _worlds(factory, reads, sandbox=sandbox, limits=limits, limit=limit, log=log) as worlds:
         yield worlds
 

@@ -9,7 +9,7 @@ import pytest
 from exact.benchmarks import registry
 from exact.benchmarks.base import worlds_for
 from exact.config import BrowserConfig
-from exact.environments.gym import browsergym_worlds
+from exact.environments.adapters.gym import browsergym_worlds
 from exact.environments.sandbox import find_runsc
 from exact.environments.sandboxed import SandboxedWorlds
 from exact.errors import ActionError, EnvironmentError_, UsageError

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from exact.environments.adapters.script_browser import ScriptBrowser, script_browser_worlds, script_browsers, task_of
 from exact.environments.channel import RemoteError
 from exact.environments.check import check
 from exact.environments.sandbox import find_runsc
 from exact.environments.sandboxed import SandboxedWorlds
-from exact.environments.script_browser import ScriptBrowser, script_browser_worlds, script_browsers, task_of
 from exact.errors import EnvironmentError_, UsageError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

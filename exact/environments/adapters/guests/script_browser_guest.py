@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from exact.environments.guests.exact_parts import ActionError, calm, digest, png, use_browser
+    from exact.environments.adapters.guests.guest_parts import ActionError, calm, digest, png, use_browser
 else:
-    from exact_parts import ActionError, calm, digest, png, use_browser
+    from guest_parts import ActionError, calm, digest, png, use_browser
 
 SITES = ("REDDIT", "SHOPPING", "SHOPPING_ADMIN", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE")
 OPTIONAL = {"transformers": "LlamaTokenizer", "text_generation": "Client"}

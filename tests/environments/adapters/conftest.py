@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.gym import browsergym_python, has_module
+from exact.environments.adapters.gym import browsergym_python, has_module
 from exact.errors import UsageError
 
 

@@ -22,9 +22,9 @@ from typing import Any
 
 import msgspec
 
+from exact.environments.adapters.gym import GUESTS, browsergym_python, has_module
 from exact.environments.base import Worlds
 from exact.environments.browser.find import find_browser
-from exact.environments.gym import GUESTS, browsergym_python, has_module
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.environments.worker import Factory, Limits, Worker, WorkerWorlds
 from exact.errors import ActionError, EnvironmentError_, UsageError
@@ -165,4 +165,4 @@ def _factory(
     if config:
         arguments["config"] = task_of(config).private["config"]
     env = {name: os.environ[name] for name in _SITES if name in os.environ}
-    return Factory(f"{GUESTS / 'script_browser_world.py'}:World", arguments, python=python, paths=(GUESTS,), env=env)
+    return Factory(f"{GUESTS / 'script_browser_guest.py'}:World", arguments, python=python, paths=(GUESTS,), env=env)

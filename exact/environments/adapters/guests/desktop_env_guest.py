@@ -11,9 +11,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from exact.environments.guests.exact_parts import ActionError, digest
+    from exact.environments.adapters.guests.guest_parts import ActionError, digest
 else:
-    from exact_parts import ActionError, digest
+    from guest_parts import ActionError, digest
 
 PAUSE = 2.0
 """Seconds that a step waits for the desktop, as in the published runs."""

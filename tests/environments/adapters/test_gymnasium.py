@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from exact.environments.adapters.gym import gym_worlds
 from exact.environments.check import check
-from exact.environments.gym import gym_worlds
 from exact.environments.sandbox import find_runsc
 from exact.errors import ActionError, EnvironmentError_
 from exact.task import Outcome, Task

@@ -16,9 +16,9 @@ import numpy
 from gymnasium import spaces
 
 if TYPE_CHECKING:
-    from exact.environments.guests.exact_parts import ActionError, digest, png, written
+    from exact.environments.adapters.guests.guest_parts import ActionError, digest, png, written
 else:
-    from exact_parts import ActionError, digest, png, written
+    from guest_parts import ActionError, digest, png, written
 
 MOST = 64
 """Actions of a discrete space that have a verb each."""

@@ -14,9 +14,9 @@ import gymnasium
 from browsergym.core.action.highlevel import HighLevelActionSet
 
 if TYPE_CHECKING:
-    from exact.environments.guests.exact_parts import ActionError, calm, digest, identity, png, use_browser, written
+    from exact.environments.adapters.guests.guest_parts import ActionError, calm, digest, identity, png, use_browser, written
 else:
-    from exact_parts import ActionError, calm, digest, identity, png, use_browser, written
+    from guest_parts import ActionError, calm, digest, identity, png, use_browser, written
 
 VERBS: list[dict[str, Any]] = [
     {"name": "click", "form": ["[id]"], "help": "click an element"},

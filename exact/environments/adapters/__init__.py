@@ -1,0 +1,1 @@
+"""Environments that other packages define, behind the contract of exact."""

@@ -16,7 +16,7 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
 from exact.environments.base import Environment, Snapshot, Worlds
 from exact.environments.browser import PageSetup
-from exact.environments.browser.forking import ForkingWorlds, forking
+from exact.environments.browser.fork.factory import ForkingWorlds, forking
 from exact.environments.browser.served import served
 from exact.environments.sandbox import Service
 from exact.observation import Observation

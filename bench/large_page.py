@@ -25,9 +25,10 @@ from _common import Figure, Noise, finish, parser, table, versions
 
 from exact.benchmarks.miniwob.pages import serve
 from exact.config import BrowserConfig
-from exact.environments.browser import BrowserEnvironment, BrowserWorlds, PageSetup, capture, describe, launch
-from exact.environments.browser.dom import STYLES
-from exact.environments.browser.plain import plainly
+from exact.environments.browser import BrowserEnvironment, BrowserWorlds, PageSetup, launch
+from exact.environments.browser.observe import capture, describe
+from exact.environments.browser.observe.dom import STYLES
+from exact.environments.browser.page.plain import plainly
 from exact.task import Task
 
 NODES = 10_000

@@ -32,7 +32,7 @@ from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.browser.forking import ForkingWorlds
+from exact.environments.browser.fork.factory import ForkingWorlds
 from exact.runs import events as ev
 from exact.runs.journal import read
 from exact.runs.runner import Runner, create, reopen

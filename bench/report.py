@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.async_api import Browser, Page, async_playwright
 
-from exact.environments.browser.find import find_browser
+from exact.environments.browser.launch.find import find_browser
 from exact.report import build_report
 from exact.report.dot import dot
 from exact.report.reading import Reading

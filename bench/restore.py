@@ -38,7 +38,7 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.config import parse
 from exact.environments.base import Environment, Snapshot, Worlds
 from exact.environments.browser import PageSetup
-from exact.environments.browser.forking import ForkingWorlds, forking
+from exact.environments.browser.fork.factory import ForkingWorlds, forking
 from exact.environments.restore import Costs, Place, Shelf, Waypoint
 from exact.environments.restore.shelf import Kept
 from exact.environments.sandbox.proof import prove

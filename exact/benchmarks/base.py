@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from exact.config import BrowserConfig, ModelsConfig
 from exact.environments.base import Worlds
 from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.setup import PageSetup
+from exact.environments.browser.page.setup import PageSetup
 from exact.task import Task
 
 

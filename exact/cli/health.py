@@ -70,14 +70,14 @@ def _driver() -> Check:
     found = _package("playwright", "drives the browser")
     if not found.ok:
         return found
-    from exact.environments.browser.driver import WAY_OUT, fault
+    from exact.environments.browser.launch.driver import WAY_OUT, fault
 
     said = fault()
     return msgspec.structs.replace(found, ok=not said, found=f"its driver does not start: {said}" if said else found.found, fix=WAY_OUT)
 
 
 def _browser() -> Check:
-    from exact.environments.browser.find import WAY_OUT, find_browser, said_by
+    from exact.environments.browser.launch.find import WAY_OUT, find_browser, said_by
 
     try:
         path = find_browser()

@@ -81,9 +81,9 @@ def _refuse(path: Path) -> None:
 async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: float, headless: bool) -> None:
     from playwright.async_api import Error
 
-    from exact.environments.browser.driver import drive
-    from exact.environments.browser.find import find_browser
-    from exact.environments.browser.launch import arguments
+    from exact.environments.browser.launch.driver import drive
+    from exact.environments.browser.launch.find import find_browser
+    from exact.environments.browser.launch.launch import arguments
 
     if not headless and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise EnvironmentError_("a browser window needs a screen, and DISPLAY is not set: run this where there is one, and copy the file")

@@ -17,7 +17,7 @@ from exact.task import Task
 
 if TYPE_CHECKING:
     from exact.environments.browser.environment import Evaluator
-    from exact.environments.browser.setup import PageSetup
+    from exact.environments.browser.page.setup import PageSetup
     from exact.environments.sites import Outside
 
 DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation")
@@ -76,9 +76,9 @@ async def _own(
 ) -> AsyncIterator[Worlds]:
     """A site that comes with its task, or one that is elsewhere."""
     from exact.environments import sites
+    from exact.environments.browser.network.trust import pins
     from exact.environments.browser.served import elsewhere, served
     from exact.environments.browser.task_config import of_task
-    from exact.environments.browser.trust import pins
     from exact.environments.sandbox.service import declared
 
     browser, services, outside = of_task(config.browser, task), declared(task), sites.declared(task)
@@ -98,7 +98,7 @@ def _hosted(outside: Outside, setup: PageSetup) -> Outside:
 
 
 def _setup(task: Task) -> PageSetup:
-    from exact.environments.browser.setup import PageSetup
+    from exact.environments.browser.page.setup import PageSetup
 
     text = task.metadata.get("hosts") or "{}"
     try:

@@ -61,7 +61,7 @@ def curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
 async def as_png(svg: Path) -> Path:
     """A picture of an SVG file, beside it, drawn by the browser. Raises EnvironmentError_."""
     from exact.config import BrowserConfig
-    from exact.environments.browser.launch import launch
+    from exact.environments.browser.launch.launch import launch
 
     path, drawing = svg.with_suffix(".png"), await asyncio.to_thread(svg.read_text, "utf-8")
     config = BrowserConfig(width=WIDTH, height=HEIGHT)

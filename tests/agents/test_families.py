@@ -9,7 +9,7 @@ from exact.agents.policy.llm import LLMPolicy
 from exact.agents.roles import gives_several, model_for, roles
 from exact.config import PolicyConfig, parse
 from exact.context import Context
-from exact.environments.browser.grammar import BROWSER_ACTIONS
+from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.environments.code import python
 from exact.errors import ActionError, AnswerError, UsageError
 from exact.models.base import Image

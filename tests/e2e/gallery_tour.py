@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from exact.environments.base import Transition
 from exact.environments.browser import BrowserEnvironment
-from exact.environments.browser.naming import resolved
+from exact.environments.browser.act.naming import resolved
 from exact.observation import Observation
 
 

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from exact.environments.browser import PageSetup
-from exact.environments.browser.branch import ForkingEnvironment
-from exact.environments.browser.forking import ForkingWorlds, forking
+from exact.environments.browser.fork.environment import ForkingEnvironment
+from exact.environments.browser.fork.factory import ForkingWorlds, forking
 from exact.environments.check import check
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import ActionError, EnvironmentError_

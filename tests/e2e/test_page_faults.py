@@ -12,8 +12,8 @@ from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.config import BrowserConfig, parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.browser import PageSetup, patience
-from exact.environments.browser.forking import forking
+from exact.environments.browser import PageSetup
+from exact.environments.browser.fork.factory import forking
 from exact.environments.check.leaks import held
 from exact.environments.restore import Costs
 from exact.environments.sandbox import Service, find_runsc
@@ -58,7 +58,7 @@ async def test_a_search_gets_past_a_dying_service_a_loop_a_forbidden_popup_a_red
         find_runsc()
     except EnvironmentError_ as error:
         pytest.skip(str(error))
-    monkeypatch.setattr(patience, "PATIENCE", 3.0)
+    monkeypatch.setattr(timeouts, "PATIENCE", 3.0)
     monkeypatch.setattr(Costs, "pays", lambda self, returns, way: True)
     found = {"algorithm": "best_first", "iterations": 8, "k": 6, "commit": "plan", "workers": 2}
     config = parse({"search": found, "reflection": {"kind": "none"}})

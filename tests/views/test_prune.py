@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments.browser.describe import text
+from exact.environments.browser.observe.describe import text
 from exact.models.tokens import rough
 from exact.observation import Element, Observation
 from exact.views.prune import KEPT, prune

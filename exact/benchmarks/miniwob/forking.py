@@ -9,7 +9,7 @@ from pathlib import Path
 from exact.benchmarks.miniwob.pages import Rewrite, unchanged
 from exact.benchmarks.miniwob.suite import page_setup, verdict
 from exact.config import BrowserConfig
-from exact.environments.browser.forking import ForkingWorlds, forking
+from exact.environments.browser.fork.factory import ForkingWorlds, forking
 from exact.environments.sandbox import Service, interpreter, static
 from exact.scratch import scratch
 

@@ -27,7 +27,7 @@ from exact.task import Outcome, Score, Task
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-    from exact.environments.browser.forking import ForkingWorlds
+    from exact.environments.browser.fork.factory import ForkingWorlds
 
 HOST = "miniwob.test"
 """Where the pages are, for the browser; the port behind it is nobody's business."""

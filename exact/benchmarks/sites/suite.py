@@ -25,8 +25,8 @@ from exact.benchmarks.webarena.variables import Addresses
 from exact.config import BrowserConfig
 from exact.environments.base import Worlds
 from exact.environments.browser import BrowserWorlds, PageSetup
+from exact.environments.browser.page.setup import Beginning, Prepare
 from exact.environments.browser.served import served
-from exact.environments.browser.setup import Beginning, Prepare
 from exact.environments.sandbox.python import asked
 from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentError_, UsageError, unknown

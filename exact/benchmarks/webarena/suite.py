@@ -24,7 +24,7 @@ from exact.config import BrowserConfig, ModelsConfig
 from exact.environments.base import Worlds
 from exact.environments.browser import BrowserWorlds, PageSetup, launch
 from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.setup import Beginning
+from exact.environments.browser.page.setup import Beginning
 from exact.errors import UsageError, unknown
 from exact.models.open import Models
 from exact.task import Outcome, Scalar, Score, Task
@@ -127,7 +127,7 @@ class WebArena:
             judges = self._judges(stack)
             setup, verdict = PageSetup(prepare=partial(self._prepare, judges), way_out=self.addresses.way_out), self._verdict(judges)
             if config.sandbox == "required":
-                from exact.environments.browser.forking import forking
+                from exact.environments.browser.fork.factory import forking
                 from exact.environments.sites import Outside
 
                 limit = config.snapshots << 20

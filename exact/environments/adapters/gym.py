@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import exact.environments.adapters.guests
 from exact.environments.adapters.miniwob import installed
 from exact.environments.base import Worlds
-from exact.environments.browser.find import find_browser
+from exact.environments.browser.launch.find import find_browser
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.environments.worker import Factory, Limits, WorkerWorlds
 from exact.errors import UsageError, unknown

@@ -1,12 +1,12 @@
 """Worlds in a real browser."""
 
+from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
-from exact.environments.browser.find import find_browser
-from exact.environments.browser.forking import ForkingWorlds, forking
-from exact.environments.browser.grammar import BROWSER_ACTIONS
-from exact.environments.browser.launch import Browser, launch
-from exact.environments.browser.setup import PageSetup
-from exact.environments.browser.worlds import BrowserWorlds
+from exact.environments.browser.factory import BrowserWorlds
+from exact.environments.browser.fork.factory import ForkingWorlds, forking
+from exact.environments.browser.launch.find import find_browser
+from exact.environments.browser.launch.launch import Browser, launch
+from exact.environments.browser.page.setup import PageSetup
 
 __all__ = [
     "BROWSER_ACTIONS",

@@ -15,29 +15,30 @@ from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.accounts import Leased, Login
 from exact.environments.base import Capabilities, Effect, Snapshot, Transition
-from exact.environments.browser import blank, upload
-from exact.environments.browser.act import Body, act
-from exact.environments.browser.clipboard import Clipboard
-from exact.environments.browser.clock import START, Clock
-from exact.environments.browser.common import Common
-from exact.environments.browser.describe import moved
-from exact.environments.browser.dialogs import Dialogs
-from exact.environments.browser.downloads import Downloads
-from exact.environments.browser.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
-from exact.environments.browser.guard import Ward
-from exact.environments.browser.halfway import Halfway
-from exact.environments.browser.ids import Ids
-from exact.environments.browser.launch import Browser
+from exact.environments.browser.act import upload
+from exact.environments.browser.act.act import Body, act
+from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
+from exact.environments.browser.act.partial import Halfway
+from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.launch.trace import Trace
 from exact.environments.browser.login import Session
-from exact.environments.browser.patience import PATIENCE, Patience
-from exact.environments.browser.setup import Beginning, PageSetup, place_of, tabs_of
-from exact.environments.browser.sight import Sight
-from exact.environments.browser.tab import Tab, Target
+from exact.environments.browser.network.interceptor import Ward
+from exact.environments.browser.observe import redaction
+from exact.environments.browser.observe.describe import moved
+from exact.environments.browser.observer import Sight
+from exact.environments.browser.page.clipboard import Clipboard
+from exact.environments.browser.page.clock import START, Clock
+from exact.environments.browser.page.dialogs import Dialogs
+from exact.environments.browser.page.downloads import Downloads
+from exact.environments.browser.page.ids import Ids
+from exact.environments.browser.page.setup import Beginning, PageSetup, place_of, tabs_of
+from exact.environments.browser.page.tab import Tab, Target
+from exact.environments.browser.page.timeouts import PATIENCE, Patience
+from exact.environments.browser.page.watch import FETCHES, SHADOWS, TIMERS
+from exact.environments.browser.page.window import Window
+from exact.environments.browser.secrets import Veil
+from exact.environments.browser.shared import Common
 from exact.environments.browser.task_config import launched_alike, of_task
-from exact.environments.browser.trace import Trace
-from exact.environments.browser.veil import Veil
-from exact.environments.browser.watch import FETCHES, SHADOWS, TIMERS
-from exact.environments.browser.window import Window
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Observation
 from exact.safety import origin, origins, target_refusal
@@ -404,7 +405,7 @@ class BrowserEnvironment:
     async def _connect(self, now: int = START) -> Page:
         """Enter the browser; popups are looked at from now on. Gives the first page. `now`: what its clock shows, if it is held."""
         timers = () if self._clock else (TIMERS,)  # held timers are not waited for
-        shadows = f"{SHADOWS}({json.dumps(blank.rules(self._config.mask))})"
+        shadows = f"{SHADOWS}({json.dumps(redaction.rules(self._config.mask))})"
         self._context, page = await self._browser.enter(self._config, (*timers, FETCHES, shadows, *self._setup.init_scripts), self._origins)
         if not self._speculative:
             await self._trace.begin(self._context, self._config.traces, self._task.id if self._task else "")
@@ -431,7 +432,7 @@ class BrowserEnvironment:
         tab = Tab(page, await self._browser.attach(page), index, self._config.answer_seconds)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self._downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self._downloads.progress(event))
-        dressed, opened = self._browser.dress(tab.cdp, self._config), tab.open(self._setup, blank.rules(self._config.mask))
+        dressed, opened = self._browser.dress(tab.cdp, self._config), tab.open(self._setup, redaction.rules(self._config.mask))
         return tab, (await asyncio.gather(dressed, opened))[1]
 
     def _popup(self, page: Page) -> None:

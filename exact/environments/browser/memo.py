@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from exact.environments.browser.ids import Ids
+from exact.environments.browser.page.ids import Ids
 from exact.task import Task
 
 

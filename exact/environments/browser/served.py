@@ -24,9 +24,9 @@ from exact.config import BrowserConfig, SandboxConfig
 from exact.environments import guest
 from exact.environments.base import Worlds
 from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.launch import launch
-from exact.environments.browser.setup import PageSetup
-from exact.environments.browser.worlds import BrowserWorlds
+from exact.environments.browser.factory import BrowserWorlds
+from exact.environments.browser.launch.launch import launch
+from exact.environments.browser.page.setup import PageSetup
 from exact.environments.sandbox.service import Service
 from exact.environments.sites import Outside
 from exact.environments.stderr import Stderr
@@ -96,7 +96,7 @@ async def elsewhere(
 def _forking(
     config: BrowserConfig, setup: PageSetup, outside: Outside | None, evaluator: Evaluator | None, **inside: Any
 ) -> AbstractAsyncContextManager[Worlds]:
-    from exact.environments.browser.forking import forking
+    from exact.environments.browser.fork.factory import forking
 
     if config.login.certificate:
         raise UsageError("a client's certificate is not shown from a sandbox: set browser.sandbox to never")

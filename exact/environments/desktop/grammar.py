@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from exact.action import ActionSpace, Parameter, Verb
-from exact.environments.browser.grammar import chord
+from exact.environments.browser.act.grammar import chord
 from exact.errors import ActionError
 
 Args = tuple[str | float, ...]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from exact.environments.browser.describe import text as written
+from exact.environments.browser.observe.describe import text as written
 from exact.environments.desktop import roles
 from exact.environments.desktop.accessibility import Accessibility, Node, Question, Ref, grouped, property_of
 from exact.observation import Box, Element

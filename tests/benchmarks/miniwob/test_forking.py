@@ -8,8 +8,8 @@ import pytest_asyncio
 from exact.benchmarks.miniwob import MiniWob, flip_rewards
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
-from exact.environments.browser.branch import ForkingEnvironment
-from exact.environments.browser.forking import ForkingWorlds
+from exact.environments.browser.fork.environment import ForkingEnvironment
+from exact.environments.browser.fork.factory import ForkingWorlds
 from exact.environments.sandbox import find_runsc
 from exact.errors import EnvironmentError_
 from exact.task import Outcome

@@ -11,7 +11,7 @@ from exact.agents.agent import Agent
 from exact.benchmarks.sites import trac
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.browser.forking import ForkingWorlds
+from exact.environments.browser.fork.factory import ForkingWorlds
 from exact.observation import Observation
 from exact.runs.events import Acted, Arrived, Committed
 from exact.runs.journal import read

@@ -18,7 +18,7 @@ from exact.benchmarks.sites import Site, trac, wagtail
 from exact.benchmarks.sites.seeds import interpreter, seed
 from exact.config import BrowserConfig
 from exact.environments.base import Branch
-from exact.environments.browser.forking import ForkingWorlds
+from exact.environments.browser.fork.factory import ForkingWorlds
 from exact.errors import EnvironmentError_
 from exact.task import Outcome
 from tests.benchmarks.sites.walk import REFERENCE, action, scores

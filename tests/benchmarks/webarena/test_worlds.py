@@ -16,7 +16,7 @@ from exact.benchmarks.webarena.sessions import FORMS, Sessions
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import BrowserConfig, ModelConfig, ModelsConfig
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
-from exact.environments.browser.setup import Beginning
+from exact.environments.browser.page.setup import Beginning
 from exact.environments.sites import Hook
 from exact.errors import EnvironmentError_, ExactError, UsageError
 from exact.evaluation.local import HANG

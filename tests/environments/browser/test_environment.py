@@ -12,15 +12,15 @@ from pytest_httpserver import HTTPServer
 from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
-from exact.environments.browser.setup import Beginning
+from exact.environments.browser.page.setup import Beginning
 from exact.environments.sites import Hook, Outside, Site
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.task import Outcome, Score, Task
+from tests.environments.browser.page.test_settle import gated
 
 from ...conftest import CONFIG, Visit
 from ..leaps import Leaps
 from .pages import do, find, look
-from .test_settle import gated
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 NOTHING = Outcome(actions=())

@@ -18,8 +18,9 @@ from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
-from exact.environments.browser import BrowserWorlds, PageSetup, inside
-from exact.environments.browser.forking import ForkingWorlds
+from exact.environments.browser import BrowserWorlds, PageSetup
+from exact.environments.browser.fork import init_process
+from exact.environments.browser.fork.factory import ForkingWorlds
 from exact.environments.browser.served import _answers, _running, served
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentError_
@@ -177,7 +178,7 @@ async def test_whether_a_service_is_ready_is_asked_of_no_proxy(
     assert await asyncio.to_thread(_answers, httpserver.url_for("/"))
 
 
-@pytest.mark.parametrize("answers", [_answers, inside.answers])
+@pytest.mark.parametrize("answers", [_answers, init_process.answers])
 async def test_a_port_that_speaks_something_else_is_not_ready(answers: Callable[[str], bool]) -> None:
     async def junk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"\x15\x03\x01 no HTTP\r\n\r\n")

@@ -3,10 +3,10 @@
 import pytest
 
 from exact.config import BrowserConfig
-from exact.environments.browser import blank
-from exact.environments.browser.context import options
+from exact.environments.browser.act.upload import declared
+from exact.environments.browser.launch.context import options
+from exact.environments.browser.observe import redaction
 from exact.environments.browser.task_config import of_task
-from exact.environments.browser.upload import declared
 from exact.errors import UsageError
 from exact.task import Task
 
@@ -36,9 +36,9 @@ def test_what_does_not_fit_is_named(text: str, words: str) -> None:
 
 
 def test_a_mask_is_a_selector_and_nothing_more() -> None:
-    assert blank.rules([".a", " #b > i "]).startswith(":is(.a, #b > i) {") and blank.rules([]) == ""
+    assert redaction.rules([".a", " #b > i "]).startswith(":is(.a, #b > i) {") and redaction.rules([]) == ""
     with pytest.raises(UsageError, match="no CSS selector"):
-        blank.rules(["a { color: red } b"])
+        redaction.rules(["a { color: red } b"])
 
 
 def test_files_are_there_and_have_names_of_their_own(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -7,9 +7,9 @@ import pytest
 
 from exact.cli.main import main
 from exact.config import BrowserConfig, Mount, SandboxConfig
-from exact.environments.browser.forking import forking
+from exact.environments.browser.fork.factory import forking
+from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.served import served
-from exact.environments.browser.setup import PageSetup
 from exact.environments.sandbox import Sandboxes, Service
 from exact.environments.sandbox.application import Application
 from exact.environments.sandbox.root import mount_point

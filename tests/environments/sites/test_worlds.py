@@ -8,9 +8,9 @@ import pytest
 
 from exact.config import BrowserConfig
 from exact.environments.browser import PageSetup
-from exact.environments.browser.branch import ForkingEnvironment
-from exact.environments.browser.forked import ForkedBrowser
-from exact.environments.browser.forking import forking
+from exact.environments.browser.fork.browser import ForkedBrowser
+from exact.environments.browser.fork.environment import ForkingEnvironment
+from exact.environments.browser.fork.factory import forking
 from exact.environments.sandbox import find_runsc
 from exact.environments.sites import Hook, Outside
 from exact.errors import EnvironmentError_

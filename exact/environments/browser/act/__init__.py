@@ -1,0 +1,1 @@
+"""Acting on a page: one handler for each verb, and the grammar that names them."""

@@ -1,0 +1,80 @@
+"""Files that a task declares, given to the pages that ask for some."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import difflib
+import mimetypes
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from exact.environments.browser.act import scripts
+from exact.environments.browser.act.partial import Halfway
+from exact.environments.browser.page.tab import Tab
+from exact.errors import ActionError, UsageError
+from exact.task import Task
+
+_CHOOSER_SECONDS = 1.0
+"""How long a page may take to ask for files after a click."""
+
+Json = dict[str, Any]
+
+
+def declared(task: Task) -> dict[str, Path]:
+    """The task's files by name. Raises UsageError where one is not there, or two have one name."""
+    found: dict[str, Path] = {}
+    for each in task.files:
+        path = Path(each)
+        if not path.is_file():
+            raise UsageError(f"task {task.id} declares the file {each}, which is not there")
+        if path.name in found:
+            raise UsageError(f"task {task.id} declares two files {path.name}: rename one")
+        found[path.name] = path
+    return found
+
+
+async def give(
+    tab: Tab, id: str, names: str, files: Mapping[str, Path], ask: Callable[..., Awaitable[Json]], click: Callable[[], Awaitable[None]]
+) -> None:
+    """Give files to a field, or to the one that a click on a button opens. `names`: one, or several with `, ` between.
+
+    `ask` calls a script on the element. Raises ActionError; Halfway once it was clicked.
+    """
+    chosen = [await asyncio.to_thread(_read, files[name], name) for name in _named(names, files)]
+    if (await ask(scripts.UPLOAD, chosen)).get("field"):
+        return
+    opened: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+    tab.choosing = opened
+    try:
+        await click()
+        async with asyncio.timeout(_CHOOSER_SECONDS):
+            event = await opened
+    except TimeoutError as error:
+        raise Halfway(f"[{id}] is no file field, and a click on it asks for no file") from error
+    finally:
+        tab.choosing = None
+    answer = await tab.call(event["backendNodeId"], event["frameId"], scripts.UPLOAD, chosen)
+    if "refused" in answer:
+        raise Halfway(f"[{id}] {answer['refused']}")
+
+
+def _named(names: str, files: Mapping[str, Path]) -> list[str]:
+    if not files:
+        raise ActionError("this task has no files to upload")
+    wanted = [names] if names in files else [name.strip() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if name not in files:
+            near = difflib.get_close_matches(name, files, n=1, cutoff=0.4)
+            hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(map(repr, files))}"
+            raise ActionError(f"the task has no file {name!r}: {hint}")
+    return wanted
+
+
+def _read(path: Path, name: str) -> Json:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ActionError(f"the file {name!r} cannot be read: {error.strerror}") from error
+    return {"name": name, "type": mimetypes.guess_type(name)[0] or "", "data": base64.b64encode(data).decode()}

@@ -1,0 +1,263 @@
+"""A browser inside a sandbox, driven by Playwright outside."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from exact.config import BrowserConfig
+from exact.environments.browser.fork.dial import Dial, dialled
+from exact.environments.browser.fork.init_process import DOWNLOADS
+from exact.environments.browser.fork.relay import Relay
+from exact.environments.browser.launch.context import grant, options
+from exact.environments.browser.launch.launch import Browser, arguments
+from exact.environments.browser.network.interceptor import Guard
+from exact.environments.browser.network.recording import Tape
+from exact.environments.browser.page.cdp import Cdp, Session
+from exact.environments.browser.page.clipboard import Clipboard
+from exact.environments.browser.page.downloads import File
+from exact.environments.browser.page.line import Line, LineState
+from exact.environments.sandbox import Sandbox
+from exact.environments.sandbox.idle import Idle
+from exact.errors import EnvironmentError_
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser as PlaywrightBrowser
+    from playwright.async_api import BrowserContext, Page, Playwright
+
+_FLAGS = (
+    # What Playwright gives a browser that it starts itself.
+    *("--headless", "--hide-scrollbars", "--mute-audio", "--force-color-profile=srgb", "--disable-back-forward-cache"),
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
+    *("--disable-field-trial-config", "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows"),
+    *("--disable-renderer-backgrounding", "--disable-breakpad", "--disable-extensions", "--disable-default-apps"),
+    *("--disable-hang-monitor", "--disable-ipc-flooding-protection", "--disable-popup-blocking", "--disable-prompt-on-repost"),
+    *("--allow-pre-commit-input", "--metrics-recording-only", "--no-default-browser-check", "--password-store=basic"),
+    *("--use-mock-keychain", "--no-service-autorun", "--unsafely-disable-devtools-self-xss-warnings", "--enable-unsafe-swiftshader"),
+    # What it gives a context: ours is the browser's own one, which outlives the connection that a snapshot was taken over.
+    "--force-prefers-reduced-motion",
+    # What a sandbox wants. Two processes instead of four: a snapshot is smaller by a third, and taken and restored sooner.
+    *("--in-process-gpu", "--enable-features=NetworkServiceInProcess2"),
+    *("--no-sandbox", "--no-zygote", "--remote-debugging-port=0", "--user-data-dir=/tmp/profile"),
+)
+_MISSED = 2.0
+"""Seconds in which Playwright has noticed that a browser went, if it does at all."""
+_DOWNLOADS = {"behavior": "allowAndName", "downloadPath": DOWNLOADS, "eventsEnabled": True}
+_NO_SERVICE_WORKERS = "if (window.ServiceWorkerContainer) ServiceWorkerContainer.prototype.register = async () => {};"
+
+
+def binary(found: Path, folder: Path = Path("/usr/lib/chromium")) -> Path:
+    """The headless shell itself, where what was found is Debian's script around it, which would be one more process in every snapshot."""
+    real = folder / "chromium-headless-shell"
+    with found.open("rb") as file:
+        script = file.read(2) == b"#!"
+    return real if script and found.name == real.name and real.is_file() else found
+
+
+def command(executable: str, config: BrowserConfig, hosts: Mapping[str, str], way_out: Sequence[str] = ("--no-proxy-server",)) -> list[str]:
+    """How Chromium is started inside."""
+    language = (f"--lang={config.locale}", f"--accept-lang={config.locale}")
+    agent = (f"--user-agent={config.user_agent}",) if config.user_agent else ()
+    size = (f"--window-size={config.width},{config.height}", f"--force-device-scale-factor={config.scale:g}")
+    flags = dict.fromkeys([*_FLAGS, *way_out, *arguments(hosts), *language, *agent, *size])
+    zone = config.locale.replace("-", "_")
+    return ["/usr/bin/env", f"TZ={config.timezone}", f"LANGUAGE={zone}", executable, *flags, "about:blank"]
+
+
+class InnerStore:
+    """Downloaded files inside the sandbox."""
+
+    folder = DOWNLOADS
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+
+    async def take(self, id: str) -> File:
+        return File(*await self._relay.digest(id))
+
+    async def cancel(self, id: str) -> None:
+        with suppress(EnvironmentError_):  # it has just come to its end
+            await self._relay.line.send("Browser.cancelDownload", {"guid": id})
+
+
+class Cut(NamedTuple):
+    """What the guard of a world was at when its snapshot was taken."""
+
+    path: str
+    """At which its browser listens."""
+    line: LineState
+    started: bool
+    unanswered: tuple[dict[str, Any], ...]
+
+
+class ForkedBrowser(Browser):
+    """One Chromium, its sandbox and the way to it. Made by `connect`."""
+
+    def __init__(
+        self,
+        playwright: PlaywrightBrowser,
+        guard: Guard,
+        relay: Relay,
+        talk: Line,
+        context_id: str,
+        *,
+        targets: Sequence[str],
+        artifacts: Path,
+    ) -> None:
+        """`talk`: a line for sessions with pages. `targets`: CDP ids of the pages. `artifacts`: its own folder, made for traces."""
+        super().__init__(playwright, guard, InnerStore(relay), relay.line)
+        self.relay, self.context_id, self._talk = relay, context_id, talk
+        self._only = (self.context.pages[0], targets[0]) if len(targets) == len(self.context.pages) == 1 else None
+        self._started, self._artifacts = False, artifacts
+        self._stilling: set[asyncio.Task[None]] = set()
+        self.idle = Idle(relay.sandbox)
+
+    async def enter(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
+        """The browser's own context, with the first of the pages it has. Its requests are judged from now on."""
+        self._started = True
+        context = self.context
+        if config.place:
+            await context.set_geolocation(options(config, ())["geolocation"])
+        if config.permissions:
+            await grant(context, config.permissions, origins)
+        context.on("page", self._opened)
+        every = (_NO_SERVICE_WORKERS, *scripts)  # sent in this order, answered together
+        await asyncio.gather(
+            self.guard.start(),
+            self._cdp.send("Browser.setDownloadBehavior", _DOWNLOADS),
+            *(_still(page) for page in context.pages),
+            *(context.add_init_script(script) for script in every),
+        )
+        return context, context.pages[0]
+
+    @property
+    def context(self) -> BrowserContext:
+        """Its own one."""
+        return self.playwright.contexts[0]
+
+    async def attach(self, page: Page) -> Session:
+        return await self._talk.attach(self._only[1] if self._only and self._only[0] is page else await _target(page))
+
+    async def keep_downloads(self, context: str) -> None:
+        """Nothing: `enter` did it."""
+
+    async def dress(self, cdp: Cdp, config: BrowserConfig) -> None:
+        """How numbers and dates are written does not follow from Chromium's arguments."""
+        from playwright.async_api import Error
+
+        try:
+            await cdp.send("Emulation.setLocaleOverride", {"locale": config.locale})
+        except Error as error:
+            if "already in effect" not in str(error):  # a popup shares its opener's process, which has it
+                raise
+
+    def clipboard(self) -> Clipboard | None:
+        return None
+
+    def _opened(self, page: Page) -> None:
+        task = asyncio.ensure_future(_still(page))
+        self._stilling.add(task)
+        task.add_done_callback(self._stilling.discard)
+
+    @property
+    def cut(self) -> Cut:
+        """Of a world that is held."""
+        return Cut(self.relay.path, self.relay.line.state, self._started, self.guard.unanswered)
+
+    async def leave(self, context: BrowserContext) -> None:
+        """Nothing: it goes with its sandbox."""
+
+    async def close(self) -> None:
+        """Let go of the connection; the sandbox is its owner's. Never raises."""
+        from playwright.async_api import Error
+
+        self.guard.end()
+        await self.idle.stop()
+        await self.relay.close()  # first: a paused browser would not answer to being closed
+        with suppress(Error):
+            await self.playwright.close()
+        await asyncio.to_thread(shutil.rmtree, self._artifacts, ignore_errors=True)
+
+
+async def _target(page: Page) -> str:
+    """Its CDP id, which Playwright keeps to itself."""
+    cdp = await page.context.new_cdp_session(page)
+    found = await cdp.send("Target.getTargetInfo")
+    await cdp.detach()
+    return str(found["targetInfo"]["targetId"])
+
+
+async def _still(page: Page) -> None:
+    """Reduced motion, which the flag says but Playwright overrides."""
+    from playwright.async_api import Error
+
+    with suppress(Error):  # closed already
+        await page.emulate_media(reduced_motion="reduce")
+
+
+async def connect(
+    playwright: Playwright,
+    sandbox: Sandbox,
+    artifacts: Path,
+    *,
+    hosts: Mapping[str, str] | None = None,
+    tape: Tape | None = None,
+    cut: Cut | None = None,
+    dial: Dial = dialled,
+    seconds: float = 120.0,
+) -> ForkedBrowser:
+    """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not.
+
+    `artifacts`: in this folder Playwright has one for each world; it would leave behind one that it made where a world goes meanwhile.
+    `cut`: of the snapshot that the sandbox is being restored from.
+    """
+    from playwright.async_api import Error
+
+    own = artifacts / secrets.token_hex(8)
+    relay = Relay(sandbox, hosts, cut.line if cut else None, dial)
+    try:
+        address = await relay.connect(path=cut.path if cut else "", seconds=seconds)
+        line = await relay.speak()
+        browser, talk, found = await asyncio.gather(
+            _over_cdp(playwright, address, relay, seconds, own), relay.talk(), line.send("Target.getTargets")
+        )
+    except BaseException as error:
+        await relay.close()
+        await asyncio.to_thread(shutil.rmtree, own, ignore_errors=True)
+        if not isinstance(error, Error):
+            raise
+        raise EnvironmentError_(f"the world does not answer: {relay.lost or str(error).splitlines()[0]}") from error
+    pages = [info for info in found["targetInfos"] if info["type"] == "page"]
+    guard = Guard(line, tape)
+    if cut and cut.started:
+        guard.go_on(cut.unanswered)
+    targets = [info["targetId"] for info in pages]
+    return ForkedBrowser(browser, guard, relay, talk, pages[0]["browserContextId"], targets=targets, artifacts=own)
+
+
+async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float, artifacts: Path) -> PlaywrightBrowser:
+    """Playwright's connection. Raises EnvironmentError_ where the world goes meanwhile, Playwright's Error where it does not connect.
+
+    Cancelled, it comes to its end all the same, which is soon: its line is cut. To Playwright a browser that goes before it was handed
+    over is an error, raised in whatever any of its browsers is asked next. One that goes while its pages are taken in is not missed by
+    Playwright, which waits out its time; that nobody waits for.
+    """
+    connecting = asyncio.ensure_future(playwright.chromium.connect_over_cdp(address, timeout=seconds * 1000, artifacts_dir=artifacts))
+    connecting.add_done_callback(lambda done: done.cancelled() or done.exception())
+    ended = asyncio.ensure_future(relay.ended())
+    try:
+        await asyncio.wait((connecting, ended), return_when=asyncio.FIRST_COMPLETED)
+    except asyncio.CancelledError:
+        await relay.close()
+        raise
+    finally:
+        ended.cancel()
+        await asyncio.wait((connecting,), timeout=_MISSED)
+    if not connecting.done():
+        raise EnvironmentError_(f"the world is gone: {relay.lost or 'it was let go'}")
+    return connecting.result()

@@ -1,0 +1,233 @@
+"""The way out of a sandbox: connections that its browser asks for by SOCKS are made here, on the host, to allowed origins only.
+
+Chromium speaks HTTP and TLS itself, so that cookies, streams, uploads, downloads and certificates are its own affair, as without a sandbox.
+What is asked for is judged by the guard, request by request; this is the wall behind it, which also holds for what the guard does not
+see. A connection lives no longer than its branch: a restored browser has none, and makes new ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import struct
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from urllib.parse import urlsplit
+
+from exact.environments.browser.fork.dial import Dial, dialled
+from exact.environments.browser.fork.init_process import FRAME, WINDOW
+from exact.environments.sites import Outside
+from exact.errors import EnvironmentError_
+from exact.safety import origin
+
+_CONNECT_SECONDS = 30.0
+_GREETING, _GRANTED, _FORBIDDEN, _UNREACHABLE, _NO_SUCH_COMMAND = b"\5\0", 0, 2, 4, 7
+"""Of SOCKS, RFC 1928."""
+_NAME, _FOUR, _SIX = 3, 1, 4
+"""Kinds of its addresses."""
+
+Send = Callable[[int, bytes], Awaitable[None]]
+Tell = Callable[..., Awaitable[None]]
+
+
+class Egress:
+    """The connections of one sandbox."""
+
+    def __init__(self, send: Send, tell: Tell, hosts: Mapping[str, str], dial: Dial = dialled) -> None:
+        """`send(connection, data)` gives bytes to the sandbox; `tell(do=..., ...)` a message about them; `dial` makes connections."""
+        self._send, self._tell, self._hosts, self._dial = send, tell, dict(hosts), dial
+        self._allowed: frozenset[str] = frozenset()
+        self._sockets: frozenset[str] = frozenset()
+        self._ends: dict[int, _End] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def admit(self, allowed: Iterable[str], sockets: Iterable[str]) -> None:
+        """Let connections to these origins through from now on; `sockets`: to which WebSockets may be open too."""
+        self._allowed, self._sockets = frozenset(allowed), frozenset(sockets)
+
+    def move(self, base: str, place: str) -> None:
+        """The server that browsers know by the URL `base` is at the URL `place` from now on."""
+        parts, host = urlsplit(place), urlsplit(base).hostname
+        if not parts.hostname or not host:
+            raise EnvironmentError_(f"the site's hook fork said {place[:80]!r}, which is no address: let it say http://host:port")
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._hosts[host] = f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
+
+    @property
+    def sockets(self) -> int:
+        """How many WebSockets are open: a restored branch will find them closed."""
+        return sum(end.is_socket for end in self._ends.values())
+
+    def open(self, ident: int) -> None:
+        """The sandbox began a connection."""
+        self._ends[ident] = _End()
+        task = asyncio.ensure_future(self._serve(ident, self._ends[ident]))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def hear(self, ident: int, data: bytes) -> None:
+        """The sandbox sent bytes on a connection; none: it is at its end."""
+        if end := self._ends.get(ident):
+            end.hear(data)
+
+    def took(self, ident: int, size: int) -> None:
+        """The sandbox has handed on that much."""
+        if end := self._ends.get(ident):
+            end.room.add(size)
+
+    def shut(self) -> None:
+        """End all connections and let none through any more: whoever judges the requests on them goes."""
+        self.admit((), ())
+        for task in self._tasks:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Shut, and wait until everything has ended. Never raises; may be called twice."""
+        self.shut()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, ident: int, end: _End) -> None:
+        try:
+            await self._converse(ident, end)
+        except (OSError, asyncio.IncompleteReadError, ValueError):
+            pass  # one side has gone, or does not speak SOCKS
+        finally:
+            del self._ends[ident]
+        await self._send(ident, b"")
+
+    async def _converse(self, ident: int, end: _End) -> None:
+        address = await self._asked(ident, end)
+        if address is None:
+            return
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                reader, writer = await self._dial(*self._place(*address))
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            await self._reply(ident, _UNREACHABLE)
+            return
+        try:
+            await self._reply(ident, _GRANTED)
+            end.socketed = self._admits(*address, self._sockets)
+            await self._pump(ident, end, reader, writer)
+        finally:
+            writer.transport.abort() if end.cut else writer.close()
+
+    async def _asked(self, ident: int, end: _End) -> tuple[str, int] | None:
+        """Host and port that a connection is for; None where it may not be made."""
+        given = await self._exactly(ident, end, 2)
+        if given[0] != 5:
+            raise ValueError("no SOCKS 5")
+        await self._exactly(ident, end, given[1])
+        await self._send(ident, _GREETING)
+        _, command, _, kind = await self._exactly(ident, end, 4)
+        size = (await self._exactly(ident, end, 1))[0] if kind == _NAME else {_FOUR: 4, _SIX: 16}[kind] if kind in (_FOUR, _SIX) else 0
+        raw = await self._exactly(ident, end, size)
+        host = raw.decode("ascii") if kind == _NAME else str(ipaddress.ip_address(raw))
+        port = int(struct.unpack(">H", await self._exactly(ident, end, 2))[0])
+        if command != 1:
+            await self._reply(ident, _NO_SUCH_COMMAND)
+            return None
+        if not self._admits(host, port, self._allowed):
+            await self._reply(ident, _FORBIDDEN)
+            return None
+        return host, port
+
+    def _admits(self, host: str, port: int, origins: frozenset[str]) -> bool:
+        shown = f"[{host}]" if ":" in host else host
+        return any(origin(f"{scheme}://{shown}:{port}") in origins for scheme in ("http", "https"))
+
+    def _place(self, host: str, port: int) -> tuple[str, int]:
+        """Where a server is, by the table of names."""
+        known = self._hosts.get(host.lower(), host)
+        address, colon, number = known.rpartition(":")
+        if known != host and colon and number.isdigit():
+            return address.strip("[]"), int(number)
+        return known.strip("[]") if known != host else host, port
+
+    async def _pump(self, ident: int, end: _End, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Both directions, until either side ends."""
+        ways = [asyncio.ensure_future(self._outward(ident, end, writer)), asyncio.ensure_future(self._inward(ident, end, reader))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+
+    async def _outward(self, ident: int, end: _End, writer: asyncio.StreamWriter) -> None:
+        first = True
+        while data := await end.reader.read(FRAME):
+            if first and _is_socket(data):
+                end.is_socket = True
+                if not end.socketed:
+                    end.cut = True
+                    return
+            first = False
+            writer.write(data)
+            await writer.drain()
+            await self._tell(do="took", end=ident, bytes=len(data))
+
+    async def _inward(self, ident: int, end: _End, reader: asyncio.StreamReader) -> None:
+        while True:
+            data = await reader.read(await end.room.some(FRAME))
+            if not data:
+                return
+            end.room.add(-len(data))
+            await self._send(ident, data)
+
+    async def _exactly(self, ident: int, end: _End, size: int) -> bytes:
+        data = await end.reader.readexactly(size)
+        await self._tell(do="took", end=ident, bytes=size)
+        return data
+
+    async def _reply(self, ident: int, what: int) -> None:
+        await self._send(ident, bytes((5, what, 0, _FOUR, 0, 0, 0, 0, 0, 0)))
+
+
+class _Room:
+    """Bytes that may be under way to the sandbox."""
+
+    def __init__(self) -> None:
+        self._free, self._some = WINDOW, asyncio.Event()
+        self._some.set()
+
+    def add(self, size: int) -> None:
+        self._free += size
+        if self._free > 0:
+            self._some.set()
+        else:
+            self._some.clear()
+
+    async def some(self, most: int) -> int:
+        """Wait until there is room, and say how much, at most `most`."""
+        await self._some.wait()
+        return min(most, self._free)
+
+
+class _End:
+    """One connection: what came from the sandbox, and the room for what goes there."""
+
+    def __init__(self) -> None:
+        self.reader, self.room = asyncio.StreamReader(limit=WINDOW), _Room()
+        self.socketed = self.is_socket = self.cut = False
+
+    def hear(self, data: bytes) -> None:
+        if data:
+            self.reader.feed_data(data)
+        else:
+            self.reader.feed_eof()
+
+
+def _is_socket(first: bytes) -> bool:
+    """Whether a connection is a WebSocket, by the first bytes Chromium sends on it: it asks for an upgrade, or, in TLS, offers HTTP/1.1
+    alone, where for anything else it offers HTTP/2 before."""
+    if first[:1] == b"\x16":
+        return b"\x02h2" not in first
+    return b"\r\nupgrade: websocket" in first.lower()
+
+
+def flags(outside: Outside, inner: Iterable[str], port: int) -> list[str]:
+    """Chromium's arguments for a way out at a port of its loopback; `inner`: hosts that are inside, as in its proxy bypass list."""
+    found = [f"--proxy-server=socks5://127.0.0.1:{port}", f"--proxy-bypass-list={';'.join(inner)}"]
+    if outside.trusted:
+        found.append(f"--ignore-certificate-errors-spki-list={','.join(outside.trusted)}")
+    return found

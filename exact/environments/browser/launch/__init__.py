@@ -1,0 +1,1 @@
+"""Starting Chromium and Playwright's driver, with profiles, contexts and traces."""

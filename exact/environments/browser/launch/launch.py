@@ -1,0 +1,202 @@
+"""Start a browser that ends with us."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exact.config import BrowserConfig
+from exact.environments.accounts import value_of
+from exact.environments.browser.launch.context import grant, options
+from exact.environments.browser.launch.driver import drive
+from exact.environments.browser.launch.find import find_browser
+from exact.environments.browser.launch.profile import profile_of, remove
+from exact.environments.browser.network.interceptor import Guard
+from exact.environments.browser.network.recording import tape_of
+from exact.environments.browser.page.cdp import Cdp
+from exact.environments.browser.page.clipboard import Clipboard, SharedClipboard
+from exact.environments.browser.page.downloads import Store
+from exact.environments.browser.page.store import LocalStore
+from exact.errors import EnvironmentError_
+from exact.scratch import scratch
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser as PlaywrightBrowser
+    from playwright.async_api import BrowserContext, CDPSession, Page, ProxySettings
+
+    from exact.environments.browser.page.line import Line
+
+_DISABLED = (
+    # Frames of other sites stay in the page's process, where the page's session sees them; origins are the guard's affair.
+    *("IsolateOrigins", "site-per-process"),
+    # Documents that the guard hands over have no network address, and so would count as foreign to their own server.
+    *("LocalNetworkAccessChecks", "LocalNetworkAccessChecksWebSockets", "LocalNetworkAccessForWorkers"),
+    *("LocalNetworkAccessForNavigations", "LocalNetworkAccessForSubframeNavigations"),
+    # Aborts redirects with a preflight while Fetch intercepts.
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    # Go where the task says, and do not ask anyone else.
+    *("HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "PreconnectToSearch", "OptimizationHints", "NetworkTimeServiceQuerying"),
+    *("Translate", "MediaRouter", "AimEnabled", "LensOverlay"),
+    # Playwright's own list, which ours replaces because Chromium heeds the last one only.
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "PaintHolding", "ThirdPartyStoragePartitioning"),
+)
+_FLAGS = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-smooth-scrolling",
+    "--disable-site-isolation-trials",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    f"--disable-features={','.join(_DISABLED)}",
+)
+
+
+class Browser:
+    """A running browser and the guard over its requests. Made by `launch`."""
+
+    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, store: Store, cdp: CDPSession | Line) -> None:
+        """`cdp`: the browser's own session."""
+        self.playwright, self.guard, self.store, self._cdp = playwright, guard, store, cdp
+        self._clipboard = SharedClipboard(playwright)
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def enter(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
+        """A context of its own that runs `scripts` first in every document, and its first page. `origins`: those of the task.
+
+        Where it fails, or is cancelled, the context is closed again. Raises UsageError.
+        """
+        making = asyncio.ensure_future(self.playwright.new_context(**options(config, origins)))
+        try:
+            context = await asyncio.shield(making)
+            if config.permissions:
+                await grant(context, config.permissions, origins)
+            for script in scripts:
+                await context.add_init_script(script)
+            return context, await context.new_page()
+        except BaseException:
+            closing = asyncio.ensure_future(_close(making))  # not waited for: nobody has time, or the browser does not answer
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            raise
+
+    async def keep_downloads(self, context: str) -> None:
+        """Let a context, by its CDP id, download into the store."""
+        options = {"behavior": "allowAndName", "browserContextId": context, "downloadPath": self.store.folder, "eventsEnabled": True}
+        await self._cdp.send("Browser.setDownloadBehavior", options)
+
+    async def attach(self, page: Page) -> Cdp:
+        """A session of our own with a page. Raises Playwright's Error."""
+        return await page.context.new_cdp_session(page)
+
+    async def dress(self, cdp: Cdp, config: BrowserConfig) -> None:
+        """What a page needs besides what its context was made with."""
+
+    def clipboard(self) -> Clipboard | None:
+        """A new world's own; None where the whole browser is its own."""
+        return Clipboard(self._clipboard)
+
+    async def leave(self, context: BrowserContext) -> None:
+        """Close a context and all that it kept."""
+        await context.close()
+
+    @property
+    def version(self) -> str:
+        """As the browser tells it: `156.0.7000.0`."""
+        return self.playwright.version
+
+
+async def _close(making: Awaitable[BrowserContext]) -> None:
+    from playwright.async_api import Error
+
+    with suppress(Error):  # it was not made, or is gone with the browser
+        await (await making).close()
+
+
+@asynccontextmanager
+async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, *, pins: Sequence[str] = ()) -> AsyncIterator[Browser]:
+    """A browser for as long as the block runs; no process remains after it, nor after this process was killed.
+
+    `hosts` gives names to local servers, as in PageSetup. `pins`: public keys that are trusted, as in Outside. Raises EnvironmentError_ if
+    there is no browser, or it or its driver does not start.
+    """
+    from playwright.async_api import Error
+
+    if config.headed and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise EnvironmentError_("a browser window needs a screen, and DISPLAY is not set: leave --watch out, or use xvfb-run")
+    executable, hosts = find_browser(config.headed), hosts or {}
+    async with AsyncExitStack() as last:
+        folder = last.enter_context(scratch("browser"))
+        downloads, artifacts, temporary = (folder / name for name in ("downloads", "artifacts", "temporary"))
+        for each in (downloads, artifacts, temporary):  # the browser's own, and Playwright's: a browser that dies removes nothing
+            each.mkdir()
+        playwright = await last.enter_async_context(drive())
+        try:
+            browser = await playwright.chromium.launch(
+                executable_path=executable,
+                headless=not config.headed,
+                args=[*arguments(hosts), *trusting(pins)],
+                proxy=_proxy(config, hosts),
+                env=_environment(hosts, temporary),
+                artifacts_dir=artifacts,
+                handle_sigint=False,
+            )
+        except Error as error:
+            raise EnvironmentError_(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
+        try:
+            cdp = await browser.new_browser_cdp_session()
+            last.push_async_callback(remove, await profile_of(cdp))
+            guard = Guard(cdp, tape_of(config.tape))
+            await guard.start()
+            try:
+                yield Browser(browser, guard, LocalStore(str(downloads), cdp), cdp)
+            finally:
+                guard.end()
+        finally:
+            with suppress(Error):
+                await browser.close()
+
+
+def trusting(pins: Iterable[str]) -> list[str]:
+    """Chromium's arguments for certificates that are accepted although nobody known signed them."""
+    found = list(pins)
+    return [f"--ignore-certificate-errors-spki-list={','.join(found)}"] if found else []
+
+
+def _proxy(config: BrowserConfig, hosts: Iterable[str]) -> ProxySettings | None:
+    if not config.proxy.server:
+        return None
+    given: ProxySettings = {"server": config.proxy.server, "bypass": ",".join(filter(None, (config.proxy.bypass, *hosts)))}
+    if config.proxy.user:
+        given["username"] = value_of("browser.proxy.user", config.proxy.user, os.environ)
+        given["password"] = value_of("browser.proxy.password", config.proxy.password, os.environ)
+    return given
+
+
+def arguments(hosts: Mapping[str, str]) -> list[str]:
+    """What Chromium is started with, besides Playwright's own."""
+    found = list(_FLAGS)
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        found.append("--no-sandbox")
+    if hosts:
+        found.append("--host-resolver-rules=" + ",".join(f"MAP {name} {address}" for name, address in hosts.items()))
+    return found
+
+
+def _environment(hosts: Mapping[str, str], temporary: Path) -> dict[str, str | float | bool]:
+    """A proxy knows nothing of our names. `temporary`: where Chromium puts its temporary files."""
+    environment: dict[str, str | float | bool] = {**os.environ, "TMPDIR": str(temporary)}
+    for variable in ("NO_PROXY", "no_proxy"):
+        environment[variable] = ",".join(filter(None, (os.environ.get(variable, ""), *hosts, "localhost,127.0.0.1")))
+    return environment
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0].removeprefix("BrowserType.launch: ").rstrip(".: ")

@@ -1,0 +1,1 @@
+"""What a browser may request: request policy, interception, recordings, certificates."""

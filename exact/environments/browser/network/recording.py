@@ -1,0 +1,104 @@
+"""Recorded traffic of a site: what was answered, without credentials, so that it can be answered again where there is no site.
+
+One JSON object a line: what was asked (method, address, digest of the body) and what came (status, headers, body). Scrubbed before it is
+written: see scrub.py. What a request carried is not written at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from exact.config import TapeConfig
+from exact.environments.browser.network import scrub
+from exact.errors import EnvironmentError_
+
+Veil = Callable[[str], str]
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """One exchange."""
+
+    method: str
+    url: str
+    sent: str
+    """Digest of the request's scrubbed body; empty where there was none."""
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = b""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.method, self.url, self.sent
+
+
+class Tape:
+    """A file of exchanges. Equal requests are answered in the order in which they were recorded, the last answer again after that."""
+
+    def __init__(self, path: Path, mode: Literal["record", "replay"]) -> None:
+        """Recording goes on after what is there. Raises EnvironmentError_ where there is nothing to replay."""
+        self.path, self.mode = path, mode
+        self._answers: defaultdict[tuple[str, str, str], list[Answer]] = defaultdict(list)
+        if mode == "record":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
+        else:
+            for answer in self._read():
+                self._answers[answer.key].append(answer)
+
+    def record(
+        self, request: Mapping[str, str], status: int, headers: Iterable[tuple[str, str]], body: bytes, veil: Veil = scrub.nothing
+    ) -> None:
+        """Write one exchange down. `request`: `method`, `url`, perhaps `postData`. `veil` hides what else is secret."""
+        given = tuple(headers)
+        kind = next((value for name, value in given if name.lower() == "content-type"), "")
+        method, url, sent = _key(request, veil)
+        answer = Answer(
+            method=method,
+            url=url,
+            sent=sent,
+            status=status,
+            headers=tuple((name, veil(value)) for name, value in scrub.headers(given)),
+            body=scrub.body(body, kind, veil),
+        )
+        with self.path.open("ab") as file:
+            file.write(msgspec.json.encode(answer) + b"\n")
+
+    def answer(self, request: Mapping[str, str], veil: Veil = scrub.nothing) -> Answer | None:
+        """What was answered to such a request; None if it was never made."""
+        found = self._answers.get(_key(request, veil))
+        if not found:
+            return None
+        return found.pop(0) if len(found) > 1 else found[0]
+
+    def _read(self) -> list[Answer]:
+        try:
+            lines = self.path.read_bytes().splitlines()
+            return [msgspec.json.decode(line, type=Answer) for line in lines]
+        except OSError as error:
+            raise EnvironmentError_(f"no recorded traffic at {self.path}: record it first") from error
+        except msgspec.MsgspecError as error:
+            raise EnvironmentError_(f"{self.path} is no recorded traffic: {error}: record it again") from error
+
+
+def tape_of(config: TapeConfig) -> Tape | None:
+    """What a configuration names; None if nothing. Raises EnvironmentError_ where there is nothing to replay."""
+    return Tape(Path(config.path).expanduser(), config.mode) if config.path else None
+
+
+def _key(request: Mapping[str, str], veil: Veil) -> tuple[str, str, str]:
+    sent = request.get("postData", "")
+    digest = hashlib.sha256(veil(scrub.form(sent)).encode()).hexdigest() if sent else ""
+    return request["method"], veil(scrub.address(request["url"])), digest
+
+
+def encoded(body: bytes) -> str:
+    """As CDP wants it."""
+    return base64.b64encode(body).decode()

@@ -1,0 +1,1 @@
+"""What an agent sees of a page: DOM capture, accessibility tree, masks, descriptions."""

@@ -1,0 +1,47 @@
+"""Which elements of a page send a form that may write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from exact.environments.browser.observe.dom import Document, Node
+
+_BUTTONS = ("submit", "image")
+_FIELDS = ("text", "search", "email", "password", "tel", "url", "number", "date", "datetime-local", "month", "time", "week")
+"""Types of input in which Enter sends the form."""
+
+
+def senders(documents: Sequence[Document]) -> Iterator[tuple[str, int]]:
+    """Frame and backend id of each control that posts a form: buttons, and fields in which Enter does.
+
+    What a script sends is not known before it does.
+    """
+    for document in documents:
+        forms = [node for node in document.nodes if node.name == "form"]
+        for node in document.nodes if forms else ():
+            kind = _kind(node)
+            form = _owner(node, forms) if kind else None
+            if form is not None and _writes(node, form, kind):
+                yield document.frame, node.backend
+
+
+def _kind(node: Node) -> str:
+    """What a control does with its form: `submit`, `field`, or nothing."""
+    type = node.attributes.get("type", "").lower()
+    if node.name == "button":
+        return "" if type in ("button", "reset") else "submit"
+    if node.name != "input":
+        return ""
+    return "submit" if type in _BUTTONS else "field" if (type or "text") in _FIELDS else ""
+
+
+def _owner(node: Node, forms: Sequence[Node]) -> Node | None:
+    """The form that a control belongs to: that which its attribute names, else the innermost around it."""
+    if name := node.attributes.get("form"):
+        return next((form for form in forms if form.attributes.get("id") == name), None)
+    return next((form for form in reversed(forms) if form.index < node.index < form.end), None)
+
+
+def _writes(node: Node, form: Node, kind: str) -> bool:
+    own = node.attributes.get("formmethod", "") if kind == "submit" else ""
+    return (own or form.attributes.get("method", "")).strip().lower() == "post"

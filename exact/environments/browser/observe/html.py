@@ -1,0 +1,107 @@
+"""A page as HTML, shortened: what is shown, with the ids that elements have in the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+
+from exact.environments.browser.observe.dom import Document, Node
+from exact.environments.browser.observe.redaction import SHOWN, Blank
+from exact.observation import Element
+
+_LEFT_OUT = ("script", "style", "noscript", "template", "head", "link", "meta", "base", "#comment")
+_WHOLE = ("svg", "canvas", "video", "audio", "object", "embed")
+"""Elements of which the inside says nothing."""
+_EMPTY = ("area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr")
+_KEPT = (
+    *("type", "name", "href", "src", "alt", "title", "placeholder", "role", "for", "colspan", "rowspan", "action", "method", "label"),
+    *("multiple", "contenteditable", "draggable", "min", "max"),
+)
+_INLINE = (
+    *("a", "abbr", "b", "bdi", "bdo", "br", "cite", "code", "em", "i", "img", "kbd", "label", "mark", "q", "s", "samp", "small"),
+    *("span", "strong", "sub", "sup", "time", "u", "var", "wbr"),
+)
+_LONGEST = 200
+"""Characters of an attribute."""
+_STATES = ("checked", "disabled", "expanded", "collapsed", "focused", "pressed", "readonly", "required", "selected")
+
+
+def html(
+    documents: Sequence[Document],
+    known: Mapping[tuple[str, int], Element],
+    blank: Blank | None = None,
+    hide: Callable[[str], str] = str,
+) -> str:
+    """The document, one block a line. `known`: the elements by frame and backend id; `exact="12"` is the id of one. `hide`: what an agent
+    may read of a text, asked before anything of it is cut off or escaped."""
+    if not documents:
+        return ""
+    text = "".join(_Writer(documents, known, blank, hide).document(0))
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+class _Writer:
+    def __init__(
+        self, documents: Sequence[Document], known: Mapping[tuple[str, int], Element], blank: Blank | None, hide: Callable[[str], str]
+    ) -> None:
+        self.documents, self.known, self.blank, self.hide = documents, known, blank, hide
+        self.children: list[list[list[int]]] = []
+        self.drawn: list[list[bool]] = []
+        for document in documents:
+            below: list[list[int]] = [[] for _ in document.nodes]
+            drawn = [node.box is not None or node.name in ("option", "optgroup") for node in document.nodes]
+            for node in document.nodes:
+                if node.parent >= 0:
+                    below[node.parent].append(node.index)
+            for node in reversed(document.nodes):
+                if node.parent >= 0:
+                    drawn[node.parent] = drawn[node.parent] or drawn[node.index]
+            self.children.append(below)
+            self.drawn.append(drawn)
+
+    def document(self, index: int) -> Iterator[str]:
+        """All of one document."""
+        for node in self.documents[index].nodes:
+            if node.parent < 0:
+                yield from self.inside(index, node)
+
+    def inside(self, index: int, node: Node) -> Iterator[str]:
+        nodes = self.documents[index].nodes
+        for at in self.children[index][node.index]:
+            yield from self.node(index, nodes[at])
+
+    def node(self, index: int, node: Node) -> Iterator[str]:
+        if node.kind == 3:
+            yield escape(self._veiled(node, node.text)) + (" " if node.text[-1:].isspace() else "")
+        elif node.kind in (9, 11):
+            yield from self.inside(index, node)
+        elif node.kind == 1 and not node.internal and node.name not in _LEFT_OUT and self.drawn[index][node.index]:
+            yield from self.element(index, node)
+
+    def element(self, index: int, node: Node) -> Iterator[str]:
+        line = "" if node.name in _INLINE else "\n"
+        yield f"{line}<{node.name}{self._attributes(index, node)}>"
+        if node.name in _EMPTY:
+            return
+        if node.masked:
+            yield SHOWN
+        elif 0 <= node.content < len(self.documents):
+            yield from self.document(node.content)
+        elif node.name not in _WHOLE:
+            yield from self.inside(index, node)
+        yield f"</{node.name}>{line}"
+
+    def _attributes(self, index: int, node: Node) -> str:
+        known = self.known.get((self.documents[index].frame, node.backend))
+        found: dict[str, str] = {"exact": known.id} if known else {}
+        found |= {key: node.attributes[key] for key in _KEPT if key in node.attributes}
+        found |= {key: value for key, value in node.attributes.items() if key.startswith("aria-")}
+        if known and known.value is not None:
+            found["value"] = known.value
+        found |= {state: "" for state in _STATES if known and state in known.states}
+        shown = ((key, self._veiled(node, value)[:_LONGEST] if key != "exact" else value) for key, value in found.items())
+        return "".join(f' {key}="{escape(value)}"' if value else f" {key}" for key, value in shown)
+
+    def _veiled(self, node: Node, text: str) -> str:
+        text = " ".join(self.hide(text).split())
+        return self.blank.name(node, text) if self.blank else text

@@ -1,0 +1,268 @@
+"""The text observation: elements from Chromium's accessibility tree, joined with the DOM's boxes and listeners.
+
+Every node that the accessibility tree shows is an element, save wrappers that say nothing. What has no role but reacts to clicks, and
+shapes drawn in SVG, are elements too (`generic`, `graphics-symbol`), named by text, title or what they look like: an agent can only act
+on what has an id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from exact.environments.browser.observe.colour import colour_word
+from exact.environments.browser.observe.dom import Document, Node
+from exact.environments.browser.observe.redaction import Blank
+from exact.environments.browser.page.ids import Ids, Look, Place
+from exact.observation import Element
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_WRAPPERS = _set("""
+    generic none presentation InlineTextBox LineBreak RootWebArea paragraph LabelText Legend emphasis strong code mark superscript subscript
+    Abbr time Section LayoutTable LayoutTableRow LayoutTableCell rowgroup MenuListPopup Iframe IframePresentational ListMarker SvgRoot
+    graphics-document graphics-object FooterAsNonLandmark HeaderAsNonLandmark sectionheader sectionfooter Pre insertion deletion
+    DescriptionList Ruby RubyAnnotation blockquote
+""")
+"""Roles that are left out where nothing but their content matters."""
+_CONTROLS = _set("""
+    button link textbox searchbox combobox checkbox radio switch slider spinbutton option menuitem menuitemcheckbox menuitemradio tab
+    treeitem listbox ColorWell Date DateTime InputTime DisclosureTriangle ToggleButton PopUpButton
+""")
+"""Roles that are acted on as a whole: what is inside them is not offered by itself, unless it is a control too."""
+_KEYBOARD = _set("textbox searchbox combobox spinbutton slider listbox radio switch tree grid menu tablist generic")
+"""Roles for which having the focus changes what typing does."""
+_STATES = {
+    "checked": {"true": "checked", "mixed": "mixed"},
+    "pressed": {"true": "pressed", "mixed": "mixed"},
+    "expanded": {"true": "expanded", "false": "collapsed"},
+    **{name: {"true": name} for name in ("disabled", "focused", "readonly", "required", "selected", "invalid", "multiselectable", "modal")},
+}
+_SHAPES = {
+    "rect": "rectangle",
+    "circle": "circle",
+    "ellipse": "ellipse",
+    "polygon": "polygon",
+    "polyline": "line",
+    "path": "path",
+    "line": "line",
+    "text": "text",
+    "g": "group",
+}
+_MANY = 100
+"""With more shapes than this in a document only those that react to clicks are elements."""
+_UNSHOWN_TEXT = ("script", "style", "noscript", "template", "title", "option", "textarea")
+
+
+@dataclass(slots=True)
+class _Draft:
+    node: Node
+    document: Document
+    role: str
+    name: str
+    parent: int
+    depth: int
+    value: str | None = None
+    states: tuple[str, ...] = ()
+    nested: int = 0
+    """How many drafts that are not text lie directly in it."""
+    dropped: bool = False
+
+
+class _Tree:
+    """Builds drafts in document order."""
+
+    def __init__(self, documents: Sequence[Document], accessible: Iterable[dict[str, Any]]) -> None:
+        self.documents = documents
+        self.accessible = {each["backendDOMNodeId"]: each for each in accessible if "backendDOMNodeId" in each}
+        self.drafts: list[_Draft] = []
+
+    def grow(self, index: int, parent: int) -> None:
+        document = self.documents[index]
+        few = sum(node.name in _SHAPES for node in document.nodes) <= _MANY
+        holders: list[int] = []
+        for node in document.nodes:
+            holder = holders[node.parent] if node.parent >= 0 else parent
+            made = None if node.internal else self._draft(node, document, holder, few)
+            if made:
+                if holder >= 0 and made.role != "StaticText":
+                    self.drafts[holder].nested += 1
+                self.drafts.append(made)
+                holder = len(self.drafts) - 1
+            holders.append(holder)
+            if 0 <= node.content < len(self.documents):
+                self.grow(node.content, holder)
+
+    def _draft(self, node: Node, document: Document, holder: int, few: bool) -> _Draft | None:
+        around = self.drafts[holder] if holder >= 0 else None
+        depth = around.depth + 1 if around else 0
+        found = self.accessible.get(node.backend)
+        if found and not found.get("ignored"):
+            role = str(found.get("role", {}).get("value", ""))
+            name = _flat(str(found.get("name", {}).get("value", "")))
+            if node.kind == 3:
+                return _Draft(node, document, "StaticText", name, holder, depth) if name else None
+            if "contenteditable" in node.attributes and role in _WRAPPERS:
+                role = "textbox"
+            if role not in _WRAPPERS:
+                if node.name in _SHAPES and not name:
+                    name = _label(node, document, "graphics-symbol")
+                return _Draft(node, document, role, name, holder, depth, _text_value(found), _states(found))
+            states = _states(found)
+        else:
+            states, name = (), ""
+        role = self._unnamed_role(node, document, around, few)
+        if not role:
+            return None
+        return _Draft(node, document, role, name or _label(node, document, role), holder, depth, None, states)
+
+    def _unnamed_role(self, node: Node, document: Document, around: _Draft | None, few: bool) -> str:
+        """What a node without a telling role is offered as; empty if it is not."""
+        if node.kind != 1 or node.box is None or node.name in ("html", "body", "iframe", "frame", "option", "label"):
+            return ""
+        if node.styles.get("visibility") == "hidden" or node.styles.get("pointer-events") == "none":
+            return ""
+        if node.box.width <= 0 and node.box.height <= 0:
+            return ""
+        inside_control = around is not None and around.role in _CONTROLS
+        above = document.nodes[node.parent].styles.get("cursor") if node.parent >= 0 else ""
+        reacts = node.clickable or (node.styles.get("cursor") == "pointer" and above != "pointer") or "tabindex" in node.attributes
+        drawn = node.name in _SHAPES and _in_svg(node, document)
+        if drawn:
+            coloured = colour_word(node.styles.get("fill", "")) not in ("", "black", "white", "grey")
+            plain = few and (coloured if node.name == "text" else node.name not in ("path", "g"))
+            return "graphics-symbol" if (node.clickable or plain) and not inside_control else ""
+        return "generic" if reacts and not inside_control and node.name != "svg" else ""
+
+
+def build(
+    documents: Sequence[Document], accessible: Iterable[dict[str, Any]], ids: Ids, tab: int, generation: int, blank: Blank | None = None
+) -> tuple[Element, ...]:
+    """The elements of a page, in document order, without what `blank` keeps from everybody.
+
+    `accessible` are the nodes of `Accessibility.getFullAXTree` of every frame. `tab` and `generation` tell equal DOM ids of different
+    pages apart.
+    """
+    if not documents:
+        return ()
+    tree = _Tree(documents, accessible)
+    tree.grow(0, -1)
+    if blank:
+        for draft in tree.drafts:
+            draft.name = blank.name(draft.node, draft.name)
+            draft.value = None if draft.value is None else blank.name(draft.node, draft.value)
+    _fold(tree.drafts)
+    depths: list[int] = []
+    for draft in tree.drafts:
+        above = depths[draft.parent] if draft.parent >= 0 else -1
+        depths.append(above if draft.dropped else above + 1)
+    kept = [(draft, depth) for draft, depth in zip(tree.drafts, depths, strict=True) if not draft.dropped]
+    places = [Place(tab, generation, draft.node.backend, draft.document.frame) for draft, _ in kept]
+    given = ids.give(places, [Look(depth, draft.role, whole(draft.name)) for draft, depth in kept])
+    return tuple(_element(draft, id, depth, tree.drafts) for (draft, depth), id in zip(kept, given, strict=True))
+
+
+def _fold(drafts: list[_Draft]) -> None:
+    """Leave out text that an element already says, and move text into elements that hold nothing else."""
+    texts: dict[int, list[_Draft]] = {}
+    control_names = {draft.name for draft in drafts if draft.role in _CONTROLS}
+    for draft in drafts:
+        if draft.role == "StaticText":
+            texts.setdefault(draft.parent, []).append(draft)
+            parent = draft.document.nodes[draft.node.parent]
+            draft.dropped = parent.name == "label" and draft.name in control_names
+        draft.dropped = draft.dropped or (draft.node.name == "svg" and not draft.name and draft.nested > 0)
+    for index, found in texts.items():
+        if index < 0:
+            continue
+        holder = drafts[index]
+        if not holder.name and not holder.nested and holder.value is None:
+            holder.name = _flat(" ".join(draft.name for draft in found))
+        said = f"{holder.name} {holder.value or ''}"
+        for draft in found:
+            draft.dropped = draft.dropped or draft.name in said
+
+
+def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Element:
+    visible = draft.node.shown is not None
+    if draft.role == "option" and draft.node.box is None and draft.parent >= 0:
+        visible = drafts[draft.parent].node.shown is not None
+    return Element(
+        id=id,
+        role=draft.role,
+        name=whole(draft.name),
+        value=None if draft.value is None else whole(draft.value),
+        states=draft.states,
+        visible=visible,
+        box=draft.node.box,
+        depth=depth,
+    )
+
+
+def _states(found: dict[str, Any]) -> tuple[str, ...]:
+    states = []
+    for each in found.get("properties", ()):
+        if (words := _STATES.get(each["name"])) and (word := words.get(str(each["value"].get("value", "")).lower())):
+            states.append(word)
+    return tuple(sorted(set(states))) if states else ()
+
+
+def _text_value(found: dict[str, Any]) -> str | None:
+    if "value" not in found or "value" not in found["value"]:
+        return None
+    value = found["value"]["value"]
+    return f"{value:g}" if isinstance(value, float | int) else _flat(str(value))
+
+
+def _label(node: Node, document: Document, role: str) -> str:
+    """A name from what is written in or on an element, else from how it looks."""
+    said = next((_flat(node.attributes[key]) for key in ("aria-label", "title", "alt") if node.attributes.get(key)), "")
+    if role != "graphics-symbol":
+        return said or ("" if _words(node, document) else _looks(node, document))
+    shape = _SHAPES[node.name]
+    if node.name == "polygon":
+        shape = {3: "triangle", 4: "quadrilateral", 5: "pentagon", 6: "hexagon"}.get(_corners(node), "polygon")
+    paint = colour_word(node.styles.get("fill", "")) or colour_word(node.styles.get("stroke", ""))
+    return " ".join(filter(None, (paint, shape, said or _words(node, document))))
+
+
+def _looks(node: Node, document: Document) -> str:
+    """The background colour of a box that holds nothing drawn over it."""
+    if any(each.box is not None and each.kind == 1 for each in document.nodes[node.index + 1 : node.end]):
+        return ""
+    return colour_word(node.styles.get("background-color", ""))
+
+
+def _words(node: Node, document: Document) -> str:
+    inside = document.nodes[node.index + 1 : node.end]
+    return _flat(" ".join(each.text for each in inside if each.kind == 3 and document.nodes[each.parent].name not in _UNSHOWN_TEXT))
+
+
+def _corners(node: Node) -> int:
+    return len(node.attributes.get("points", "").replace(",", " ").split()) // 2
+
+
+def _in_svg(node: Node, document: Document) -> bool:
+    while node.parent >= 0:
+        node = document.nodes[node.parent]
+        if node.name == "svg":
+            return True
+    return False
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def whole(text: str) -> str:
+    """The text with each half of a surrogate pair replaced: scripts may make such strings, files and models cannot hold them."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def keyboard_target(element: Element) -> bool:
+    """Whether having the focus changes what typing does, so that it belongs to the state's identity."""
+    return element.role in _KEYBOARD

@@ -1,0 +1,1 @@
+"""One page and its CDP session: identifiers, traffic, timeouts, dialogs, downloads."""

@@ -1,0 +1,1 @@
+"""Snapshots of a page's own state: storage, databases, form values, scroll positions."""

@@ -1,0 +1,164 @@
+"""What a page holds besides its scripts' state: read, and put back into a fresh page.
+
+Held: address, cookies, both storages, IndexedDB, what fields hold, what is checked, selected, edited or opened, focus and caret, scroll
+of the window and of what is in it, the pointer, in all frames. Not held: the state of scripts and what they made of the document. Where
+that matters the fingerprint tells.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from exact.environments.browser.memo import Memo
+from exact.environments.browser.page import mouse
+from exact.environments.browser.page.tab import Tab
+from exact.environments.browser.snapshot import indexeddb, scripts
+from exact.errors import EnvironmentError_
+from exact.observation import Element
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext
+
+KEPT = 512
+"""Snapshots kept of one kind of worlds; the least recently used goes first."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PageState:
+    """Of one page."""
+
+    frames: tuple[Json, ...]
+    """What scripts.TAKE gives of each frame, depth first: the first is the page itself."""
+    bases: tuple[tuple[str, list[Json]], ...]
+    """Databases by origin, of the origins that have any."""
+    cookies: list[Any]
+
+    @property
+    def url(self) -> str:
+        return str(self.frames[0]["url"])
+
+
+@dataclass(frozen=True)
+class PageSnapshot:
+    """A state to which a page can be brought again."""
+
+    memo: Memo
+    volatile: str
+    elements: tuple[Element, ...]
+    """Of the last observation: they keep their ids."""
+    behind: tuple[str, ...]
+    """Addresses to which going back leads, the next one last."""
+    state: PageState
+
+
+class PageSnapshots:
+    """Those of one kind of worlds, by id; any environment of these can restore them."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, PageSnapshot] = OrderedDict()
+        self._made = 0
+
+    def keep(self, snapshot: PageSnapshot) -> str:
+        """The id it is kept by."""
+        self._made += 1
+        id = f"page-{self._made}"
+        self._kept[id] = snapshot
+        if len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return id
+
+    def get(self, id: str) -> PageSnapshot:
+        """Raises EnvironmentError_ if it is gone."""
+        if id not in self._kept:
+            raise EnvironmentError_(f"snapshot {id} is not of these worlds, or was dropped: return by another route")
+        self._kept.move_to_end(id)
+        return self._kept[id]
+
+    def drop(self, id: str) -> None:
+        self._kept.pop(id, None)
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._kept
+
+
+async def take(tab: Tab, context: BrowserContext) -> PageState:
+    """What a page holds now. Raises EnvironmentError_ where some of it is out of reach."""
+    frames = await _frames(tab)
+    states = await asyncio.gather(*(_run(tab, frame, scripts.TAKE) for frame in frames))
+    here = {state["origin"] for state in states}
+    if away := sorted(tab.origins - here):
+        raise EnvironmentError_(f"no snapshot now: the page has been at {away[0]} too, whose storage is out of reach")
+    first = {state["origin"]: frame for state, frame in reversed(list(zip(states, frames, strict=True)))}
+    copies = await asyncio.gather(*(_run(tab, frame, f"{indexeddb.COPY}({indexeddb.LIMIT})") for frame in first.values()))
+    if refused := [copy for copy in copies if isinstance(copy, str)]:
+        raise EnvironmentError_(f"no snapshot now: {refused[0]}")
+    bases = tuple((origin, copy) for origin, copy in zip(first, copies, strict=True) if copy)
+    return PageState(tuple(states), bases, list(await context.cookies()))
+
+
+async def load(tab: Tab, context: BrowserContext, state: PageState) -> None:
+    """Go to the page, with cookies and storage as they were from its first script on. In a context that is empty."""
+    await context.add_cookies(state.cookies)
+    source = f"{scripts.STORE}({json.dumps(state.frames)})"
+    added = await tab.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": tab.world_name})
+    try:
+        await tab.page.goto(state.url, wait_until="load")
+        if state.bases and await _fill(tab, state):
+            await tab.page.reload(wait_until="load")
+    finally:
+        await tab.cdp.send("Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]})
+
+
+async def put(tab: Tab, state: PageState, told: Sequence[Sequence[int]] = ()) -> list[list[int]]:
+    """Fields, focus, scroll and storage of all frames as they were. Gives, of each frame, the indices of the fields that were not.
+
+    `told`: of each frame, the fields of which the page gets `input` and `change` events, as if a user had changed them.
+    """
+    changed: list[list[int]] = []
+    for index, (frame, kept) in enumerate(zip(await _frames(tab), state.frames, strict=False)):
+        tell = told[index] if index < len(told) else ()
+        changed.append(await _run(tab, frame, f"{scripts.PUT}({json.dumps(kept)}, {json.dumps(list(tell))})"))
+        await _run(tab, frame, f"{scripts.STORE}({json.dumps([kept])})")
+    return changed
+
+
+async def point(tab: Tab, state: PageState) -> None:
+    """The pointer over what it was over, in the page itself."""
+    place = await _run(tab, tab.main_frame, f"{scripts.POINT}({json.dumps(state.frames[0])})")
+    if place:
+        await mouse.move(tab.cdp, *place)
+
+
+async def _fill(tab: Tab, state: PageState) -> bool:
+    """Put the databases back. False where the page holds them open: the fingerprint tells whether that matters."""
+    bases = dict(state.bases)
+    for frame, kept in zip(await _frames(tab), state.frames, strict=False):
+        copy = bases.pop(kept["origin"], None)
+        if copy is not None:
+            try:
+                await _run(tab, frame, f"{indexeddb.FILL}({json.dumps(copy)})")
+            except EnvironmentError_:
+                return False
+    return True
+
+
+async def _frames(tab: Tab) -> list[str]:
+    """Ids of all frames, depth first."""
+    found: list[str] = []
+    below = [(await tab.cdp.send("Page.getFrameTree"))["frameTree"]]
+    while below:
+        tree = below.pop()
+        found.append(tree["frame"]["id"])
+        below.extend(reversed(tree.get("childFrames", ())))
+    return found
+
+
+async def _run(tab: Tab, frame: str, expression: str) -> Any:
+    return await tab.evaluate_in(frame, expression)

@@ -1,0 +1,431 @@
+"""Worlds that fork: a real browser and an application with a database in real sandboxes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+from playwright._impl.browser import Browser as PlaywrightsBrowser
+
+from exact.config import BrowserConfig
+from exact.environments.base import Snapshot
+from exact.environments.browser import BrowserWorlds, PageSetup, launch
+from exact.environments.browser.fork.environment import ForkingEnvironment
+from exact.environments.browser.fork.factory import ForkingWorlds, forking
+from exact.environments.browser.fork.relay import Relay
+from exact.environments.browser.launch.trace import Trace
+from exact.environments.sandbox import Service, find_runsc
+from exact.errors import EnvironmentError_
+from exact.observation import Observation
+from exact.task import Task
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ROWS = Path(__file__).parents[2] / "sandbox" / "rows.py"
+CONFIG = BrowserConfig(screenshots=False, width=600, height=400, settle_seconds=2.0)
+SERVICE = Service(command=("python3", str(ROWS), "8000"), ready_url="http://127.0.0.1:8000/", reads=(str(ROWS),))
+MARK = "addEventListener('DOMContentLoaded', () => document.body.append('marked'))"
+SETUP = PageSetup(hosts={"rows.test": "127.0.0.1:8000"}, init_scripts=(MARK,), hidden=("form + p",))
+TASK = Task(id="rows/add", instruction="Add a row.", start="http://rows.test/")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def runsc(executable: str) -> str:
+    """Skipped where there is no browser or no usable runsc."""
+    try:
+        return str(find_runsc().path)
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def worlds(runsc: str) -> AsyncIterator[ForkingWorlds]:
+    async with forking(CONFIG, SETUP, services=[SERVICE]) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def world(worlds: ForkingWorlds) -> AsyncIterator[ForkingEnvironment]:
+    """At the task's start."""
+    async with worlds.open(speculative=True) as environment:
+        await environment.reset(TASK)
+        yield environment
+
+
+async def act(environment: ForkingEnvironment, text: str) -> Observation:
+    transition = await environment.step(environment.actions.parse(text))
+    assert transition.observation is not None
+    return transition.observation
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.01)
+
+
+async def half_typed(environment: ForkingEnvironment) -> Snapshot:
+    """One row, and half of another in the form."""
+    await act(environment, 'fill [3] "one"')
+    observation = await act(environment, "click [4]")
+    box = next(each.id for each in observation.elements if each.role == "textbox")
+    await act(environment, f'fill [{box}] "half a senten"')
+    return await environment.snapshot()
+
+
+async def add(environment: ForkingEnvironment, row: str) -> str:
+    """The rows that the server has then."""
+    box, button = (next(each.id for each in environment.observation.elements if each.role == role) for role in ("textbox", "button"))
+    await act(environment, f'fill [{box}] "{row}"')
+    return (await act(environment, f"click [{button}]")).text.splitlines()[0]
+
+
+async def test_a_snapshot_does_not_keep_what_the_page_has_let_go_of(world: ForkingEnvironment) -> None:
+    async def heap() -> float:
+        return float((await world._tab.cdp.send("Runtime.getHeapUsage"))["usedSize"])
+
+    let_go = "globalThis.kept = Array.from({length: 400000}, (_, i) => ({i})); delete globalThis.kept"
+    await world._tab.cdp.send("Runtime.evaluate", {"expression": let_go})
+    before = await heap()
+    await world.snapshot()
+    assert await heap() < before - 5e6
+
+
+async def test_rows_of_one_branch_are_absent_in_its_sibling_and_the_half_typed_form_is_back(
+    world: ForkingEnvironment, worlds: ForkingWorlds
+) -> None:
+    snapshot = await half_typed(world)
+    assert "Rows: one, left" in await add(world, "left")
+    async with worlds.fork(snapshot, speculative=True) as sibling:
+        assert "Rows: one" in sibling.observation.text and "left" not in sibling.observation.text
+        assert 'value="half a senten" focused' in sibling.observation.text
+        assert "Rows: one, right" in await add(sibling, "right")
+    back = await world.restore(snapshot)
+    assert 'value="half a senten" focused' in back.text and "left" not in back.text and "right" not in back.text
+
+
+async def test_a_fork_cancelled_while_it_connects_does_no_harm_to_other_worlds(
+    world: ForkingEnvironment, worlds: ForkingWorlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Playwright takes a browser that goes before it was handed over for an error, and raises it in whatever it is asked next."""
+
+    made, known = PlaywrightsBrowser.__init__, asyncio.Event()
+
+    def telling(browser: PlaywrightsBrowser, *args: Any) -> None:
+        made(browser, *args)
+        known.set()
+
+    async def asked() -> None:
+        async with worlds.fork(snapshot, speculative=True):
+            pass
+
+    snapshot = await half_typed(world)
+    for after in range(8):
+        known.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(PlaywrightsBrowser, "__init__", telling)
+            fork = asyncio.ensure_future(asked())
+            await known.wait()
+        for _ in range(after):
+            await asyncio.sleep(0)
+        fork.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await fork
+        assert 'value="half a senten" focused' in (await world.restore(snapshot)).text
+
+
+@pytest.mark.parametrize("way", ["cancelled", "killed"])
+async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon_and_leaves_nothing(
+    way: str, runsc: str, temporary: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Playwright does not miss a browser then, and would wait out the two minutes that a world has to start."""
+    admit, hand, taken, found = Relay._admit, Relay._hand, asyncio.Event(), list[Relay]()
+
+    async def in_plain_text(relay: Relay, reader: asyncio.StreamReader) -> bytes:
+        return (await admit(relay, reader)).replace(b"permessage-deflate", b"none")  # no compression
+
+    async def until_it_knows_the_browser(relay: Relay, writer: asyncio.StreamWriter, data: bytes) -> None:
+        if relay in found:
+            return
+        await hand(relay, writer, data)
+        if b'"type":"browser"' in data:
+            found.append(relay)
+            taken.set()
+
+    async def asked() -> None:
+        async with worlds.fork(snapshot, speculative=True):
+            pass
+
+    async with forking(CONFIG, SETUP, services=[SERVICE]) as worlds, worlds.open(speculative=True) as world:
+        await world.reset(TASK)
+        snapshot = await half_typed(world)
+        with monkeypatch.context() as patched:
+            patched.setattr(Relay, "_admit", in_plain_text)
+            patched.setattr(Relay, "_hand", until_it_knows_the_browser)
+            fork = asyncio.ensure_future(asked())
+            await asyncio.wait_for(taken.wait(), 20)
+            if way == "cancelled":
+                fork.cancel()
+            else:
+                found[0].sandbox.kill()
+            await asyncio.wait((fork,), timeout=20)
+        assert fork.done() and (fork.cancelled() if way == "cancelled" else isinstance(fork.exception(), EnvironmentError_))
+        assert 'value="half a senten" focused' in (await world.restore(snapshot)).text
+    assert not temporary()
+
+
+async def test_five_branches_of_one_snapshot_live_side_by_side(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
+    snapshot = await half_typed(world)
+    names = ["a", "b", "c", "d", "e"]
+
+    async def branch(name: str, ready: asyncio.Barrier) -> str:
+        async with worlds.fork(snapshot, speculative=True) as environment:
+            await ready.wait()
+            return await add(environment, name)
+
+    ready = asyncio.Barrier(len(names))
+    rows = await asyncio.gather(*(branch(name, ready) for name in names))
+    assert [row.partition("Rows: ")[2] for row in rows] == [f'one, {name}"' for name in names]
+    assert "Rows: one" in world.observation.text and await add(world, "f") == rows[0].replace("one, a", "one, f")
+
+
+async def test_a_branch_has_the_fingerprint_and_the_element_ids_of_its_snapshot(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
+    snapshot = await half_typed(world)
+    async with worlds.fork(snapshot, speculative=True) as branch:
+        assert (snapshot.fidelity, snapshot.fingerprint) == ("world", branch.observation.fingerprint)
+        assert branch.observation.text == world.observation.text
+        assert await act(branch, "wait") == await act(world, "wait")
+
+
+async def test_snapshots_of_branches_nest(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
+    rows = []
+    for row in ("one", "two", "three"):
+        snapshot = await world.snapshot()
+        rows.append(await add(world, row))
+        observation = await world.restore(snapshot)
+        assert observation.fingerprint == snapshot.fingerprint
+        assert await add(world, row) == rows[-1]
+    assert "Rows: one, two, three" in rows[-1]
+
+
+async def test_what_lived_in_the_old_connection_is_put_back(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
+    snapshot = await half_typed(world)
+    async with worlds.fork(snapshot, speculative=True) as branch:
+        assert branch.observation.text.count("marked") == 1, "an init script ran again in the document that was restored"
+        transition = await branch.step(branch.actions.parse('goto "http://rows.test/other"'))
+        assert transition.observation and transition.observation.text.count("marked") == 1
+        await branch.page.evaluate("fetch('http://elsewhere.test/').catch(() => 0), setTimeout(() => alert('hello'), 5)")
+        effects = (await branch.step(branch.actions.parse("wait"))).effects
+        assert {(effect.kind, effect.url) for effect in effects} == {
+            ("blocked", "http://elsewhere.test/"),
+            ("dialog", "http://rows.test/other"),
+        }
+
+
+async def test_the_page_does_not_notice_a_restore(world: ForkingEnvironment) -> None:
+    await act(world, 'fill [3] "x"')
+    kinds = ["focus", "blur", "resize", "visibilitychange", "pagehide", "change", "scroll"]
+    await world.page.evaluate("kinds => { window.seen = []; for (const k of kinds) addEventListener(k, e => seen.push(k), true) }", kinds)
+    await world.restore(await world.snapshot())
+    assert await world.page.evaluate("[seen, document.activeElement.name, document.hasFocus()]") == [[], "text", True]
+
+
+async def test_tabs_are_back_in_their_order(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
+    await world.page.evaluate("window.open('http://rows.test/second', '_blank', 'width=200,height=100'), 0")
+    before = await act(world, "wait")
+    async with worlds.fork(await world.snapshot(), speculative=True) as branch:
+        assert branch.observation == before and before.url.endswith("/second") and before.tabs == ("http://rows.test/",)
+        assert (await act(branch, "go_back")).url == "http://rows.test/"
+
+
+async def test_a_reset_begins_with_an_empty_database(world: ForkingEnvironment) -> None:
+    await add(world, "one")
+    await world.page.evaluate("localStorage.setItem('k', 'v'), document.cookie = 'a=b'")
+    assert "Rows: none" in (await world.reset(TASK)).text
+    assert await world.page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+
+
+async def test_cookies_storage_and_the_heap_are_part_of_a_snapshot(world: ForkingEnvironment) -> None:
+    await world.page.evaluate("() => { document.cookie = 'a=b'; sessionStorage.k = 'v'; window.heap = new Map([[1, () => 2]]) }")
+    snapshot = await world.snapshot()
+    await world.page.evaluate("() => { document.cookie = 'a=c'; sessionStorage.k = 'w'; heap.clear() }")
+    await world.restore(snapshot)
+    assert await world.page.evaluate("[document.cookie, sessionStorage.k, heap.get(1)()]") == ["a=b", "v", 2]
+
+
+async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_world_goes_on(world: ForkingEnvironment) -> None:
+    await world.page.evaluate("setTimeout(() => location = '/never'), 0")
+    await until(lambda: world.obstacle == "a page is loading")
+    with pytest.raises(EnvironmentError_, match="no snapshot now: a page is loading"):
+        await world.snapshot()
+    assert "Rows: none" in (await act(world, 'goto "http://rows.test/"')).text
+    assert world.obstacle == ""
+
+
+async def test_no_snapshot_is_taken_while_a_request_is_held_back(world: ForkingEnvironment) -> None:
+    guard = world._browser.guard
+    guard.hold()
+    await world.page.evaluate("void fetch('/')")
+    await until(lambda: world.obstacle == "a request is held back")
+    with pytest.raises(EnvironmentError_, match="no snapshot now: a request is held back"):
+        await world.snapshot()
+    guard.go()
+    await until(lambda: not world.obstacle)
+    await world.snapshot()
+
+
+async def test_a_forked_browser_shows_pages_as_a_local_one_does(world: ForkingEnvironment) -> None:
+    traits = """() => [navigator.languages, navigator.userAgent, navigator.webdriver, innerWidth, innerHeight, devicePixelRatio,
+        Intl.DateTimeFormat().resolvedOptions().timeZone, document.hasFocus(), document.visibilityState,
+        ...['prefers-reduced-motion: reduce', 'hover: hover', 'pointer: fine', 'prefers-color-scheme: dark']
+            .map(query => matchMedia(`(${query})`).matches)]"""
+    async with launch(CONFIG) as browser, BrowserWorlds(browser, SETUP, CONFIG, sealed=True).open(speculative=True) as local:
+        await local.reset(Task(id="t", instruction="", start=""))
+        assert await world.page.evaluate(traits) == await local.page.evaluate(traits)
+
+
+async def test_a_snapshot_that_was_dropped_is_gone(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
+    snapshot = await world.snapshot()
+    assert worlds.has(snapshot)
+    worlds.drop(snapshot)
+    assert not worlds.has(snapshot)
+    with pytest.raises(EnvironmentError_, match="dropped: return by another route"):
+        await world.restore(snapshot)
+    assert "Rows: none" in (await world.reset(TASK)).text
+
+
+async def test_a_world_that_nobody_uses_is_paused_and_goes_on_when_asked(runsc: str) -> None:
+    async with forking(CONFIG, SETUP, services=[SERVICE], idle=0.0) as worlds, worlds.open(speculative=True) as world:
+        await world.reset(TASK)
+        for _ in range(2):
+            await until(lambda: world.paused)
+            assert (await act(world, 'fill [3] "x"')).text.count('value="x"') == 1
+        await until(lambda: world.paused)
+        async with asyncio.timeout(25):  # Playwright would wait 30 s for a paused browser to say goodbye
+            assert "Rows: none" in (await world.reset(TASK)).text
+        await until(lambda: world.paused)
+        os.kill(world.pid, 9)
+        assert "Rows: none" in (await world.reset(TASK)).text
+        await until(lambda: world.paused)
+
+
+async def test_a_snapshot_that_gave_way_to_others_is_gone_and_the_newest_is_not(runsc: str) -> None:
+    async with forking(CONFIG, SETUP, services=[SERVICE], limit=1) as worlds, worlds.open(speculative=True) as world:
+        await world.reset(TASK)
+        first, second = await world.snapshot(), await world.snapshot()
+        assert [worlds.has(each) for each in (first, second)] == [False, True]
+        with pytest.raises(EnvironmentError_, match="another route"):
+            await world.restore(first)
+        assert (await world.restore(second)).fingerprint == second.fingerprint
+
+
+async def test_when_the_sandbox_is_killed_the_world_breaks_its_sibling_does_not_and_a_reset_mends_it(
+    world: ForkingEnvironment, worlds: ForkingWorlds
+) -> None:
+    async with worlds.fork(await world.snapshot(), speculative=True) as sibling:
+        os.kill(world.pid, 9)
+        with pytest.raises(EnvironmentError_):
+            await world.step(world.actions.parse("wait"))
+        assert "Rows: one" in await add(sibling, "one")
+        assert "Rows: none" in (await world.reset(TASK)).text
+
+
+@pytest.mark.parametrize("way", ["die", "fade"])
+async def test_a_service_that_ends_breaks_the_world_and_is_named(world: ForkingEnvironment, way: str) -> None:
+    with pytest.raises(EnvironmentError_, match=r"rows.py 8000 ended with status"):
+        await act(world, f'goto "http://rows.test/{way}"')
+        await act(world, "wait")
+    assert "Rows: none" in (await world.reset(TASK)).text
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds", "why"),
+    [
+        (("/no/such/server",), 5.0, "No such file or directory: '/no/such/server'"),
+        (("sh", "-c", "exit 7"), 5.0, "`sh -c exit 7` ended with status 7 before it was ready"),
+        (("sleep", "60"), 0.2, "`sleep 60` did not answer at http://127.0.0.1:9/ within 0.2 s"),
+    ],
+)
+async def test_a_service_that_does_not_start_is_named(runsc: str, command: tuple[str, ...], seconds: float, why: str) -> None:
+    service = Service(command=command, ready_url="http://127.0.0.1:9/", seconds=seconds)
+    async with forking(CONFIG, SETUP, services=[service]) as worlds:
+        with pytest.raises(EnvironmentError_) as refused:
+            async with worlds.open(speculative=True):
+                pass
+    assert why in str(refused.value)
+
+
+async def test_strangers_on_this_machine_do_not_get_at_the_browser(world: ForkingEnvironment) -> None:
+    address, _, path = world.address.removeprefix("ws://").partition("/")
+    host, port = address.split(":")
+    for target in ("/json/version", "/" + path.partition("/")[2]):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(f"GET {target} HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\n\r\n".encode())
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_a_page_that_loops_for_ever_breaks_its_world_only(
+    world: ForkingEnvironment, worlds: ForkingWorlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = await world.snapshot()
+    await world.page.evaluate("setTimeout(() => { while (true); }, 20), 0")
+    with monkeypatch.context() as impatient:
+        impatient.setattr(timeouts, "PATIENCE", 0.5)
+        with pytest.raises(EnvironmentError_, match="did not answer"):
+            await world.step(world.actions.parse("wait"))
+    assert "Rows: none" in (await world.restore(snapshot)).text
+
+
+async def test_a_snapshot_that_is_dropped_while_it_is_forked_arrives_all_the_same(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
+    snapshot = await half_typed(world)
+
+    async def arrived() -> Observation:
+        async with worlds.fork(snapshot, speculative=True) as branch:
+            return branch.observation
+
+    forking = asyncio.ensure_future(arrived())
+    await asyncio.sleep(0)
+    worlds.drop(snapshot)
+    assert (await forking).fingerprint == snapshot.fingerprint and not worlds.has(snapshot)
+    with pytest.raises(EnvironmentError_, match="was dropped"):
+        await worlds.branch(snapshot.id)
+
+
+async def test_a_world_whose_closing_is_cancelled_leaves_no_sandbox(worlds: ForkingWorlds, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cancelled(trace: Trace, veil: object) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patched, pytest.raises(asyncio.CancelledError):
+        async with worlds.open(speculative=True) as world:
+            await world.reset(TASK)
+            pid = world.pid
+            patched.setattr(Trace, "end", cancelled)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+async def test_observing_holds_writes_back_also_where_they_would_be_undone_and_the_live_world_makes_them(runsc: str) -> None:
+    async with forking(msgspec.structs.replace(CONFIG, speculation="observe"), SETUP, services=[SERVICE]) as worlds:
+        assert worlds.sealed
+        for speculative, row, effect in ((True, "none", ("blocked", "POST")), (False, "one", ("request", "POST"))):
+            async with worlds.open(speculative=speculative) as world:
+                await world.reset(TASK)
+                await act(world, 'fill [3] "one"')
+                sent = await world.step(world.actions.parse("click [4]"))
+                assert effect in {(each.kind, each.method) for each in sent.effects}
+                assert f'Rows: {row}"' in (await act(world, 'goto "http://rows.test/"')).text
+
+
+async def test_a_branch_that_is_let_go_of_takes_its_debugging_port_along(worlds: ForkingWorlds) -> None:
+    async with worlds.open(speculative=True) as world:
+        host, port = world.address.removeprefix("ws://").partition("/")[0].split(":")
+        (await asyncio.open_connection(host, int(port)))[1].close()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(host, int(port))

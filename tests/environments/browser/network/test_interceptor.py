@@ -1,0 +1,351 @@
+"""Where a world may go, and what it may send. The task's origin is `http://localhost:port`; `127.0.0.1` is elsewhere."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+from playwright.async_api import CDPSession, Error
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from exact.config import BrowserConfig
+from exact.environments.base import Effect
+from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.browser.network.interceptor import Guard, Ward
+from exact.errors import ActionError, EnvironmentError_
+from exact.task import Task
+from tests.conftest import CONFIG, Visit
+from tests.environments.browser.pages import do, find, look
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+def elsewhere(server: HTTPServer, path: str) -> str:
+    return f"http://127.0.0.1:{server.port}{path}"
+
+
+def requested(server: HTTPServer) -> list[str]:
+    return [f"{request.method} {request.path}" for request, _ in server.log]
+
+
+def blocked(effects: tuple[Effect, ...]) -> list[tuple[str, str]]:
+    return [(effect.method, effect.url) for effect in effects if effect.kind == "blocked"]
+
+
+async def test_a_link_to_another_origin_is_refused_and_recorded(visit: Visit, httpserver: HTTPServer) -> None:
+    url = elsewhere(httpserver, "/away")
+    async with visit(f"<a href='{url}'>Away</a>") as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Away').id}]")
+        assert blocked(step.effects) == [("GET", url)]
+        assert step.observation is not None
+        assert step.observation.url == seen.url
+        assert "GET /away" not in requested(httpserver)
+
+
+@pytest.mark.parametrize("hops", [1, 2, 3])
+async def test_every_hop_of_a_redirect_is_judged(visit: Visit, httpserver: HTTPServer, hops: int) -> None:
+    url = elsewhere(httpserver, "/away")
+    for hop in range(hops):
+        target = url if hop == hops - 1 else f"/hop{hop + 1}"
+        httpserver.expect_request(f"/hop{hop}").respond_with_response(Response(status=302, headers={"Location": target}))
+    async with visit("<a href=/hop0>Away</a>") as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Away').id}]")
+        assert blocked(step.effects) == [("GET", url)]
+        assert step.observation is not None and step.observation.url == seen.url
+        assert f"GET /hop{hops - 1}" in requested(httpserver)
+        assert "GET /away" not in requested(httpserver)
+
+
+async def test_a_popup_to_another_origin_never_opens(visit: Visit, httpserver: HTTPServer) -> None:
+    url = elsewhere(httpserver, "/away")
+    async with visit(f"<button onclick=\"window.open('{url}')\">Away</button>") as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Away').id}]")
+        assert blocked(step.effects) == [("GET", url)]
+        after = await look(env, "wait")
+        assert (after.url, after.tabs) == (seen.url, ())
+        assert "GET /away" not in requested(httpserver)
+
+
+async def test_a_popup_within_the_task_becomes_the_present_page(visit: Visit, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/two").respond_with_data("<p>Second", content_type="text/html")
+    async with visit("<button onclick=\"window.open('/two')\">More</button>") as (env, seen):
+        step = await do(env, f"click [{find(seen, 'More').id}]")
+        assert find(step.observation, "Second")
+        assert step.observation is not None and step.observation.tabs == (seen.url,)
+        assert [effect.kind for effect in step.effects] == ["tab"]
+        assert (await look(env, "go_back")).url == seen.url
+
+
+async def test_frames_pictures_and_fetches_of_other_origins_are_refused(visit: Visit, httpserver: HTTPServer) -> None:
+    urls = [elsewhere(httpserver, path) for path in ("/frame", "/image", "/fetch")]
+    page = f"<iframe src='{urls[0]}'></iframe><img src='{urls[1]}'><script>fetch('{urls[2]}').catch(() => 0)</script>"
+    httpserver.expect_request("/page").respond_with_data(page, content_type="text/html")
+    async with visit("<a href=/page>Go</a>") as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Go').id}]")
+        assert {url for _, url in blocked(step.effects)} == set(urls)
+        assert requested(httpserver)[-1] == "GET /page"
+
+
+async def test_an_allowed_origin_is_visited(visit: Visit, httpserver: HTTPServer) -> None:
+    url = elsewhere(httpserver, "/away")
+    httpserver.expect_request("/away").respond_with_data("<p>There", content_type="text/html")
+    config = BrowserConfig(screenshots=False, allow_origins=(elsewhere(httpserver, ""),))
+    async with visit(f"<a href='{url}'>Away</a>", config=config) as (env, seen):
+        assert find(await look(env, f"click [{find(seen, 'Away').id}]"), "There")
+
+
+async def test_an_agent_is_told_why_it_cannot_go_to_another_origin(visit: Visit, httpserver: HTTPServer) -> None:
+    async with visit("<p>Here") as (env, _):
+        for url in (
+            elsewhere(httpserver, "/"),
+            "file:///etc/passwd",
+            "data:text/html,hi",
+            "chrome://version",
+            "view-source:http://a.test/",
+        ):
+            with pytest.raises(ActionError, match=r"cannot go to|is no URL"):
+                await do(env, f'goto "{url}"')
+        assert "Here" in (await look(env, "wait")).text
+
+
+async def test_a_start_page_that_leads_elsewhere_is_an_error_with_the_way_out(
+    browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task]
+) -> None:
+    httpserver.expect_request("/").respond_with_response(Response(status=302, headers={"Location": elsewhere(httpserver, "/away")}))
+    async with BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False).open(speculative=False) as env:
+        with pytest.raises(EnvironmentError_, match=f"allow http://127.0.0.1:{httpserver.port} with --allow-origin"):
+            await env.reset(task_at())
+
+
+FORM = "<form method=post action=/order><button>Order</button></form>"
+FETCH = "<button onclick=\"fetch('/order', {method: 'POST', body: 'x'}).catch(() => 0)\">Order</button>"
+BEACON = "<button onclick=\"navigator.sendBeacon('/order', 'x')\">Order</button>"
+
+
+@pytest.mark.parametrize("page", [FORM, FETCH, BEACON])
+async def test_a_write_while_exploring_is_aborted_and_recorded(visit: Visit, httpserver: HTTPServer, page: str) -> None:
+    async with visit(page, speculative=True) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Order').id}]")
+        assert blocked(step.effects) == [("POST", f"{seen.url}order")]
+        assert not any(effect.is_write for effect in step.effects)
+        assert "POST /order" not in requested(httpserver)
+
+
+@pytest.mark.parametrize("page", [FORM, FETCH])
+@pytest.mark.parametrize("open_as", [{"speculative": False}, {"speculative": True, "sealed": True}])
+async def test_a_write_is_sent_and_recorded_where_it_counts_or_can_be_undone(
+    visit: Visit, httpserver: HTTPServer, page: str, open_as: dict[str, bool]
+) -> None:
+    httpserver.expect_request("/order").respond_with_data("<p>Thanks", status=201, content_type="text/html")
+    async with visit(page, **open_as) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Order').id}]")
+        assert step.effects == (Effect(kind="request", method="POST", url=f"{seen.url}order", status=201),)
+        assert step.effects[0].is_write
+        assert "POST /order" in requested(httpserver)
+
+
+@pytest.mark.parametrize("page", [FORM, FETCH, BEACON])
+async def test_a_write_that_is_not_answered_in_time_is_told_by_the_step_that_sent_it_and_by_no_other(
+    visit: Visit, httpserver: HTTPServer, page: str
+) -> None:
+    gate, asked = threading.Event(), threading.Event()
+
+    def answer(_: object) -> Response:
+        asked.set()
+        gate.wait(20)
+        return Response("<p>Thanks", content_type="text/html")
+
+    httpserver.expect_request("/order").respond_with_handler(answer)
+    config = BrowserConfig(screenshots=False, settle_seconds=0.3, answer_seconds=3.0)
+    async with visit(page, config=config) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Order').id}]")
+        assert step.effects == (Effect(kind="request", method="POST", url=f"{seen.url}order"),)
+        await asyncio.to_thread(asked.wait, 20)
+        gate.set()
+        async with asyncio.timeout(20):
+            while env._ward._sent or not env._tab.traffic.is_idle:  # noqa: ASYNC110 (nobody tells)
+                await asyncio.sleep(0.01)
+        assert (await do(env, "wait")).effects == (await do(env, "wait")).effects == ()
+
+
+async def test_each_hop_of_a_write_is_told_with_its_own_status(visit: Visit, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/order").respond_with_response(Response(status=307, headers={"Location": "/there"}))
+    httpserver.expect_request("/there").respond_with_data("<p>Thanks", status=201, content_type="text/html")
+    async with visit(FORM) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Order').id}]")
+        assert [(effect.url, effect.status) for effect in step.effects] == [(f"{seen.url}order", 307), (f"{seen.url}there", 201)]
+
+
+async def test_a_write_in_a_frame_or_worker_is_aborted_too(visit: Visit, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/w.js").respond_with_data("fetch('/order', {method: 'PUT'})", content_type="text/javascript")
+    page = """<iframe srcdoc="<script>setTimeout(() => fetch('/order', {method: 'DELETE'}), 50)</script>"></iframe>
+    <button onclick="new Worker('/w.js')">Go</button>"""
+    async with visit(page, speculative=True) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Go').id}]")
+        seen_methods = {method for method, _ in blocked(step.effects)}
+        while not {"PUT"} <= seen_methods:
+            seen_methods |= {method for method, _ in blocked((await do(env, "wait")).effects)}
+        assert not {"PUT /order", "DELETE /order"} & set(requested(httpserver))
+
+
+@pytest.mark.parametrize("where", ["page", "worker"])
+async def test_a_websocket_to_another_origin_is_never_opened(visit: Visit, httpserver: HTTPServer, where: str) -> None:
+    code = f"try {{ new WebSocket('ws://127.0.0.1:{httpserver.port}/feed').onerror = () => 0 }} catch {{}}"
+    if where == "worker":
+        code = f"new Worker(URL.createObjectURL(new Blob([`{code}`])))"
+    async with visit(f'<button onclick="{code}">Go</button>') as (env, seen):
+        await do(env, f"click [{find(seen, 'Go').id}]")
+        await do(env, "wait")
+        assert "GET /feed" not in requested(httpserver)
+
+
+async def test_a_websocket_of_the_task_is_opened_unless_exploring(visit: Visit, httpserver: HTTPServer) -> None:
+    page = "<script>new WebSocket(`ws://${location.host}/feed`).onerror = () => document.title = 'failed'</script>"
+    for speculative, reached in ((True, False), (False, True)):
+        async with visit(page, speculative=speculative) as (env, _):
+            title = ""
+            while title != "failed":
+                title = (await look(env, "wait")).title
+            assert ("GET /feed" in requested(httpserver)) is reached
+
+
+async def test_two_worlds_in_one_browser_are_judged_apart(visit: Visit, httpserver: HTTPServer) -> None:
+    async with visit(FETCH, speculative=True) as (scratch, seen), visit(FETCH, speculative=False) as (live, _):
+        order = f"click [{find(seen, 'Order').id}]"
+        first, second = await asyncio.gather(do(scratch, order), do(live, order))
+        assert [effect.kind for effect in first.effects] == ["blocked"]
+        assert [effect.kind for effect in second.effects] == ["request"]
+
+
+async def test_a_dialog_is_accepted_and_recorded(visit: Visit) -> None:
+    config = BrowserConfig(screenshots=False, dialogs="accept")
+    async with visit("<button onclick=\"document.title = confirm('Really?')\">Go</button>", config=config) as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Go').id}]")
+        assert [(effect.kind, effect.detail) for effect in step.effects] == [("dialog", "Really?")]
+        assert step.observation is not None and step.observation.title == "true"
+
+
+async def test_a_download_is_recorded_and_the_page_stays(visit: Visit, httpserver: HTTPServer) -> None:
+    headers = {"Content-Disposition": "attachment; filename=report.csv"}
+    httpserver.expect_request("/report").respond_with_data("a,b", headers=headers, content_type="text/csv")
+    async with visit("<a href=/report>Get</a>") as (env, seen):
+        step = await do(env, f"click [{find(seen, 'Get').id}]")
+        assert step.observation is not None and step.observation.url == seen.url
+        assert [(effect.kind, effect.detail) for effect in step.effects] == [("download", "report.csv")]
+
+
+async def test_a_slow_write_is_waited_for_with_its_status(visit: Visit, httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/order").respond_with_handler(lambda _: Response(status=500))
+    async with visit(FETCH) as (env, seen):
+        assert [effect.status for effect in (await do(env, f"click [{find(seen, 'Order').id}]")).effects] == [500]
+
+
+class Session:
+    """A browser's own session that is never answered by a browser."""
+
+    def __init__(self) -> None:
+        self.answers = asyncio.Queue[tuple[str, str]]()
+        """Commands about requests, each with the request's id."""
+        self.handlers: dict[str, Callable[[dict[str, Any]], object]] = {}
+
+    def on(self, event: str, handler: Callable[[dict[str, Any]], object]) -> None:
+        self.handlers[event] = handler
+
+    async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        if params and "requestId" in params:
+            self.answers.put_nowait((method, params["requestId"]))
+        return {}
+
+    def asks(self, id: str, frame: str, **more: Any) -> None:
+        """A request of a frame is held back."""
+        request = {"method": "GET", "url": "http://shop.test/x", "headers": {}} | more
+        self.handlers["Fetch.requestPaused"]({"requestId": id, "frameId": frame, "resourceType": "Fetch", "request": request})
+
+
+class Pages:
+    """Frames of a context, of which some are known only when it is asked."""
+
+    def __init__(self, *frames: str, asked: Callable[[], Awaitable[set[str]]] | None = None) -> None:
+        self.known, self.asked = set(frames), asked
+
+    def has(self, frame: str) -> bool:
+        return frame in self.known
+
+    async def ask(self) -> None:
+        if self.asked:
+            self.known |= await self.asked()
+
+
+async def guarded(**pages: Pages) -> Session:
+    """A guard's session, with a ward for each context."""
+    session = Session()
+    judge = Guard(cast("CDPSession", session))
+    await judge.start()
+    for context, frames in pages.items():
+        judge.admit(context, Ward(("http://shop.test",), writes=True, frames=frames))
+    return session
+
+
+async def stands_still() -> set[str]:
+    await asyncio.sleep(60)
+    return set()
+
+
+async def has_gone() -> set[str]:
+    raise Error("Target page, context or browser has been closed")
+
+
+async def told() -> set[str]:
+    await asyncio.sleep(0)
+    return {"new"}
+
+
+@pytest.mark.parametrize("other", [stands_still, has_gone])
+async def test_a_request_is_judged_though_the_page_of_another_world_stands_still_or_goes(other: Callable[[], Awaitable[set[str]]]) -> None:
+    session = await guarded(b=Pages(asked=other), a=Pages(asked=told))
+    session.asks("1", "new")
+    assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.continueRequest", "1")
+
+
+async def test_nobody_is_asked_for_a_frame_that_is_known() -> None:
+    async def never() -> set[str]:
+        raise AssertionError("asked")
+
+    session = await guarded(b=Pages(asked=never), a=Pages("told of", asked=never))
+    session.asks("1", "told of")
+    assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.continueRequest", "1")
+
+
+@pytest.mark.parametrize("other", [stands_still, has_gone])
+async def test_a_request_of_a_frame_that_nobody_has_is_refused_and_not_dropped(
+    monkeypatch: pytest.MonkeyPatch, other: Callable[[], Awaitable[set[str]]]
+) -> None:
+    monkeypatch.setattr(interceptor, "_PATIENCE", 0.1)
+    session = await guarded(b=Pages(asked=other))
+    session.asks("1", "nobody's")
+    assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.failRequest", "1")
+
+
+async def test_a_guard_that_ends_leaves_nothing_waiting() -> None:
+    """A world is let go of while its guard is held: what was asked meanwhile is answered by nobody."""
+
+    class Silent:
+        def on(self, name: str, handler: Callable[[Any], None]) -> None:
+            self.__dict__[name] = handler
+
+        async def send(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+            return {}
+
+    line = Silent()
+    judge = Guard(cast(CDPSession, line))
+    await judge.start()
+    before = asyncio.all_tasks()
+    judge.hold()
+    line.__dict__["Fetch.requestPaused"]({"requestId": "1"})
+    left = asyncio.all_tasks() - before
+    assert judge.busy and len(left) == 1
+    judge.end()
+    await asyncio.wait(left)
+    assert not judge.busy and all(task.cancelled() for task in left)

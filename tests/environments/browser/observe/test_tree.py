@@ -1,0 +1,143 @@
+"""What is observed of a page."""
+
+import msgspec
+import pytest
+
+from exact.environments.browser import PageSetup
+from tests.conftest import Visit
+from tests.environments.browser.pages import do, find, look
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_elements_have_role_name_value_states_box_and_nesting(visit: Visit) -> None:
+    page = "<ul><li>One<li><label>Name <input required value=Ann></label></ul><input type=checkbox checked aria-label=Agree>"
+    async with visit(page) as (_, seen):
+        assert seen.text == (
+            '[1] list\n  [2] listitem "One"\n  [3] listitem\n    [4] textbox "Name" value="Ann" required\n[5] checkbox "Agree" checked'
+        )
+        assert seen.title == "Test"
+        box = find(seen, "Agree").box
+        assert box is not None and 5 < box.width < 30
+
+
+async def test_what_a_button_says_is_not_said_twice(visit: Visit) -> None:
+    async with visit("<button><b>Send</b> now</button>") as (_, seen):
+        assert seen.text == '[1] button "Send now"'
+
+
+@pytest.mark.parametrize(
+    ("page", "line"),
+    [
+        ("<div onclick='0'>Tile</div>", 'generic "Tile"'),
+        ("<span id=s>Tile</span><script>s.addEventListener('click', () => 0)</script>", 'generic "Tile"'),
+        ("<div style='cursor:pointer'>Tile</div>", 'generic "Tile"'),
+        ("<div onclick='0' title=Tile style='width:9px;height:9px'></div>", 'generic "Tile"'),
+        ("<div onclick='0' style='width:9px;height:9px;background:red'></div>", 'generic "red"'),
+        ("<svg><circle r=9 cx=20 cy=20 fill=blue onclick='0'/></svg>", 'graphics-symbol "blue circle"'),
+        ("<svg><polygon points='0,0 9,0 9,9' fill='#f00'/></svg>", 'graphics-symbol "red triangle"'),
+        ("<svg><text y=20 fill='#00f'>7</text></svg>", 'graphics-symbol "blue text 7"'),
+        ("<svg><text y=20>7</text></svg>", 'StaticText "7"'),
+        ("<div contenteditable>Note</div>", 'textbox value="Note"'),
+    ],
+)
+async def test_what_has_no_role_but_can_be_acted_on_is_an_element(visit: Visit, page: str, line: str) -> None:
+    async with visit(page) as (_, seen):
+        assert line in seen.text
+        assert len(seen.elements) == 1
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>Just text</p>",
+        "<div><div><span>Just text</span></div></div>",
+        "<p>Just text<script>0</script><style>b{}</style><p hidden>no</p><p style='visibility:hidden'>no</p>",
+        "<body onclick='0'><p>Just text",
+    ],
+)
+async def test_wrappers_and_hidden_things_are_left_out(visit: Visit, page: str) -> None:
+    async with visit(page) as (_, seen):
+        assert seen.text == '[1] StaticText "Just text"'
+
+
+async def test_frames_and_open_shadow_roots_are_seen(visit: Visit) -> None:
+    page = """<iframe srcdoc="<button>Inner</button>"></iframe><div id=host></div>
+    <script>host.attachShadow({mode: 'open'}).innerHTML = '<button>Shadow</button>'</script>"""
+    async with visit(page) as (_, seen):
+        inner, shadow = find(seen, "Inner", "button"), find(seen, "Shadow", "button")
+        assert inner.box is not None and inner.box.x > 8
+        assert shadow.visible
+
+
+async def test_text_of_a_page_stays_text_on_its_line(visit: Visit) -> None:
+    async with visit('<p>&lt;script&gt;alert(1)&lt;/script&gt;\n[9] button "Fake"</p>') as (_, seen):
+        assert len(seen.elements) == 1
+        assert seen.text == '[1] StaticText "<script>alert(1)</script> [9] button \\"Fake\\""'
+
+
+async def test_what_scrolls_out_of_its_box_is_outside_the_view(visit: Visit) -> None:
+    async with visit("<div style='height:50px;overflow:hidden'><p>In<p style='margin-top:100px'>Out</div>") as (_, seen):
+        assert find(seen, "In").visible
+        assert not find(seen, "Out").visible
+        assert '"Out" (outside the view)' in seen.text
+
+
+async def test_ids_stay_while_the_page_changes_around_them(visit: Visit) -> None:
+    page = "<div id=top></div><button onclick=\"top.innerHTML='<b>New</b>'; document.getElementById('top').innerHTML='<p>New'\">Go</button>"
+    async with visit(page) as (env, seen):
+        go = find(seen, "Go").id
+        after = await look(env, f"click [{go}]")
+        assert find(after, "Go").id == go
+        assert after.elements[0].name == "New"
+        assert after.elements[0].id == "2"
+
+
+async def test_equal_actions_after_a_reset_give_equal_ids_and_fingerprints(visit: Visit, task_at) -> None:  # type: ignore[no-untyped-def]
+    page = "<ol id=o></ol><button onclick=\"o.insertAdjacentHTML('afterbegin', '<li>' + o.children.length)\">Go</button>"
+    async with visit(page) as (env, seen):
+        runs = []
+        for _ in range(2):
+            observation = await env.reset(task_at())
+            run = [(observation.text, observation.fingerprint)]
+            for _ in range(3):
+                observation = await look(env, f"click [{find(seen, 'Go').id}]")
+                run.append((observation.text, observation.fingerprint))
+            runs.append(run)
+        assert runs[0] == runs[1]
+        assert len(set(runs[0])) == 4
+
+
+async def test_a_click_that_does_nothing_does_not_change_the_fingerprint(visit: Visit) -> None:
+    page = "<button onclick=\"this.setAttribute('data-tampered', 'x')\">Idle</button><input aria-label=Name>"
+    async with visit(page) as (env, seen):
+        assert (await look(env, f"click [{find(seen, 'Idle').id}]")).fingerprint == seen.fingerprint
+        assert (await look(env, f"click [{find(seen, 'Name').id}]")).fingerprint != seen.fingerprint
+
+
+HIDE = PageSetup(hidden=("#score", ".cover"))
+
+
+async def test_what_is_hidden_is_in_neither_text_nor_reach(visit: Visit) -> None:
+    page = """<p id=score>Secret <b style="visibility:visible">1.00</b></p>
+    <div class=cover style="position:fixed;inset:0" onclick="document.title='hit'">START</div>
+    <button onclick="this.textContent='done'">Go</button>"""
+    async with visit(page, setup=HIDE) as (env, seen):
+        assert seen.text == '[1] button "Go"'
+        after = await look(env, "click [1]")
+        assert (after.text, after.title) == ('[1] button "done" focused', "Test")
+
+
+async def test_what_is_hidden_may_change_without_a_trace(visit: Visit) -> None:
+    page = "<p id=score>0</p><p>Seen</p><script>setInterval(() => score.textContent++, 5)</script>"
+    async with visit(page, setup=HIDE) as (env, seen):
+        step = await do(env, 'press "a"')
+        assert step.info == {}
+        assert step.observation is not None and step.observation.fingerprint == seen.fingerprint
+
+
+async def test_half_a_surrogate_pair_in_a_page_can_be_written_down(visit: Visit) -> None:
+    page = "<button></button><input><script>document.querySelector('button').textContent = 'a\\ud83d'; document.title = '\\udc00'</script>"
+    async with visit(page) as (_, seen):
+        assert "a\ufffd" in seen.text
+        msgspec.json.encode(seen)

@@ -1,0 +1,83 @@
+"""With its clock held, a page that moves by itself shows the same states each time."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from exact.benchmarks.miniwob import MiniWob
+from exact.config import BrowserConfig
+from exact.environments.browser import BrowserEnvironment, PageSetup
+from exact.environments.sandbox import find_runsc
+from exact.environments.verify import mark, verdict
+from exact.errors import EnvironmentError_
+from exact.observation import Observation
+from exact.task import Task
+from tests.conftest import Visit
+from tests.environments.browser.pages import do, look
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+HELD = BrowserConfig(screenshots=False, width=600, height=400, clock=100)
+TICKING = """<p id=n>0</p><p id=d></p><svg width=400 height=40><circle id=c r=9 cy=20 fill=red onclick="0"/></svg>
+<script>let n = 0; setInterval(() => document.getElementById('n').textContent = ++n, 30);
+requestAnimationFrame(() => { const begin = performance.now(); const y = () => {
+  c.setAttribute('cx', 20 + (performance.now() - begin) / 10 % 300 | 0);
+  d.textContent = new Date().toISOString(); requestAnimationFrame(y) }; y() })</script>"""
+SLIDING = """<style>@keyframes slide { to { transform: translateX(500px) } }
+rect { animation: slide 1s linear infinite }</style><svg width=600 height=40><rect width=10 height=10 fill=red onclick="0"/></svg>
+<svg width=600 height=40><circle r=5 cx=5 cy=5 fill=blue onclick="0"/></svg>
+<script>document.querySelector('circle').animate([{transform: 'none'}, {transform: 'translateX(400px)'}],
+{duration: 700, iterations: Infinity})</script>"""
+
+
+async def states(world: BrowserEnvironment, seen: Observation, steps: int = 3) -> list[str]:
+    return [seen.text, *[(await look(world, "wait")).text for _ in range(steps)]]
+
+
+@pytest.mark.parametrize("page", [TICKING, SLIDING], ids=["timers", "animations"])
+async def test_an_animated_page_is_the_same_each_time_and_moves(visit: Visit, task_at: Callable[..., Task], page: str) -> None:
+    async with visit(page, config=HELD) as (world, seen):
+        first = await states(world, seen)
+        assert len(set(first)) == 4 and ("Date" not in page or "2026-01-01T09:00:00" in first[0])
+        assert await states(world, await world.reset(task_at())) == first
+
+
+async def test_a_step_is_as_long_as_was_asked(visit: Visit) -> None:
+    async with visit(TICKING, config=HELD) as (world, _):
+        times = [await world.page.evaluate("Date.now()")]
+        for _ in range(2):
+            await do(world, "wait")
+            times.append(await world.page.evaluate("Date.now()"))
+        assert [b - a for a, b in pairwise(times)] == [100, 100]
+
+
+async def test_a_page_whose_beginning_waits_for_its_clock_begins(visit: Visit) -> None:
+    setup = PageSetup(begin="async () => { for (let i = 3; i--; ) await new Promise(requestAnimationFrame); document.title = 'begun' }")
+    async with visit("<p>Here", setup=setup, config=HELD) as (_, seen):
+        assert seen.title == "begun"
+
+
+async def test_the_clock_of_the_next_page_goes_on(visit: Visit) -> None:
+    async with visit("<p>Here", config=HELD) as (world, _):
+        await do(world, "wait")
+        before = await world.page.evaluate("Date.now()")
+        await do(world, 'goto "/?again"')
+        assert await world.page.evaluate("Date.now()") == before + 100
+
+
+async def test_branches_of_a_world_whose_clock_is_held_move_alike(executable: str) -> None:
+    try:
+        find_runsc()
+    except EnvironmentError_ as error:
+        pytest.skip(str(error))
+    suite = MiniWob()
+    async with suite.forking_worlds(HELD) as worlds, worlds.open(speculative=True) as world:
+        await world.reset(suite.task("miniwob/moving-items?seed=1"))
+        await do(world, "wait")
+        before = world.observation
+        async with worlds.fork(await world.snapshot(), speculative=True) as branch:
+            arrived = branch.observation
+            times = [await each.page.evaluate("Date.now()") for each in (world, branch)]
+            ahead = [[(await look(each, "wait")).text for _ in range(2)] for each in (world, branch)]
+        assert verdict(mark(before), mark(arrived)) == "exact" and times[0] == times[1]
+        assert ahead[0] == ahead[1] and ahead[0][0] != ahead[0][1]

@@ -1,0 +1,95 @@
+"""The conversation that outlives a restore: bytes cut anywhere, and a browser that goes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exact.environments.browser.page.line import Line, LineState
+from exact.errors import EnvironmentError_
+
+HEAD = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\n\r\n"
+
+
+def framed(message: dict[str, Any]) -> bytes:
+    text = json.dumps(message).encode()
+    size = len(text)
+    length = bytes((size,)) if size < 126 else struct.pack("!BH", 126, size) if size < 65536 else struct.pack("!BQ", 127, size)
+    return b"\x81" + length + text
+
+
+async def nobody(data: bytes) -> None:
+    """Takes what is sent."""
+
+
+@given(st.lists(st.integers(0, 70000), max_size=4), st.lists(st.integers(1, 300), max_size=6), st.integers(0, 200))
+def test_a_conversation_cut_anywhere_goes_on_in_another(sizes: list[int], cuts: list[int], switch: int) -> None:
+    async def heard() -> list[int]:
+        stream = HEAD + b"".join(framed({"method": "Said", "params": {"text": "x" * size}}) for size in sizes)
+        found: list[int] = []
+        line, at = Line(nobody, LineState()), 0
+        line.on("Said", lambda event: found.append(len(event["text"])))
+        for cut in [*cuts, len(stream)]:
+            if piece := stream[at : at + cut]:
+                line.hear(piece)
+            at += cut
+            if at > switch:
+                line = Line(nobody, line.state)
+                line.on("Said", lambda event: found.append(len(event["text"])))
+        return found
+
+    assert asyncio.run(heard()) == sizes
+
+
+async def test_answers_find_who_asked_and_those_to_commands_of_before_nobody() -> None:
+    sent: list[bytes] = []
+
+    async def send(data: bytes) -> None:
+        sent.append(data)
+
+    line = Line(send, LineState(b"", 5, True))
+    asking = asyncio.ensure_future(line.send("Fetch.enable", {"text": "y" * 200}))
+    await asyncio.sleep(0)
+    number = json.loads(sent[0][8:])["id"]
+    line.hear(framed({"id": 6, "result": {"of": "before"}}) + framed({"id": number, "result": {"of": "now"}}))
+    assert await asking == {"of": "now"}
+    refused = asyncio.ensure_future(line.send("Fetch.enable"))
+    await asyncio.sleep(0)
+    line.hear(framed({"id": number + 1, "error": {"message": "no"}}))
+    with pytest.raises(EnvironmentError_, match=r"Fetch\.enable: no"):
+        await refused
+
+
+async def test_events_wait_until_somebody_asks_for_them() -> None:
+    line, found = Line(nobody, LineState(b"", 0, True), ("Said", "Other")), list[Any]()
+    line.hear(framed({"method": "Said", "params": {"n": 1}}) + framed({"method": "Changed", "params": {"n": 2}}))
+    assert len(line._early) == 1, "what nobody will ask about is not kept"
+    line.on("Other", found.append)
+    line.on("Said", found.append)
+    assert found == [{"n": 1}]
+
+
+@pytest.mark.parametrize("end", [b"", b"\x88\x00"])
+async def test_a_browser_that_goes_is_told_to_who_waits_and_who_asks_later(end: bytes) -> None:
+    line = Line(nobody, LineState(b"", 0, True))
+    asking = asyncio.ensure_future(line.send("Fetch.enable"))
+    await asyncio.sleep(0)
+    line.hear(end)
+    for late in (asking, line.send("Fetch.enable")):
+        with pytest.raises(EnvironmentError_, match="the browser is gone"):
+            await late
+
+
+async def test_a_browser_that_refuses_is_named() -> None:
+    line = Line(nobody, LineState())
+    beginning = asyncio.ensure_future(line.begin("/devtools/browser/1"))
+    await asyncio.sleep(0)
+    line.hear(b"HTTP/1.1 404 Not Found\r\n\r\n")
+    with pytest.raises(EnvironmentError_, match="refuses a WebSocket"):
+        await beginning

@@ -1,0 +1,88 @@
+"""Equal states have equal ids in all worlds that are opened together, whatever led there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_httpserver import HTTPServer
+
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup
+from exact.environments.browser.page import names
+from exact.environments.browser.page.ids import Ids, Look, Place
+from exact.environments.browser.page.names import Names
+from exact.observation import Element
+from exact.task import Task
+from tests.conftest import CONFIG
+from tests.environments.browser.pages import do, find, look
+
+
+def called(*ids: str) -> list[Element]:
+    return [Element(id=id, role="button") for id in ids]
+
+
+def test_a_state_keeps_the_ids_that_it_was_first_seen_with() -> None:
+    known = Names()
+    assert known.differ("task", "state", called("1", "2")) == {}
+    assert known.differ("task", "state", called("7", "2")) == {"7": "1", "2": "2"}
+    assert known.differ("other task", "state", called("7", "2")) == {}
+    assert known.differ("task", "other state", called("7", "2")) == {}
+
+
+def test_a_state_with_more_of_what_is_volatile_is_left_as_it_is() -> None:
+    known = Names()
+    known.differ("task", "state", called("1", "2"))
+    assert known.differ("task", "state", called("3", "4", "5")) == {}
+
+
+def test_the_state_that_was_not_seen_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "STATES", 2)
+    known = Names()
+    for state in ("one", "two", "one", "three"):
+        known.differ("task", state, called("1"))
+    assert known.differ("task", "one", called("9")) == {"9": "1"}
+    assert known.differ("task", "two", called("9")) == {}
+
+
+@given(st.permutations(range(1, 7)), st.integers(1, 6), st.integers(0, 20))
+def test_elements_may_swap_ids_and_take_those_of_others(order: list[int], shown: int, further: int) -> None:
+    ids = Ids()
+    places = [Place(0, 1, backend, "frame") for backend in range(6)]
+    looks = [Look(1, "button", str(backend)) for backend in range(6)]
+    before = ids.give(places, looks)
+    wanted = [str(number + further) for number in order[:shown]]
+    ids.rename(dict(zip(before[:shown], wanted, strict=True)))
+    assert ids.give(places[:shown], looks[:shown]) == wanted
+    assert [ids.place(id) for id in wanted] == places[:shown]
+    everyone = ids.give(places, looks)
+    assert everyone[:shown] == wanted and len(set(everyone)) == 6, "what lost its id has another"
+    assert [ids.place(id) for id in everyone] == places
+    assert ids.of(Place(0, 1, 99, "frame")) not in everyone
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_worlds_that_come_another_way_find_the_same_ids_and_act_by_them(
+    browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task]
+) -> None:
+    links = "<a href=/end>End</a> <a href=/way>Way</a> <button onclick='alert(1)'>Warn</button>"
+    for path in ("/", "/way"):
+        httpserver.expect_request(path).respond_with_data(links, content_type="text/html")
+    end = "<p id=out></p><button onclick=\"out.textContent = 'left'\">Left</button><button onclick='alert(2)'>Right</button>"
+    httpserver.expect_request("/end").respond_with_data(end, content_type="text/html")
+    worlds = BrowserWorlds(browser, PageSetup(), CONFIG, sealed=True)
+
+    async def walk(world: BrowserEnvironment, *names: str) -> list[str]:
+        seen = await world.reset(task_at())
+        for name in names:
+            seen = await look(world, f"click [{find(seen, name).id}]")
+        return [element.id for element in seen.elements]
+
+    async with worlds.open(speculative=True) as one, worlds.open(speculative=False) as other:
+        straight = await walk(one, "End")
+        around = await walk(other, "Way", "End")
+        assert around == straight
+        seen = (await do(other, f"click [{straight[-2]}]")).observation
+        assert seen is not None and "left" in seen.text, "the id means the element that stands there"
+        assert await walk(other, "Way", "Way", "End", "Right") == await walk(one, "End", "Right"), "dialogs too"

@@ -1,0 +1,39 @@
+"""What is asked of the browser to see a page, and in which order."""
+
+from functools import wraps
+from typing import Any
+
+import msgspec
+import pytest
+
+from exact.environments.browser import PageSetup
+from tests.conftest import CONFIG, Visit
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest.mark.parametrize("screenshots", [False, True])
+async def test_whether_the_episode_is_over_is_asked_after_all_else(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch, screenshots: bool
+) -> None:
+    setup, config = PageSetup(terminated="globalThis.over"), msgspec.structs.replace(CONFIG, screenshots=screenshots)
+    async with visit("<p>Here", setup=setup, config=config) as (env, _):
+        session, sent = env._tab.cdp._impl_obj, list[str]()
+
+        @wraps(session.send)
+        async def send(method: str, params: dict[str, Any] | None = None, **more: Any) -> Any:
+            sent.append(method)
+            return await inner(method, params, **more)
+
+        inner = session.send
+        monkeypatch.setattr(session, "send", send)
+        seen, over = await env._sight.page(config, env._downloads, setup.terminated)
+        assert (over, bool(seen.screenshot)) == (False, screenshots)
+        assert sent[-1] == "Runtime.evaluate" and set(sent[:-1]) == {
+            "DOMSnapshot.captureSnapshot",
+            "Accessibility.getFullAXTree",
+            *(["Page.captureScreenshot"] if screenshots else []),
+        }
+        await env._tab.evaluate("globalThis.over = true", page_world=True)
+        seen, over = await env._sight.page(config, env._downloads, setup.terminated)
+        assert over and seen.screenshot is None

@@ -13,7 +13,7 @@ import time
 
 from _common import ROOT, Figure, Noise, finish, parser, table, versions
 
-from exact.environments.pool_usage import usage
+from exact.environments.pool.usage import usage
 
 LOOK = 0.2
 """Seconds between two looks at the memory."""

@@ -229,8 +229,8 @@ def _same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, ...], 
 async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Bounds, *, as_json: bool) -> list[Result]:
     import msgspec
 
-    from exact.environments.pool_room import PoolLimits, Room
-    from exact.environments.pool_usage import usage
+    from exact.environments.pool.slot import PoolLimits, Room
+    from exact.environments.pool.usage import usage
     from exact.evaluation.schedule import Schedule
 
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
@@ -288,7 +288,7 @@ def local_engine(folder: BenchFolder, parallel: int, bounds: Bounds, *, share: f
     from functools import partial
 
     from exact.cli.worlds import kind_of, open_worlds
-    from exact.environments.pool_room import PoolLimits
+    from exact.environments.pool.slot import PoolLimits
     from exact.evaluation.local import LocalEngine
 
     told, benchmark = set[str](), not folder.plan.own

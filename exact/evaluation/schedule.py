@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from exact.environments.pool_room import Room
+from exact.environments.pool.slot import Room
 from exact.errors import InfrastructureError, JournalError, UncertainCommit, UsageError
 from exact.evaluation.engine import Engine, Hung
 from exact.evaluation.folder import Attempted, BenchFolder, Replay, Result, result_of

@@ -8,8 +8,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field
 
 from exact.environments.base import Worlds
-from exact.environments.pool import Pool
-from exact.environments.pool_room import PoolLimits
+from exact.environments.pool.pool import Pool
+from exact.environments.pool.slot import PoolLimits
 from exact.errors import EnvironmentError_
 from exact.task import Task
 

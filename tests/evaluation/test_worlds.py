@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from exact.environments.base import Worlds
-from exact.environments.pool_room import PoolLimits
+from exact.environments.pool.slot import PoolLimits
 from exact.environments.toy import ToyWorlds, toy_task
 from exact.errors import EnvironmentError_
 from exact.evaluation.worlds import KEPT, PooledWorlds

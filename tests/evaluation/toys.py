@@ -11,7 +11,7 @@ from pathlib import Path
 from exact.agents.agent import Agent
 from exact.config import Config, parse
 from exact.environments.base import Worlds
-from exact.environments.pool_room import PoolLimits
+from exact.environments.pool.slot import PoolLimits
 from exact.environments.toy import ToyWorlds, maze, toy_task
 from exact.environments.toy_agents import ToyPolicy, ToyValue
 from exact.environments.toy_environment import Operation

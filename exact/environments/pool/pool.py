@@ -18,9 +18,9 @@ from types import TracebackType
 from typing import Literal, Self
 
 from exact.environments.base import Environment, Forks, Snapshot, Worlds
-from exact.environments.pool_lease import Leased, Slot
-from exact.environments.pool_room import PAUSE, PoolCounts, PoolLimits, Room
-from exact.environments.pool_usage import Usage, usage
+from exact.environments.pool.lease import Leased, Slot
+from exact.environments.pool.slot import PAUSE, PoolCounts, PoolLimits, Room
+from exact.environments.pool.usage import Usage, usage
 from exact.errors import EnvironmentError_
 
 

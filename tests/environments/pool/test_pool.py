@@ -18,9 +18,9 @@ from exact.config import BrowserConfig
 from exact.environments.base import Environment, Forks, Snapshot, Worlds
 from exact.environments.browser import BrowserWorlds, PageSetup, launch
 from exact.environments.check import check
-from exact.environments.pool import Pool
-from exact.environments.pool_room import PoolLimits
-from exact.environments.pool_usage import Usage, _descendants, usage
+from exact.environments.pool.pool import Pool
+from exact.environments.pool.slot import PoolLimits
+from exact.environments.pool.usage import Usage, _descendants, usage
 from exact.environments.toy import Faults, ToyWorlds, chain, form, toy_task
 from exact.environments.toy_environment import ToyEnvironment
 from exact.errors import EnvironmentError_

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from exact.environments.pool_usage import Usage
+from exact.environments.pool.usage import Usage
 
 PAUSE = 1.0
 """Seconds between two measurements."""

@@ -50,7 +50,7 @@ from exact.config import BrowserConfig
 from exact.environments.adapters.miniwob import installed
 from exact.environments.base import Environment
 from exact.environments.browser import find_browser
-from exact.environments.worker import Factory, WorkerWorlds
+from exact.environments.process.worker import Factory, WorkerWorlds
 from exact.errors import EnvironmentError_
 from exact.observation import Element, Observation
 

@@ -15,8 +15,8 @@ from typing import Any
 from _common import Figure, Noise, finish, interval, parser, table, versions
 
 from exact.environments.desktop import absent, desktop_worlds
+from exact.environments.process.worker import Worker
 from exact.environments.sandboxed import SandboxedWorker, SandboxedWorlds
-from exact.environments.worker import Worker
 from exact.observation import Observation
 from exact.task import Task
 

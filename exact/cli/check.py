@@ -42,7 +42,7 @@ def check(
 
     ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), whose first task is taken, a task of your own (tasks.yaml#name), or
     module:factory: a callable without arguments that gives Worlds, or an async context manager of them. With --python or --sandbox the
-    latter is what exact/environments/guest.py describes, and may be file.py:factory.
+    latter is what exact/environments/process/guest.py describes, and may be file.py:factory.
     """
     if python and ":" not in environment:
         raise UsageError(f"{environment!r} names no factory for --python: write module:factory or file.py:factory")
@@ -108,8 +108,8 @@ def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[World
 
 
 def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
+    from exact.environments.process.worker import Factory, WorkerWorlds
     from exact.environments.sandboxed import sandboxed_worlds
-    from exact.environments.worker import Factory, WorkerWorlds
 
     name = str(Path(environment).absolute()) if environment.rpartition(":")[0].endswith(".py") else environment
     factory = Factory(name, python=Path(python or sys.executable))

@@ -21,16 +21,16 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.config import SandboxConfig
-from exact.environments import guest
 from exact.environments.base import Capabilities, Snapshot, Transition
-from exact.environments.process import GuestProcess
+from exact.environments.process import guest
+from exact.environments.process.process import GuestProcess
+from exact.environments.process.worker import Factory, Limits, Worker
 from exact.environments.sandbox import Sandbox, Sandboxes, SandboxLaunch, open_sandboxes
 from exact.environments.sandbox.application import Application
 from exact.environments.sandbox.idle import Idle
 from exact.environments.sandbox.images import Image
 from exact.environments.sandbox.python import asked
 from exact.environments.sandbox.sandboxes import LIMIT
-from exact.environments.worker import Factory, Limits, Worker
 from exact.errors import ActionError, EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task

@@ -16,7 +16,7 @@ from functools import partial
 import msgspec
 
 from exact.child import Child
-from exact.environments.aside import threaded
+from exact.environments.process.aside import threaded
 from exact.errors import EnvironmentError_, UsageError
 from exact.safety import origin
 from exact.task import Task

@@ -16,7 +16,7 @@ from exact.agents.agent import Agent, build
 from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load
 from exact.environments.base import Worlds
-from exact.environments.stderr import logged
+from exact.environments.process.stderr import logged
 from exact.errors import EnvironmentError_, InfrastructureError, UsageError
 from exact.models.base import ChatModel
 from exact.prompts.library import using

@@ -14,6 +14,7 @@ from exact.config import BrowserConfig, parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.factory import forking
+from exact.environments.browser.page import timeouts
 from exact.environments.check.leaks import held
 from exact.environments.restore import Costs
 from exact.environments.sandbox import Service, find_runsc

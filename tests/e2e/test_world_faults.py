@@ -17,11 +17,11 @@ from exact.agents.agent import Agent
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.check.leaks import held
+from exact.environments.process.worker import Factory
 from exact.environments.restore import Costs
 from exact.environments.sandbox import Sandbox, Sandboxes, find_runsc, sandboxes
 from exact.environments.sandbox.images import Image
 from exact.environments.sandboxed import SandboxedWorlds, sandboxed_worlds
-from exact.environments.worker import Factory
 from exact.errors import EnvironmentError_
 from exact.runs.runner import Runner, create
 from exact.runs.store import Line

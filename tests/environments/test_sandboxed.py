@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 
 from exact.environments.check import CHECKS, check
+from exact.environments.process.worker import Factory, Limits
 from exact.environments.sandbox import find_runsc
 from exact.environments.sandboxed import SandboxedWorker, SandboxedWorlds, sandboxed_worlds
 from exact.environments.toy import toy_task
-from exact.environments.worker import Factory, Limits
 from exact.errors import ActionError, EnvironmentError_
 from exact.task import Outcome, Task
 
-HERE = Path(__file__).parent
-LIGHTS = HERE.parents[1] / "examples" / "own_environment" / "lights.py"
-COUNTER = Factory(f"{HERE / 'foreign.py'}:Counter")
+ROOT = Path(__file__).parents[3]
+PROCESS = Path(__file__).parents[1] / "process"
+LIGHTS = ROOT / "examples" / "own_environment" / "lights.py"
+COUNTER = Factory(f"{PROCESS / 'foreign.py'}:Counter")
 TASK = Task(id="count?seed=1", instruction="Count.", seed=1)
 
 
@@ -69,7 +70,7 @@ async def test_a_restore_shows_what_was_seen_and_its_fingerprint() -> None:
 
 
 async def test_an_environment_that_can_observe_is_asked_after_a_restore() -> None:
-    async with sandboxed_worlds(Factory(f"{HERE / 'foreign.py'}:Observing")) as worlds, worlds.open(speculative=True) as world:
+    async with sandboxed_worlds(Factory(f"{PROCESS / 'foreign.py'}:Observing")) as worlds, worlds.open(speculative=True) as world:
         await world.reset(TASK)
         assert (await world.restore(await world.snapshot())).text == "observed 1"
 
@@ -79,14 +80,14 @@ async def test_an_environment_that_can_observe_is_asked_after_a_restore() -> Non
     [("lights:Lights", CHECKS), ("toys:without_snapshots", ("resets alike", "repeats", "branches are independent", "errors are typed"))],
 )
 async def test_a_world_without_snapshots_of_its_own_passes_every_check(name: str, names: Iterable[str]) -> None:
-    factory = Factory(name, paths=(HERE / "guests", LIGHTS.parent, HERE.parents[1]))
+    factory = Factory(name, paths=(PROCESS / "guests", LIGHTS.parent, ROOT))
     async with sandboxed_worlds(factory) as worlds:
         found = await check(worlds, toy_task("form"), quick=True, names=names)
     assert [finding for finding in found if not finding.passed or finding.skipped] == []
 
 
 async def test_what_a_step_writes_is_gone_with_its_branch_and_after_a_reset() -> None:
-    async with sandboxed_worlds(Factory(f"{HERE / 'foreign.py'}:Writing")) as worlds, worlds.open(speculative=True) as world:
+    async with sandboxed_worlds(Factory(f"{PROCESS / 'foreign.py'}:Writing")) as worlds, worlds.open(speculative=True) as world:
         await world.reset(TASK)
         taken = await world.snapshot()
         assert await add(world, 7) == "7 lines"
@@ -183,7 +184,7 @@ async def test_images_give_way_to_others_and_the_first_guest_stays() -> None:
 
 
 async def test_a_factory_that_fails_is_said_and_the_next_try_begins_anew() -> None:
-    async with sandboxed_worlds(Factory(f"{HERE / 'foreign.py'}:broken")) as worlds:
+    async with sandboxed_worlds(Factory(f"{PROCESS / 'foreign.py'}:broken")) as worlds:
         for _ in range(2):
             with pytest.raises(EnvironmentError_, match="ValueError: no such shop"):
                 async with worlds.open(speculative=True):

@@ -14,7 +14,7 @@ from exact.benchmarks.ids import split
 from exact.benchmarks.osworld.format import collection, read
 from exact.config import BrowserConfig
 from exact.environments.base import Worlds
-from exact.environments.worker import Factory, Limits, WorkerWorlds
+from exact.environments.process.worker import Factory, Limits, WorkerWorlds
 from exact.errors import UsageError, unknown
 from exact.task import Task
 

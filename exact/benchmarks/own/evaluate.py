@@ -34,9 +34,9 @@ from exact.benchmarks.webarena.helpers import ON_PAGES
 from exact.benchmarks.webarena.judges import Judges, opener
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
-from exact.environments.aside import threaded
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.page.setup import place_of
+from exact.environments.process.aside import threaded
 from exact.environments.sandbox.service import Service
 from exact.errors import EvaluatorError, ExactError, UsageError
 from exact.models.base import ChatModel

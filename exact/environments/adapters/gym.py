@@ -20,8 +20,8 @@ import exact.environments.adapters.guests
 from exact.environments.adapters.miniwob import installed
 from exact.environments.base import Worlds
 from exact.environments.browser.launch.find import find_browser
+from exact.environments.process.worker import Factory, Limits, WorkerWorlds
 from exact.environments.sandbox.sandboxes import LIMIT
-from exact.environments.worker import Factory, Limits, WorkerWorlds
 from exact.errors import UsageError, unknown
 
 GUESTS = Path(exact.environments.adapters.guests.__file__).parent

@@ -25,8 +25,8 @@ import msgspec
 from exact.environments.adapters.gym import GUESTS, browsergym_python, has_module
 from exact.environments.base import Worlds
 from exact.environments.browser.launch.find import find_browser
+from exact.environments.process.worker import Factory, Limits, Worker, WorkerWorlds
 from exact.environments.sandbox.sandboxes import LIMIT
-from exact.environments.worker import Factory, Limits, Worker, WorkerWorlds
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task

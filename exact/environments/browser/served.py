@@ -21,15 +21,15 @@ from typing import Any
 
 from exact.child import Child
 from exact.config import BrowserConfig, SandboxConfig
-from exact.environments import guest
 from exact.environments.base import Worlds
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.factory import BrowserWorlds
 from exact.environments.browser.launch.launch import launch
 from exact.environments.browser.page.setup import PageSetup
+from exact.environments.process import guest
+from exact.environments.process.stderr import Stderr
 from exact.environments.sandbox.service import Service
 from exact.environments.sites import Outside
-from exact.environments.stderr import Stderr
 from exact.errors import EnvironmentError_, UsageError
 from exact.scratch import scratch
 

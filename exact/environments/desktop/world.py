@@ -1,4 +1,4 @@
-"""A desktop as a guest serves it: plain data in and out, no snapshots of its own (see exact/environments/guest.py)."""
+"""A desktop as a guest serves it: plain data in and out, no snapshots of its own (see exact/environments/process/guest.py)."""
 
 from __future__ import annotations
 

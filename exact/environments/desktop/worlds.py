@@ -15,8 +15,8 @@ import exact
 from exact.environments.base import Worlds
 from exact.environments.desktop.grammar import SPACES, Space
 from exact.environments.desktop.session import missing
+from exact.environments.process.worker import Factory, Limits, WorkerWorlds
 from exact.environments.sandbox.sandboxes import LIMIT
-from exact.environments.worker import Factory, Limits, WorkerWorlds
 from exact.errors import UsageError
 
 _PACKAGES = {"mss": "mss", "jeepney": "jeepney", "python-xlib": "Xlib"}

@@ -1,4 +1,4 @@
-"""Guests of any kind in sandboxes: what a worker starts them with (`exact.environments.process.Launch`)."""
+"""Guests of any kind in sandboxes: what a worker starts them with (`exact.environments.process.process.Launch`)."""
 
 from __future__ import annotations
 

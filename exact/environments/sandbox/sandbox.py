@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exact.child import Child
+from exact.environments.process.stderr import Stderr
 from exact.environments.sandbox.runsc import Runsc
-from exact.environments.stderr import Stderr
 from exact.errors import EnvironmentError_
 
 _NAME = "world"

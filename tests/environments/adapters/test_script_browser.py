@@ -16,8 +16,8 @@ import pytest
 import pytest_asyncio
 
 from exact.environments.adapters.script_browser import ScriptBrowser, script_browser_worlds, script_browsers, task_of
-from exact.environments.channel import RemoteError
 from exact.environments.check import check
+from exact.environments.process.channel import RemoteError
 from exact.environments.sandbox import find_runsc
 from exact.environments.sandboxed import SandboxedWorlds
 from exact.errors import EnvironmentError_, UsageError

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from exact.environments.desktop import absent, desktop_worlds
-from exact.environments.worker import Worker
+from exact.environments.process.worker import Worker
 from exact.observation import Observation
 
 from .applications import Do

@@ -9,7 +9,7 @@ import struct
 import pytest
 
 from exact.environments.desktop import COMPUTER_13, computer13, desktop_worlds
-from exact.environments.worker import Worker
+from exact.environments.process.worker import Worker
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.task import Outcome
 

@@ -10,11 +10,11 @@ from exact.config import BrowserConfig, Mount, SandboxConfig
 from exact.environments.browser.fork.factory import forking
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.served import served
+from exact.environments.process.worker import Factory
 from exact.environments.sandbox import Sandboxes, Service
 from exact.environments.sandbox.application import Application
 from exact.environments.sandbox.root import mount_point
 from exact.environments.sandboxed import sandboxed_worlds
-from exact.environments.worker import Factory
 from exact.errors import EnvironmentError_, UsageError
 from exact.task import Task
 
@@ -66,7 +66,7 @@ def files(root: Path) -> set[str]:
 
 
 async def test_an_environment_lives_in_another_root_and_is_forked_there(runsc: str, root: Path) -> None:
-    factory = Factory(f"{HERE.parent / 'foreign.py'}:Counter", python=Path("/usr/bin/python3"))
+    factory = Factory(f"{HERE.parent / 'process' / 'foreign.py'}:Counter", python=Path("/usr/bin/python3"))
     inside = SandboxConfig(root=str(root), mounts=SYSTEM)
     async with sandboxed_worlds(factory, inside=inside) as worlds, worlds.open(speculative=True) as world:
         await world.reset(TASK)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.process import GuestProcess
+from exact.environments.process.process import GuestProcess
 from exact.environments.sandbox import Guest, Sandboxes, SandboxLaunch, open_sandboxes
 from exact.environments.sandbox import sandboxes as module
 from exact.environments.sandbox.sandboxes import LIMIT

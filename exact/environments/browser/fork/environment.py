@@ -17,7 +17,7 @@ from exact.environments.browser.memo import Memo, OpenTab
 from exact.environments.browser.network.interceptor import Ward
 from exact.environments.browser.page.clock import START
 from exact.environments.browser.page.tab import Tab
-from exact.environments.processor import processor_seconds
+from exact.environments.process.cpu import processor_seconds
 from exact.environments.sites_kept import Standing
 from exact.errors import EnvironmentError_
 from exact.observation import Observation

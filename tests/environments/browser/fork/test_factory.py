@@ -20,6 +20,7 @@ from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.factory import ForkingWorlds, forking
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.launch.trace import Trace
+from exact.environments.browser.page import timeouts
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentError_
 from exact.observation import Observation

@@ -13,6 +13,7 @@ from werkzeug import Response
 from exact.config import BrowserConfig
 from exact.environments.base import Effect
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.browser.network import interceptor
 from exact.environments.browser.network.interceptor import Guard, Ward
 from exact.errors import ActionError, EnvironmentError_
 from exact.task import Task

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments import guest
-from exact.environments.channel import Channel
+from exact.environments.process import guest
+from exact.environments.process.channel import Channel
 from exact.errors import EnvironmentError_, UsageError
 
 

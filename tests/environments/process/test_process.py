@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments import guest
-from exact.environments.worker import Factory, WorkerWorlds
+from exact.environments.process import guest
+from exact.environments.process.worker import Factory, WorkerWorlds
 from exact.scratch import sweep
 from exact.task import Task
 

@@ -15,10 +15,10 @@ import pytest
 
 from exact.action import Action
 from exact.environments.base import Transition
-from exact.environments.channel import RemoteError
-from exact.environments.stderr import logged
+from exact.environments.process.channel import RemoteError
+from exact.environments.process.stderr import logged
+from exact.environments.process.worker import Factory, Limits, Worker, WorkerWorlds
 from exact.environments.toy import ToyWorlds, chain, toy_task
-from exact.environments.worker import Factory, Limits, Worker, WorkerWorlds
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.task import Outcome, Task
 

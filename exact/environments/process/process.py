@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
-from exact.environments.guest import TOKEN
-from exact.environments.stderr import Stderr
+from exact.environments.process.guest import TOKEN
+from exact.environments.process.stderr import Stderr
 from exact.errors import EnvironmentError_
 from exact.scratch import Room
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from exact.environments.guest import LIMIT, MAGIC, SIZES, pack
+from exact.environments.process.guest import LIMIT, MAGIC, SIZES, pack
 from exact.errors import ActionError, EnvironmentError_, ExactError, UsageError
 
 _LONGEST = 500

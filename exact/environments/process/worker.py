@@ -22,11 +22,11 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from exact.action import Action, ActionSpace, Parameter, Verb
-from exact.environments import guest
 from exact.environments.base import Capabilities, Snapshot, Transition
-from exact.environments.channel import Channel
-from exact.environments.process import GuestProcess, Launch, Processes
-from exact.environments.processor import processor_seconds
+from exact.environments.process import guest
+from exact.environments.process.channel import Channel
+from exact.environments.process.cpu import processor_seconds
+from exact.environments.process.process import GuestProcess, Launch, Processes
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
@@ -306,7 +306,9 @@ def _read(op: str, answer: object, type: type[T]) -> T:
     try:
         return msgspec.convert(answer, type)
     except msgspec.ValidationError as error:
-        raise EnvironmentError_(f"what {op} gave does not fit: {error}: exact/environments/guest.py says what is expected") from error
+        raise EnvironmentError_(
+            f"what {op} gave does not fit: {error}: exact/environments/process/guest.py says what is expected"
+        ) from error
 
 
 def _verb(told: dict[str, Any]) -> Verb:

@@ -1,0 +1,1 @@
+"""Environments in a process of their own: worker, guest, channel."""

@@ -32,8 +32,8 @@ from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.config import BrowserConfig
 from exact.environments.base import Environment, Snapshot
 from exact.environments.browser import ForkingWorlds
+from exact.environments.restore.verify import VERDICTS, mark, verdict
 from exact.environments.sandbox import find_runsc
-from exact.environments.verify import VERDICTS, mark, verdict
 from exact.errors import ActionError, EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task

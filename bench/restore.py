@@ -40,7 +40,7 @@ from exact.environments.base import Environment, Snapshot, Worlds
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.factory import ForkingWorlds, forking
 from exact.environments.restore import Costs, Place, Shelf, Waypoint
-from exact.environments.restore.shelf import Kept
+from exact.environments.restore.snapshots import Kept
 from exact.environments.sandbox.proof import prove
 from exact.report.reading import Reading
 from exact.report.routes import travel

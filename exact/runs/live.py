@@ -9,7 +9,7 @@ from typing import Any
 from exact.action import ActionSpace
 from exact.environments.base import Effect, Environment, Worlds, scored
 from exact.environments.restore import Place, Standing
-from exact.environments.restore.shelf import Kept
+from exact.environments.restore.snapshots import Kept
 from exact.errors import ActionError, EnvironmentError_, UncertainCommit
 from exact.observation import Observation
 from exact.runs import events as ev

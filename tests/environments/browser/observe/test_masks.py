@@ -13,7 +13,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup
 from exact.environments.browser.observe.describe import fingerprint
 from exact.environments.browser.observe.masks import Masks
-from exact.environments.verify import mark, verdict
+from exact.environments.restore.verify import mark, verdict
 from exact.errors import UsageError
 from exact.observation import Element
 from exact.task import Task

@@ -8,8 +8,8 @@ import pytest
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
 from exact.environments.browser import BrowserEnvironment, PageSetup
+from exact.environments.restore.verify import mark, verdict
 from exact.environments.sandbox import find_runsc
-from exact.environments.verify import mark, verdict
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task

@@ -11,7 +11,7 @@ from werkzeug import Request, Response
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup
 from exact.environments.check import CHECKS, check
-from exact.environments.verify import mark, verdict
+from exact.environments.restore.verify import mark, verdict
 from exact.errors import EnvironmentError_
 from exact.task import Task
 from tests.conftest import Visit

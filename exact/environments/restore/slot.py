@@ -17,9 +17,9 @@ from exact.action import Action
 from exact.environments.base import Effect, Environment, Snapshot, Transition, Worlds
 from exact.environments.restore.costs import Costs, Operation
 from exact.environments.restore.routes import Route, RouteName, Start, routes
-from exact.environments.restore.shelf import Kept, Path, Shelf
+from exact.environments.restore.snapshots import Kept, Path, Shelf
+from exact.environments.restore.verify import mark, verdict
 from exact.environments.restore.waypoint import Arrival, Divergence, Verdict, Waypoint
-from exact.environments.verify import mark, verdict
 from exact.errors import ActionError, BudgetExceeded, EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.environments.verify import VERDICTS, Verdict, mark, verdict, worst
+from exact.environments.restore.verify import VERDICTS, Verdict, mark, verdict, worst
 from exact.observation import Observation
 
 

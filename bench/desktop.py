@@ -16,7 +16,7 @@ from _common import Figure, Noise, finish, interval, parser, table, versions
 
 from exact.environments.desktop import absent, desktop_worlds
 from exact.environments.process.worker import Worker
-from exact.environments.sandboxed import SandboxedWorker, SandboxedWorlds
+from exact.environments.sandbox.factory import SandboxedWorker, SandboxedWorlds
 from exact.observation import Observation
 from exact.task import Task
 

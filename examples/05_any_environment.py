@@ -16,7 +16,7 @@ from exact import ActionSpace, Context, Evaluation, Proposal, Task, Worlds
 from exact.agents.agent import Agent
 from exact.config import parse
 from exact.environments.process.worker import Factory, WorkerWorlds
-from exact.environments.sandboxed import sandboxed_worlds
+from exact.environments.sandbox.factory import sandboxed_worlds
 from exact.runs.runner import Runner, create
 
 LIGHTS = Path(__file__).parent / "own_environment" / "lights.py"

@@ -11,7 +11,7 @@ from exact.agents.roles import gives_several, model_for
 from exact.agents.value.build import comparator, value_function
 from exact.config import Config, PolicyConfig
 from exact.environments.base import Worlds
-from exact.environments.verdicts import Verdicts, telling
+from exact.environments.oracle import Verdicts, telling
 from exact.errors import UsageError
 from exact.models.base import ChatModel
 from exact.reflection.base import Reflector

@@ -109,7 +109,7 @@ def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[World
 
 def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
     from exact.environments.process.worker import Factory, WorkerWorlds
-    from exact.environments.sandboxed import sandboxed_worlds
+    from exact.environments.sandbox.factory import sandboxed_worlds
 
     name = str(Path(environment).absolute()) if environment.rpartition(":")[0].endswith(".py") else environment
     factory = Factory(name, python=Path(python or sys.executable))

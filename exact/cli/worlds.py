@@ -18,7 +18,7 @@ from exact.task import Task
 if TYPE_CHECKING:
     from exact.environments.browser.environment import Evaluator
     from exact.environments.browser.page.setup import PageSetup
-    from exact.environments.sites import Outside
+    from exact.environments.sites.site import Outside
 
 DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation")
 """What of a task's metadata and private part its worlds are made of."""
@@ -75,11 +75,11 @@ async def _own(
     task: Task, config: Config, tell: Callable[[str], None], setup: PageSetup, evaluator: Evaluator | None
 ) -> AsyncIterator[Worlds]:
     """A site that comes with its task, or one that is elsewhere."""
-    from exact.environments import sites
     from exact.environments.browser.network.trust import pins
     from exact.environments.browser.served import elsewhere, served
     from exact.environments.browser.task_config import of_task
     from exact.environments.sandbox.service import declared
+    from exact.environments.sites import site as sites
 
     browser, services, outside = of_task(config.browser, task), declared(task), sites.declared(task)
     if services:

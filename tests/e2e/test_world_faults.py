@@ -20,8 +20,8 @@ from exact.environments.check.leaks import held
 from exact.environments.process.worker import Factory
 from exact.environments.restore import Costs
 from exact.environments.sandbox import Sandbox, Sandboxes, find_runsc, sandboxes
+from exact.environments.sandbox.factory import SandboxedWorlds, sandboxed_worlds
 from exact.environments.sandbox.images import Image
-from exact.environments.sandboxed import SandboxedWorlds, sandboxed_worlds
 from exact.errors import EnvironmentError_
 from exact.runs.runner import Runner, create
 from exact.runs.store import Line

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from exact.agents.base import Comparator, ValueFunction
 from exact.agents.roles import judge, model_for
 from exact.config import Config, ValueConfig
-from exact.environments.verdicts import Verdicts
+from exact.environments.oracle import Verdicts
 from exact.errors import UsageError
 from exact.models.base import ChatModel, Sampling
 

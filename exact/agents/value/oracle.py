@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.context import Context, Evaluation
-from exact.environments.verdicts import STOP, Verdicts
+from exact.environments.oracle import STOP, Verdicts
 from exact.errors import ModelError
 
 OPEN = 0.5

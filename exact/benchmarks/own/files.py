@@ -14,7 +14,7 @@ from exact.benchmarks.own.evaluate import EVALUATE, distinct, kept, read_list
 from exact.config import BrowserConfig, Strict
 from exact.environments.browser.task_config import of_task
 from exact.environments.sandbox.service import Service
-from exact.environments.sites import Outside
+from exact.environments.sites.site import Outside
 from exact.errors import UsageError, unknown
 from exact.safety import origin
 from exact.task import Scalar, Task

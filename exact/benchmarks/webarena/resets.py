@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 
 from exact.benchmarks.webarena.variables import Addresses
-from exact.environments.sites import Hook
+from exact.environments.sites.site import Hook
 from exact.errors import EnvironmentError_, UsageError
 
 LIMIT = 840.0

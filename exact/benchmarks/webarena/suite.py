@@ -128,7 +128,7 @@ class WebArena:
             setup, verdict = PageSetup(prepare=partial(self._prepare, judges), way_out=self.addresses.way_out), self._verdict(judges)
             if config.sandbox == "required":
                 from exact.environments.browser.fork.factory import forking
-                from exact.environments.sites import Outside
+                from exact.environments.sites.site import Outside
 
                 limit = config.snapshots << 20
                 forks = forking(config, setup, outside=Outside(), evaluator=verdict, limit=limit)

@@ -179,7 +179,7 @@ def _worlds(
     factory: Factory, reads: Sequence[Path], *, sandbox: bool, limits: Limits | None, limit: int, log: Path | None
 ) -> AbstractAsyncContextManager[Worlds]:
     if sandbox:
-        from exact.environments.sandboxed import sandboxed_worlds
+        from exact.environments.sandbox.factory import sandboxed_worlds
 
         return sandboxed_worlds(factory, reads=reads, limits=limits, limit=limit, log=log)
     return _plain(WorkerWorlds(factory, limits=limits, log=log))

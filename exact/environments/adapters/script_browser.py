@@ -139,7 +139,7 @@ async def script_browser_worlds(
     if not sandbox:
         yield WorkerWorlds(factory, limits=limits, log=log)
         return
-    from exact.environments.sandboxed import sandboxed_worlds
+    from exact.environments.sandbox.factory import sandboxed_worlds
 
     async with sandboxed_worlds(factory, reads=reads, limits=limits, limit=limit, log=log) as worlds:
         yield worlds

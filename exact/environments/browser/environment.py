@@ -13,7 +13,6 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
-from exact.environments.accounts import Leased, Login
 from exact.environments.base import Capabilities, Effect, Snapshot, Transition
 from exact.environments.browser.act import upload
 from exact.environments.browser.act.act import Body, act
@@ -39,6 +38,7 @@ from exact.environments.browser.page.window import Window
 from exact.environments.browser.secrets import Veil
 from exact.environments.browser.shared import Common
 from exact.environments.browser.task_config import launched_alike, of_task
+from exact.environments.sites.accounts import Leased, Login
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Observation
 from exact.safety import origin, origins, target_refusal

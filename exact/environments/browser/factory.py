@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from exact.config import BrowserConfig
-from exact.environments.accounts import Accounts, Leased
 from exact.environments.base import Snapshot
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.launch.launch import Browser
@@ -15,7 +14,8 @@ from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import Common
 from exact.environments.browser.snapshot.environment import PageEnvironment
 from exact.environments.browser.snapshot.state import PageSnapshots
-from exact.environments.sites import Outside
+from exact.environments.sites.accounts import Accounts, Leased
+from exact.environments.sites.site import Outside
 
 
 class BrowserWorlds:

@@ -15,11 +15,11 @@ from urllib.parse import urljoin
 
 from exact.action import Action, ActionSpace
 from exact.config import LoginConfig
-from exact.environments.accounts import Login, value_of
 from exact.environments.browser.act.naming import resolved
 from exact.environments.browser.network.interceptor import Ward
 from exact.environments.browser.page.tab import Tab
-from exact.environments.sites import Account
+from exact.environments.sites.accounts import Login, value_of
+from exact.environments.sites.site import Account
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Observation
 from exact.safety import origin, refusal

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from exact.environments.accounts import Login
 from exact.environments.base import Effect
+from exact.environments.sites.accounts import Login
 from exact.observation import Element
 
 

@@ -29,7 +29,7 @@ from exact.environments.browser.page.setup import PageSetup
 from exact.environments.process import guest
 from exact.environments.process.stderr import Stderr
 from exact.environments.sandbox.service import Service
-from exact.environments.sites import Outside
+from exact.environments.sites.site import Outside
 from exact.errors import EnvironmentError_, UsageError
 from exact.scratch import scratch
 

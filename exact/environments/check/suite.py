@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.environments.base import Worlds
-from exact.environments.check import promises
+from exact.environments.check import guarantees as promises
 from exact.environments.check.base import Check, Finding, Propose, Subject, run
 from exact.environments.check.leaks import nothing_is_left
 from exact.errors import ActionError

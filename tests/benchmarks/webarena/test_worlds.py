@@ -17,7 +17,7 @@ from exact.benchmarks.webarena.variables import Addresses
 from exact.config import BrowserConfig, ModelConfig, ModelsConfig
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
 from exact.environments.browser.page.setup import Beginning
-from exact.environments.sites import Hook
+from exact.environments.sites.site import Hook
 from exact.errors import EnvironmentError_, ExactError, UsageError
 from exact.evaluation.local import HANG
 from exact.task import Outcome, Task

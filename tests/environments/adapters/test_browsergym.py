@@ -11,7 +11,7 @@ from exact.benchmarks.base import worlds_for
 from exact.config import BrowserConfig
 from exact.environments.adapters.gym import browsergym_worlds
 from exact.environments.sandbox import find_runsc
-from exact.environments.sandboxed import SandboxedWorlds
+from exact.environments.sandbox.factory import SandboxedWorlds
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.task import Outcome
 

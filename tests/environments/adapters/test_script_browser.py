@@ -19,7 +19,7 @@ from exact.environments.adapters.script_browser import ScriptBrowser, script_bro
 from exact.environments.check import check
 from exact.environments.process.channel import RemoteError
 from exact.environments.sandbox import find_runsc
-from exact.environments.sandboxed import SandboxedWorlds
+from exact.environments.sandbox.factory import SandboxedWorlds
 from exact.errors import EnvironmentError_, UsageError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

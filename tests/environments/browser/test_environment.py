@@ -13,7 +13,7 @@ from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
 from exact.environments.browser.page.setup import Beginning
-from exact.environments.sites import Hook, Outside, Site
+from exact.environments.sites.site import Hook, Outside, Site
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.task import Outcome, Score, Task
 from tests.environments.browser.page.test_settle import gated

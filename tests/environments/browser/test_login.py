@@ -17,7 +17,7 @@ from exact.action import Action
 from exact.config import BrowserConfig, CertificateConfig, LoginConfig, ProxyConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup, launch
 from exact.environments.browser.network.trust import pins
-from exact.environments.sites import Account, Outside
+from exact.environments.sites.site import Account, Outside
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.task import Task
 

@@ -6,7 +6,7 @@ import pytest
 
 from exact.environments.desktop import desktop_worlds
 from exact.environments.sandbox import find_runsc
-from exact.environments.sandboxed import SandboxedWorker, SandboxedWorlds
+from exact.environments.sandbox.factory import SandboxedWorker, SandboxedWorlds
 from exact.errors import EnvironmentError_
 from exact.task import Outcome
 

@@ -13,8 +13,8 @@ from exact.environments.browser.served import served
 from exact.environments.process.worker import Factory
 from exact.environments.sandbox import Sandboxes, Service
 from exact.environments.sandbox.application import Application
+from exact.environments.sandbox.factory import sandboxed_worlds
 from exact.environments.sandbox.root import mount_point
-from exact.environments.sandboxed import sandboxed_worlds
 from exact.errors import EnvironmentError_, UsageError
 from exact.task import Task
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.sites import Hook, Outside, Site
+from exact.environments.sites.site import Hook, Outside, Site
 
 from . import shop as application
 

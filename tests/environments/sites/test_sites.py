@@ -13,8 +13,8 @@ import msgspec
 import pytest
 from pytest_httpserver import HTTPServer
 
-from exact.environments.sites import Hook, Outside, Site, declared
-from exact.environments.sites_kept import SiteStates, Standing
+from exact.environments.sites.site import Hook, Outside, Site, declared
+from exact.environments.sites.states import SiteStates, Standing
 from exact.errors import EnvironmentError_, UsageError
 from exact.task import Task
 

@@ -12,7 +12,7 @@ from exact.environments.browser.fork.browser import ForkedBrowser
 from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.factory import forking
 from exact.environments.sandbox import find_runsc
-from exact.environments.sites import Hook, Outside
+from exact.environments.sites.site import Hook, Outside
 from exact.errors import EnvironmentError_
 from exact.task import Task
 

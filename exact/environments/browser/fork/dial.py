@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from exact.config import ProxyConfig
-from exact.environments.accounts import value_of
 from exact.environments.browser.fork.init_process import FRAME
+from exact.environments.sites.accounts import value_of
 from exact.errors import UsageError
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]

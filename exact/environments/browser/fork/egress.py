@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from exact.environments.browser.fork.dial import Dial, dialled
 from exact.environments.browser.fork.init_process import FRAME, WINDOW
-from exact.environments.sites import Outside
+from exact.environments.sites.site import Outside
 from exact.errors import EnvironmentError_
 from exact.safety import origin
 

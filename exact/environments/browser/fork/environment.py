@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from exact.environments.accounts import Leased
 from exact.environments.base import Capabilities, Fidelity, Snapshot
 from exact.environments.browser.environment import BrowserEnvironment
 from exact.environments.browser.fork.browser import ForkedBrowser
@@ -18,7 +17,8 @@ from exact.environments.browser.network.interceptor import Ward
 from exact.environments.browser.page.clock import START
 from exact.environments.browser.page.tab import Tab
 from exact.environments.process.cpu import processor_seconds
-from exact.environments.sites_kept import Standing
+from exact.environments.sites.accounts import Leased
+from exact.environments.sites.states import Standing
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.safety import origins

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from exact.config import BrowserConfig, SandboxConfig
-from exact.environments.accounts import Accounts, Leased
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.fork import init_process
@@ -33,8 +32,9 @@ from exact.environments.browser.shared import Common
 from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter, open_sandboxes
 from exact.environments.sandbox.application import Application
 from exact.environments.sandbox.sandboxes import LIMIT
-from exact.environments.sites import Outside
-from exact.environments.sites_kept import SiteStates, Standing
+from exact.environments.sites.accounts import Accounts, Leased
+from exact.environments.sites.site import Outside
+from exact.environments.sites.states import SiteStates, Standing
 from exact.errors import EnvironmentError_
 from exact.scratch import scratch
 

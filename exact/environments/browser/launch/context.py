@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exact.config import BrowserConfig, CertificateConfig
-from exact.environments.accounts import value_of
+from exact.environments.sites.accounts import value_of
 from exact.errors import UsageError
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exact.config import BrowserConfig
-from exact.environments.accounts import value_of
 from exact.environments.browser.launch.context import grant, options
 from exact.environments.browser.launch.driver import drive
 from exact.environments.browser.launch.find import find_browser
@@ -22,6 +21,7 @@ from exact.environments.browser.page.cdp import Cdp
 from exact.environments.browser.page.clipboard import Clipboard, SharedClipboard
 from exact.environments.browser.page.downloads import Store
 from exact.environments.browser.page.store import LocalStore
+from exact.environments.sites.accounts import value_of
 from exact.errors import EnvironmentError_
 from exact.scratch import scratch
 

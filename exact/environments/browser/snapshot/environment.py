@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
 
-from exact.environments.accounts import Leased
 from exact.environments.base import Capabilities, Snapshot
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
 from exact.environments.browser.launch.launch import Browser
@@ -14,7 +13,8 @@ from exact.environments.browser.page.clock import START
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import Common
 from exact.environments.browser.snapshot.state import PageSnapshot, PageSnapshots, load, point, put, take
-from exact.environments.sites import Site
+from exact.environments.sites.accounts import Leased
+from exact.environments.sites.site import Site
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task

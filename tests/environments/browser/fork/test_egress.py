@@ -22,7 +22,7 @@ from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.factory import ForkingWorlds, forking
 from exact.environments.browser.network.recording import Tape
 from exact.environments.sandbox import find_runsc
-from exact.environments.sites import Account, Outside
+from exact.environments.sites.site import Account, Outside
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Task

@@ -13,7 +13,7 @@ from pytest_httpserver import HTTPServer
 from exact.config import BrowserConfig, LoginConfig
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
 from exact.environments.browser.launch.trace import Trace
-from exact.environments.sites import Account, Outside
+from exact.environments.sites.site import Account, Outside
 from exact.errors import UsageError
 from exact.task import Task
 from tests.environments.browser.pages import do, find

@@ -53,14 +53,14 @@ async def desktop_worlds(
     if lack := absent():
         raise UsageError(f"no desktop here: {lack}")
     factory = Factory(
-        "exact.environments.desktop.world:Desktop",
+        "exact.environments.desktop.environment:Desktop",
         {"width": width, "height": height, "screenshots": screenshots, "actions": actions},
         paths=(Path(exact.__file__).parents[1],),
     )
     if not sandbox:
         yield WorkerWorlds(factory, limits=limits, actions=SPACES[actions], log=log)
         return
-    from exact.environments.sandboxed import sandboxed_worlds
+    from exact.environments.sandbox.factory import sandboxed_worlds
 
     async with sandboxed_worlds(factory, limits=limits, actions=SPACES[actions], limit=limit, log=log) as worlds:
         yield worlds

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from exact.environments.sites import Hook, Site
+from exact.environments.sites.site import Hook, Site
 from exact.errors import EnvironmentError_
 
 

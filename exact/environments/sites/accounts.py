@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_plus
 
-from exact.environments.sites import Account
+from exact.environments.sites.site import Account
 from exact.errors import EnvironmentError_, UsageError
 
 _SHORTEST = 3

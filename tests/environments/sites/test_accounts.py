@@ -10,8 +10,8 @@ from functools import partial
 
 import pytest
 
-from exact.environments.accounts import Accounts, Login
-from exact.environments.sites import Account
+from exact.environments.sites.accounts import Accounts, Login
+from exact.environments.sites.site import Account
 from exact.errors import EnvironmentError_, UsageError
 
 ANN = Account(name="ann", fields={"user": "ann@shop.test", "password": "$ANN"})

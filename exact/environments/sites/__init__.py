@@ -1,0 +1,1 @@
+"""Sites outside the sandbox: access, accounts, hooks and retained states."""

@@ -15,11 +15,11 @@ from _noisy import action
 from exact.agents.parse import GRADES
 from exact.config import parse
 from exact.context import Proposal
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_decision import DecisionTree
-from exact.environments.toy_decision_world import decision_world
-from exact.environments.toy_noise import NoisyJudge, NoisyPolicy
-from exact.environments.toy_worlds import toy_task
+from exact.environments.toy.decision import DecisionTree
+from exact.environments.toy.decision_environment import decision_world
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import toy_task
+from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.models.scripted import Late, Question, ScriptedServer
 from exact.runs import events as ev
 from exact.runs.journal import read

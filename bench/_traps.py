@@ -20,9 +20,9 @@ from exact.action import ActionSpace
 from exact.agents.builtin.judge.recall import adjustment
 from exact.agents.builtin.policy import TEMPERATURE
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.toy import ToyEdge, ToyState, ToyWorld
-from exact.environments.toy_agents import ToyPolicy, ToyValue
-from exact.environments.toy_draw import uniform
+from exact.environments.toy.agents import ToyPolicy, ToyValue
+from exact.environments.toy.draw import uniform
+from exact.environments.toy.factory import ToyEdge, ToyState, ToyWorld
 
 ROOMS, KINDS = 4, 8
 THINGS = (

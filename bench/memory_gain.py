@@ -40,7 +40,7 @@ from _traps import RemindedPolicy, RemindedValue, house
 from exact.agents.agent import Agent
 from exact.config import Config, parse
 from exact.context import Reflection
-from exact.environments.toy import ToyWorlds
+from exact.environments.toy.factory import ToyWorlds
 from exact.reflection.builtin import BuiltinReflector
 from exact.reflection.lesson import content_id
 from exact.reflection.memory import SQLiteMemory

@@ -39,8 +39,8 @@ sys.path.insert(0, str(ROOT))
 
 from exact.action import Action
 from exact.context import Evaluation, Proposal
-from exact.environments.toy import TOY_ACTIONS, ToyWorlds
-from exact.environments.toy_worlds import chain
+from exact.environments.toy.factory import TOY_ACTIONS, ToyWorlds
+from exact.environments.toy.known import chain
 from exact.runs import events
 from exact.runs.journal import Journal
 from exact.search import first_play, select

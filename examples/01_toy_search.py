@@ -13,7 +13,7 @@ from pathlib import Path
 from exact import ActionSpace, Context, Evaluation, Proposal
 from exact.agents.agent import Agent
 from exact.config import parse
-from exact.environments.toy import ToyWorlds, deceptive_chain, toy_task
+from exact.environments.toy.factory import ToyWorlds, deceptive_chain, toy_task
 from exact.runs.runner import Runner, create
 
 

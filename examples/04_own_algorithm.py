@@ -11,8 +11,8 @@ from pathlib import Path
 
 from exact.agents.agent import Agent
 from exact.config import parse
-from exact.environments.toy import ToyWorlds, form, toy_task
-from exact.environments.toy_agents import ToyPolicy, ToyValue
+from exact.environments.toy.agents import ToyPolicy, ToyValue
+from exact.environments.toy.factory import ToyWorlds, form, toy_task
 from exact.runs.runner import Runner, create
 from exact.search.registry import names
 

@@ -10,7 +10,7 @@ import pytest
 from exact.action import ActionSpace
 from exact.agents.sample import sample
 from exact.context import Context, Proposal
-from exact.environments.toy import TOY_ACTIONS, toy_task
+from exact.environments.toy.factory import TOY_ACTIONS, toy_task
 from exact.observation import Observation
 
 CONTEXT = Context(task=toy_task("bandit"), instruction="", observation=Observation(text="", fingerprint="a"), seed=3, node=5)

@@ -10,9 +10,9 @@ from exact.agents.recalibrate import load
 from exact.calibration.collect import committed, judge, judged_nodes, open_source
 from exact.calibration.label import label
 from exact.context import Context, Proposal
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_agents import ToyPolicy
-from exact.environments.toy_worlds import chain, maze
+from exact.environments.toy.agents import ToyPolicy
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import chain, maze
 from exact.errors import UsageError
 from tests.runs.toys import config, toy_runner
 

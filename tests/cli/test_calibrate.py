@@ -12,8 +12,8 @@ from exact.agents.recalibrate import load
 from exact.cli.main import main
 from exact.config import Config, dump
 from exact.config import load as load_config
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import maze
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import maze
 from exact.models.base import ChatModel
 from exact.prompts.library import names
 from tests.runs.toys import toy_agent, toy_runner

@@ -41,7 +41,7 @@ def test_a_factory_may_give_an_async_context_manager_of_worlds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "managed.py").write_text(
-        "from contextlib import asynccontextmanager\nfrom exact.environments.toy import ToyWorlds, chain\n"
+        "from contextlib import asynccontextmanager\nfrom exact.environments.toy.factory import ToyWorlds, chain\n"
         "@asynccontextmanager\nasync def worlds():\n    yield ToyWorlds(chain(3))\n    print('closed')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)

@@ -12,7 +12,7 @@ from exact.cli import bench as cli_bench
 from exact.cli import worlds as cli_worlds
 from exact.cli.main import main
 from exact.environments.base import Worlds
-from exact.environments.toy import ToyWorlds
+from exact.environments.toy.factory import ToyWorlds
 from exact.errors import ActionError, UncertainCommit, UsageError
 from exact.evaluation import replay as replaying
 from exact.evaluation.folder import BenchFolder, Replay

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exact.config import Config, parse
-from exact.environments.toy import ToyWorlds
+from exact.environments.toy.factory import ToyWorlds
 from exact.evaluation.folder import BenchFolder
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Price
 from exact.models.script import Question

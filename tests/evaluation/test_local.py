@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from exact.config import Config, ModelConfig, ModelsConfig
 from exact.environments.base import Worlds
-from exact.environments.toy import ToyWorlds
+from exact.environments.toy.factory import ToyWorlds
 from exact.evaluation.schedule import Schedule
 from exact.task import Task
 from tests.evaluation.toys import WORLD, settings, toy_bench, toy_engine

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_environment import Operation, ToyEnvironment
+from exact.environments.toy.environment import Operation, ToyEnvironment
+from exact.environments.toy.factory import ToyWorlds
 from exact.errors import AnswerError, EnvironmentError_, InfrastructureError, ModelError
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import LocalEngine

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.toy import Faults, ToyWorlds
+from exact.environments.toy.factory import Faults, ToyWorlds
 from exact.errors import EnvironmentError_, UsageError
 from exact.evaluation.compare import compare, side
 from exact.evaluation.folder import BenchFolder, Replay

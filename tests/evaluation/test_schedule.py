@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.toy import Faults, ToyWorlds
-from exact.environments.toy_environment import Operation
+from exact.environments.toy.environment import Operation
+from exact.environments.toy.factory import Faults, ToyWorlds
 from exact.errors import EnvironmentError_, ExactError, InfrastructureError, JournalError, ModelError, UncertainCommit, UsageError
 from exact.evaluation import schedule as schedule_module
 from exact.evaluation.engine import Hung

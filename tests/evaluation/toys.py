@@ -12,9 +12,9 @@ from exact.agents.agent import Agent
 from exact.config import Config, parse
 from exact.environments.base import Worlds
 from exact.environments.pool.slot import PoolLimits
-from exact.environments.toy import ToyWorlds, maze, toy_task
-from exact.environments.toy_agents import ToyPolicy, ToyValue
-from exact.environments.toy_environment import Operation
+from exact.environments.toy.agents import ToyPolicy, ToyValue
+from exact.environments.toy.environment import Operation
+from exact.environments.toy.factory import ToyWorlds, maze, toy_task
 from exact.evaluation.folder import BenchFolder
 from exact.evaluation.local import LocalEngine, OpenWorlds
 from exact.evaluation.plan import Plan

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Error, Page, expect
 
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import form
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import form
 from exact.report.model import report
 from exact.runs import events as ev
 from exact.runs.commands import mailbox

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from exact.environments.base import Snapshot
-from exact.environments.toy import ToyEnvironment
+from exact.environments.toy.factory import ToyEnvironment
 from exact.report.reading import Reading
 from exact.report.routes import lines, travel
 from exact.runs import events as ev

@@ -11,8 +11,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from exact.cli.main import main
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import form
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import form
 from exact.errors import UsageError
 from exact.report import build_suite
 from exact.report.suite import difference, suite

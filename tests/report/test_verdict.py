@@ -9,8 +9,8 @@ import pytest
 
 from exact.config import load
 from exact.environments.base import Effect
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import form
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import form
 from exact.models.base import Sampling, Usage
 from exact.report import data
 from exact.report.growth import Growth

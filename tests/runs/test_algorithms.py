@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import chain, deceptive_chain
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import chain, deceptive_chain
 from exact.runs.fold import fold
 from exact.runs.journal import read
 from exact.search.export import to_json

@@ -13,8 +13,8 @@ from exact.agents.base import ValueFunction
 from exact.agents.value.llm import LLMValue
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import form
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import form
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Sampling, Usage
 from exact.runs import events as ev
 from exact.runs.fold import fold

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from exact.config import Config
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import form
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import form
 from exact.runs import events as ev
 from exact.runs.commands import Mailbox, Name, lift, mailbox, send
 from exact.runs.fold import State, fold

@@ -14,9 +14,9 @@ import pytest
 from exact.action import Action
 from exact.config import Config
 from exact.environments.base import Transition
-from exact.environments.toy import ToyEdge, ToyEnvironment, ToyState, ToyWorld, ToyWorlds
-from exact.environments.toy_environment import Place
-from exact.environments.toy_worlds import chain, deceptive_chain, form, maze
+from exact.environments.toy.environment import Place
+from exact.environments.toy.factory import ToyEdge, ToyEnvironment, ToyState, ToyWorld, ToyWorlds
+from exact.environments.toy.known import chain, deceptive_chain, form, maze
 from exact.runs import events as ev
 from exact.runs.commit import PLANNED
 from tests.runs.test_resume import committed, journal

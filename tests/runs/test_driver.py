@@ -10,9 +10,9 @@ import pytest
 
 from exact.action import ActionSpace
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.toy import Faults, ToyWorlds
-from exact.environments.toy_environment import ToyEnvironment
-from exact.environments.toy_worlds import chain, deceptive_chain, form, maze, toy_task
+from exact.environments.toy.environment import ToyEnvironment
+from exact.environments.toy.factory import Faults, ToyWorlds
+from exact.environments.toy.known import chain, deceptive_chain, form, maze, toy_task
 from exact.errors import UncertainCommit
 from exact.runs import events as ev
 from exact.runs.journal import Journal

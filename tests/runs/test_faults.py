@@ -13,8 +13,8 @@ import pytest
 
 from exact.cli.main import main
 from exact.config import Config, parse
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import maze, toy_task
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import maze, toy_task
 from exact.models import retry
 from exact.models.base import Sampling, Usage
 from exact.models.scripted import Answers, AtMost, Cut, Fault, Malformed, Question, Reply, Reset, ScriptedServer, Slow, Status, Twice

@@ -9,8 +9,8 @@ import pytest
 
 from exact.config import Config
 from exact.environments.base import Effect
-from exact.environments.toy import Faults, ToyWorlds
-from exact.environments.toy_worlds import ToyWorld, bandit, chain, deceptive_chain, form, maze
+from exact.environments.toy.factory import Faults, ToyWorlds
+from exact.environments.toy.known import ToyWorld, bandit, chain, deceptive_chain, form, maze
 from exact.errors import JournalError
 from exact.runs import events as ev
 from exact.runs.fold import State, beyond, fold, written

@@ -15,10 +15,10 @@ from exact.benchmarks.osworld import parse
 from exact.benchmarks.own import read
 from exact.context import Context, Proposal
 from exact.environments.adapters.script_browser import task_of
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_agents import ToyPolicy
-from exact.environments.toy_environment import ToyEnvironment
-from exact.environments.toy_worlds import chain
+from exact.environments.toy.agents import ToyPolicy
+from exact.environments.toy.environment import ToyEnvironment
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import chain
 from exact.observation import Observation
 from exact.runs.runner import Runner, create
 from exact.task import Task

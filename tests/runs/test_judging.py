@@ -8,9 +8,9 @@ from pathlib import Path
 from exact.agents.agent import Agent
 from exact.agents.value.several import CascadeValue
 from exact.context import Context, Evaluation
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_agents import ToyPolicy, ToyValue
-from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, chain, deceptive_chain
+from exact.environments.toy.agents import ToyPolicy, ToyValue
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, chain, deceptive_chain
 from exact.runs import events as ev
 from exact.runs.fold import fold
 from exact.runs.journal import read

@@ -10,10 +10,10 @@ import pytest
 
 from exact.agents.agent import Agent
 from exact.context import Context, Evaluation
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_agents import ToyPolicy, ToyValue
-from exact.environments.toy_environment import ToyEnvironment
-from exact.environments.toy_worlds import chain
+from exact.environments.toy.agents import ToyPolicy, ToyValue
+from exact.environments.toy.environment import ToyEnvironment
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import chain
 from exact.errors import AnswerError, ModelError
 from exact.runs import events as ev
 from exact.runs.runner import Runner

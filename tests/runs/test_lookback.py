@@ -12,10 +12,10 @@ import pytest
 from exact.action import Action
 from exact.agents.agent import Agent
 from exact.context import Context, Evaluation
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_agents import ToyPolicy, ToyValue
-from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld
-from exact.environments.toy_worlds import deceptive_chain, toy_task
+from exact.environments.toy.agents import ToyPolicy, ToyValue
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.known import deceptive_chain, toy_task
 from exact.reflection.contrast import SIGNALS, Record, contrast
 from exact.runs.fold import fold
 from exact.runs.journal import read

@@ -12,8 +12,8 @@ import pytest
 from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.context import Context, Evaluation, Proposal, Reflection
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import deceptive_chain, toy_task
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import deceptive_chain, toy_task
 from exact.errors import InfrastructureError, ModelError
 from exact.reflection.base import Kind, Surprise
 from exact.reflection.builtin import BuiltinReflector

@@ -16,8 +16,8 @@ from exact.agents.agent import Agent
 from exact.agents.compare import ValueComparator
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import Transition
-from exact.environments.toy import TOY_ACTIONS, ToyEnvironment, ToyWorlds
-from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, form
+from exact.environments.toy.factory import TOY_ACTIONS, ToyEnvironment, ToyWorlds
+from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, form
 from exact.runs import events as ev
 from exact.runs.runner import Runner
 from exact.search import registry

@@ -10,10 +10,10 @@ import pytest
 from exact.action import Action, ActionSpace
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import Transition, note
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_agents import ToyPolicy, ToyValue
-from exact.environments.toy_environment import ToyEnvironment
-from exact.environments.toy_worlds import chain
+from exact.environments.toy.agents import ToyPolicy, ToyValue
+from exact.environments.toy.environment import ToyEnvironment
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import chain
 from exact.prompts.example import example_context, inputs
 from exact.prompts.library import prompt, render
 from exact.report.model import report

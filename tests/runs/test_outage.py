@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from exact.context import Context, Evaluation
-from exact.environments.toy import Faults, ToyWorlds
-from exact.environments.toy_environment import ToyEnvironment
-from exact.environments.toy_worlds import ToyWorld, bandit, chain
+from exact.environments.toy.environment import ToyEnvironment
+from exact.environments.toy.factory import Faults, ToyWorlds
+from exact.environments.toy.known import ToyWorld, bandit, chain
 from exact.errors import EnvironmentError_, ModelError
 from exact.runs import events as ev
 from exact.runs.fold import fold

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.toy import ToyEdge, ToyState, ToyWorld, ToyWorlds
+from exact.environments.toy.factory import ToyEdge, ToyState, ToyWorld, ToyWorlds
 from exact.runs import events as ev
 from exact.runs.fold import fold
 from exact.search.base import Diverged, Failure

@@ -14,8 +14,8 @@ from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.config import Config
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.toy import Faults, ToyEnvironment, ToyWorlds
-from exact.environments.toy_worlds import chain, form, maze
+from exact.environments.toy.factory import Faults, ToyEnvironment, ToyWorlds
+from exact.environments.toy.known import chain, form, maze
 from exact.errors import ModelError
 from exact.runs import events as ev
 from exact.runs.runner import Runner

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from exact.config import parse
-from exact.environments.toy import ToyEdge, ToyState, ToyWorld, ToyWorlds
-from exact.environments.toy_worlds import toy_task
+from exact.environments.toy.factory import ToyEdge, ToyState, ToyWorld, ToyWorlds
+from exact.environments.toy.known import toy_task
 from exact.models.base import ChatModel
 from exact.models.script import Question
 from exact.models.scripted import ScriptedModel

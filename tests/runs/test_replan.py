@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exact.environments.toy import ToyWorlds, bandit
+from exact.environments.toy.factory import ToyWorlds, bandit
 from exact.runs import events as ev
 from exact.runs.fold import fold
 from exact.runs.journal import read

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import ToyWorld, chain, deceptive_chain, form, maze
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import ToyWorld, chain, deceptive_chain, form, maze
 from exact.runs import events as ev
 from exact.runs.journal import Journal, read
 from tests.runs.toys import config, toy_runner

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from exact.config import Config, parse
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import maze, toy_task
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import maze, toy_task
 from exact.models.base import ChatModel
 from exact.models.script import Question
 from exact.models.scripted import ScriptedModel

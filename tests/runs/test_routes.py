@@ -14,7 +14,7 @@ import pytest
 
 from exact.config import BrowserConfig, Config
 from exact.environments.base import Snapshot
-from exact.environments.toy import TOY_ACTIONS, ToyEnvironment, ToyWorlds
+from exact.environments.toy.factory import TOY_ACTIONS, ToyEnvironment, ToyWorlds
 from exact.errors import EnvironmentError_
 from exact.runs import events as ev
 from exact.runs.fold import fold

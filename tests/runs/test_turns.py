@@ -13,9 +13,9 @@ from exact.agents.agent import Agent
 from exact.config import Config
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import ActionSpace
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_environment import Faults
-from exact.environments.toy_worlds import ToyWorld, deceptive_chain, form, maze
+from exact.environments.toy.environment import Faults
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import ToyWorld, deceptive_chain, form, maze
 from exact.runs import events as ev
 from tests.runs.test_resume import Killed, committed, journal, kill_at, moves, repeated_facts, tree
 from tests.runs.toys import config, toy_agent, toy_runner

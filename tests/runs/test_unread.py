@@ -10,8 +10,8 @@ import pytest
 
 from exact.agents.agent import Agent
 from exact.context import Context, Evaluation
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import ToyWorld, bandit, chain
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import ToyWorld, bandit, chain
 from exact.errors import AnswerError, ModelError
 from exact.runs import events as ev
 from exact.runs.fold import fold

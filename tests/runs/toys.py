@@ -8,9 +8,9 @@ from pathlib import Path
 
 from exact.agents.agent import Agent
 from exact.config import Config, parse
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_agents import ToyPolicy, ToyValue
-from exact.environments.toy_worlds import ToyWorld, toy_task
+from exact.environments.toy.agents import ToyPolicy, ToyValue
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import ToyWorld, toy_task
 from exact.models.base import ChatModel
 from exact.runs.runner import Runner, create, reopen
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from exact.config import SearchConfig
-from exact.environments.toy_worlds import form
+from exact.environments.toy.known import form
 from exact.search.export import to_json
 from exact.search.registry import algorithm
 from tests.search.harness import Harness

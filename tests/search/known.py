@@ -16,13 +16,13 @@ from typing import NamedTuple
 from msgspec import to_builtins
 
 from exact.config import SearchConfig, parse
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_chance import ice
-from exact.environments.toy_decision import DecisionTree
-from exact.environments.toy_decision_world import decision_world
-from exact.environments.toy_doors import doors
-from exact.environments.toy_maze import maze, trapped_maze
-from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form
+from exact.environments.toy.chance import ice
+from exact.environments.toy.decision import DecisionTree
+from exact.environments.toy.decision_environment import decision_world
+from exact.environments.toy.doors import doors
+from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form
+from exact.environments.toy.maze import maze, trapped_maze
 from exact.runs.events import Decided
 from exact.runs.journal import read
 from exact.search.base import Stepped

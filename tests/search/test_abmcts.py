@@ -10,7 +10,7 @@ import pytest
 
 from exact.config import SearchConfig
 from exact.context import Evaluation, Proposal
-from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, chain, maze
+from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, maze
 from exact.errors import UsageError
 from exact.search.abmcts import ABMCTS, below, one, widths
 from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued

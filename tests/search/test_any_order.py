@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact.config import SearchConfig
-from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld
 from exact.search.base import Compared, Done, Need, Selection, Stepped, Valued
 from exact.search.greedy import Greedy
 from exact.search.mcts import MCTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, deceptive_chain
+from exact.environments.toy.known import ToyEdge, ToyState, bandit, deceptive_chain
 from exact.search.base import Done, Wait
 from exact.search.beam import Beam
 from tests.search.harness import Harness, world

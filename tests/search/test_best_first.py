@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, chain, deceptive_chain
+from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, deceptive_chain
 from exact.search.base import Done, Stepped
 from exact.search.best_first import BestFirst
 from tests.search.harness import Harness, failed, world

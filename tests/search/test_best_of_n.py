@@ -9,8 +9,8 @@ import pytest
 
 from exact.action import Action
 from exact.context import Proposal
-from exact.environments.toy import TOY_ACTIONS
-from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, chain, deceptive_chain
+from exact.environments.toy.factory import TOY_ACTIONS
+from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, deceptive_chain
 from exact.search.base import Done, Proposed, Result, Stepped, Wait
 from exact.search.best_of_n import BestOfN
 from tests.search.harness import Harness, check_idle, failed, go, valued, world

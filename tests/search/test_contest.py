@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from exact.context import Evaluation
-from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld
 from exact.search.base import Done, Failure, Need, Result, Selection, Valued
 from exact.search.gumbel import Gumbel
 from exact.search.mcts import MCTS

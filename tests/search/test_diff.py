@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exact.environments.toy_worlds import chain
+from exact.environments.toy.known import chain
 from exact.search.base import Diverged, Stepped
 from exact.search.diff import Change, diff
 from exact.search.mcts import MCTS

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from exact.environments.toy_worlds import ToyEdge, ToyState
+from exact.environments.toy.known import ToyEdge, ToyState
 from exact.search.backup import Backup, maximum, mean
 from exact.search.base import Diverged, Done, Selection, Stepped
 from exact.search.exhaust import over, settle

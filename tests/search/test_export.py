@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments.toy_worlds import chain, form
+from exact.environments.toy.known import chain, form
 from exact.search.base import Stepped
 from exact.search.export import to_graphml, to_json, to_networkx
 from exact.search.mcts import MCTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exact.config import SearchConfig
-from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, deceptive_chain
+from exact.environments.toy.known import ToyEdge, ToyState, bandit, deceptive_chain
 from exact.errors import UsageError
 from exact.search.afford import Replans
 from exact.search.base import Done, Result, Selection, Wait

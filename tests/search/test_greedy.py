@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, deceptive_chain, form
+from exact.environments.toy.known import ToyEdge, ToyState, bandit, deceptive_chain, form
 from exact.search.base import Done, Selection, Wait
 from exact.search.greedy import Greedy
 from exact.search.tree import SearchError

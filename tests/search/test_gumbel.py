@@ -8,7 +8,7 @@ import pytest
 
 from exact.config import SearchConfig
 from exact.context import Evaluation
-from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, maze
+from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, maze
 from exact.errors import UsageError
 from exact.search.afford import Replans, affordable
 from exact.search.base import Done, Selection, Wait

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, chain, form
+from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, form
 from exact.search.greedy import Greedy
 from exact.search.health import Symptom, health
 from exact.search.mcts import MCTS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from exact.config import SearchConfig
-from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, chain, deceptive_chain
+from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, deceptive_chain
 from exact.errors import UsageError
 from exact.search import lookahead
 from exact.search.base import Stepped

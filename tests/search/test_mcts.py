@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form, maze
+from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form, maze
 from exact.search.base import Done, Failure, Need, Selection, Stepped
 from exact.search.final import lower_bound
 from exact.search.mcts import MCTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.environments.toy_worlds import ToyEdge, ToyState
+from exact.environments.toy.known import ToyEdge, ToyState
 from exact.search.base import Done, Failure, Need, Selection
 from exact.search.mcts import MCTS
 from exact.search.outage import mend, outage

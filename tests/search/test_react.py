@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.environments.toy_worlds import ToyEdge, ToyState, chain
+from exact.environments.toy.known import ToyEdge, ToyState, chain
 from exact.search.base import Done, Wait
 from exact.search.react import React
 from exact.search.tree import SearchError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from exact.config import SearchConfig
-from exact.environments.toy_worlds import bandit, chain
+from exact.environments.toy.known import bandit, chain
 from exact.errors import UsageError
 from exact.search.greedy import Greedy
 from exact.search.mcts import MCTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exact.environments.toy_worlds import ToyEdge, ToyState, bandit, chain, deceptive_chain
+from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, deceptive_chain
 from exact.search.best_first import BestFirst
 from exact.search.mcts import MCTS
 from exact.search.stats import entropy, stats

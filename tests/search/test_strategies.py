@@ -9,7 +9,7 @@ import pytest
 from exact.action import Action
 from exact.config import SearchConfig
 from exact.context import Evaluation, Proposal
-from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, chain
+from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, chain
 from exact.search import schedule
 from exact.search.answers import answers
 from exact.search.backup import maximum

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from exact.context import Evaluation
-from exact.environments.toy_worlds import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain
+from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain
 from exact.search.base import Batched, Compared, Done, Failure, Wait
 from exact.search.beam import Beam
 from exact.search.tot import TotBFS, TotDFS

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from exact.environments.toy_worlds import chain, form
+from exact.environments.toy.known import chain, form
 from exact.search.base import Need, Proposed, Result, Selection, Stepped, Wait
 from exact.search.mcts import MCTS
 from exact.search.tree import SearchError

@@ -14,8 +14,8 @@ from exact.config import parse
 from exact.context import Context, Taken
 from exact.environments.base import Fidelity, Worlds
 from exact.environments.oracle import STOP, TellingForks, TellingWorlds, Verdicts, telling
-from exact.environments.toy import TOY_ACTIONS, ToyEdge, ToyState, ToyWorld, ToyWorlds, deceptive_chain, toy_task
-from exact.environments.toy_agents import ToyPolicy
+from exact.environments.toy.agents import ToyPolicy
+from exact.environments.toy.factory import TOY_ACTIONS, ToyEdge, ToyState, ToyWorld, ToyWorlds, deceptive_chain, toy_task
 from exact.errors import ModelError
 from exact.models.base import ChatModel
 from exact.runs.runner import Runner, create

@@ -14,8 +14,8 @@ from exact.environments.base import Snapshot, Transition
 from exact.environments.check import CHECKS, Finding, check
 from exact.environments.check.base import Subject
 from exact.environments.specimen import MUTANTS, Mutant, Specimen, SpecimenWorlds
-from exact.environments.toy import ToyWorlds, deceptive_chain, form, maze, toy_task
-from exact.environments.toy_environment import ToyEnvironment
+from exact.environments.toy.environment import ToyEnvironment
+from exact.environments.toy.factory import ToyWorlds, deceptive_chain, form, maze, toy_task
 from exact.task import Task
 
 TASK = Task(id="specimen", instruction="Save a row.")

@@ -21,8 +21,8 @@ from exact.environments.check import check
 from exact.environments.pool.pool import Pool
 from exact.environments.pool.slot import PoolLimits
 from exact.environments.pool.usage import Usage, _descendants, usage
-from exact.environments.toy import Faults, ToyWorlds, chain, form, toy_task
-from exact.environments.toy_environment import ToyEnvironment
+from exact.environments.toy.environment import ToyEnvironment
+from exact.environments.toy.factory import Faults, ToyWorlds, chain, form, toy_task
 from exact.errors import EnvironmentError_
 from exact.task import Task
 

@@ -18,7 +18,7 @@ from exact.environments.base import Transition
 from exact.environments.process.channel import RemoteError
 from exact.environments.process.stderr import logged
 from exact.environments.process.worker import Factory, Limits, Worker, WorkerWorlds
-from exact.environments.toy import ToyWorlds, chain, toy_task
+from exact.environments.toy.factory import ToyWorlds, chain, toy_task
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.task import Outcome, Task
 
@@ -61,7 +61,7 @@ async def test_a_factory_may_be_a_coroutine_function() -> None:
 
 
 async def test_toy_worlds_are_the_same_inside_a_worker_and_outside() -> None:
-    inside = WorkerWorlds(Factory("exact.environments.toy:ToyWorlds", {"world": {}}))
+    inside = WorkerWorlds(Factory("exact.environments.toy.factory:ToyWorlds", {"world": {}}))
     with pytest.raises(EnvironmentError_):  # a ToyWorld is no plain data
         async with inside.open(speculative=True) as world:
             await world.reset(toy_task("chain"))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from exact.environments.base import Snapshot
 from exact.environments.restore import Arrival, Costs, Place, Shelf, Waypoint
-from exact.environments.toy import TOY_ACTIONS, Faults, ToyEnvironment, ToyWorlds, chain, form, toy_task
-from exact.environments.toy_environment import Operation
+from exact.environments.toy.environment import Operation
+from exact.environments.toy.factory import TOY_ACTIONS, Faults, ToyEnvironment, ToyWorlds, chain, form, toy_task
 from exact.errors import BudgetExceeded, EnvironmentError_
 
 SANDBOX = {"reset": 1.0, "step": 1.0, "snapshot": 0.5, "restore": 0.5, "fork": 0.5}

@@ -13,7 +13,7 @@ from exact.environments.check import CHECKS, check
 from exact.environments.process.worker import Factory, Limits
 from exact.environments.sandbox import find_runsc
 from exact.environments.sandbox.factory import SandboxedWorker, SandboxedWorlds, sandboxed_worlds
-from exact.environments.toy import toy_task
+from exact.environments.toy.factory import toy_task
 from exact.errors import ActionError, EnvironmentError_
 from exact.task import Outcome, Task
 

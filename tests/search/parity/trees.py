@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from exact.context import Evaluation, Proposal
-from exact.environments.toy import TOY_ACTIONS
+from exact.environments.toy.factory import TOY_ACTIONS
 from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued
 from exact.search.mcts import MCTS
 from exact.search.tree import Node, Tree

@@ -1,6 +1,6 @@
 """Toy worlds as factories that a guest can load."""
 
-from exact.environments.toy import ToyWorlds, chain, form
+from exact.environments.toy.factory import ToyWorlds, chain, form
 
 
 def worlds() -> ToyWorlds:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from exact.action import Action, ActionSpace
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.toy_draw import gaussian
-from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld, state_of
+from exact.environments.toy.draw import gaussian
+from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld, state_of
 
 __all__ = ["ToyPolicy", "ToyValue", "best_rewards", "expected_rewards", "gaussian"]
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from exact.context import Context, Taken
 from exact.environments.check import check
-from exact.environments.toy import TOY_ACTIONS, ToyWorlds, toy_task
-from exact.environments.toy_agents import best_rewards, expected_rewards
-from exact.environments.toy_decision import DecisionTree
-from exact.environments.toy_decision_world import DecisionPolicy, DecisionStates, DecisionValue, decision_world
-from exact.environments.toy_noise import NoisyJudge, NoisyPolicy
+from exact.environments.toy.agents import best_rewards, expected_rewards
+from exact.environments.toy.decision import DecisionTree
+from exact.environments.toy.decision_environment import DecisionPolicy, DecisionStates, DecisionValue, decision_world
+from exact.environments.toy.factory import TOY_ACTIONS, ToyWorlds, toy_task
+from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.errors import UsageError
 from exact.task import Outcome
 

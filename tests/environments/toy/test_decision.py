@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments.toy_decision import DecisionTree
-from exact.environments.toy_draw import gaussian, index, uniform
+from exact.environments.toy.decision import DecisionTree
+from exact.environments.toy.draw import gaussian, index, uniform
 from exact.errors import UsageError
 
 TREES = st.builds(

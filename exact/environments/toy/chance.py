@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from exact.environments.toy_draw import probability
-from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.draw import probability
+from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld
 from exact.errors import UsageError
 
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from exact.action import Action, ActionSpace, Parameter, Verb
 from exact.environments.base import Capabilities, Effect, Snapshot, Transition
-from exact.environments.toy_graph import ToyWorld
+from exact.environments.toy.graph import ToyWorld
 from exact.errors import ActionError, EnvironmentError_, UsageError
 from exact.observation import Element, Observation
 from exact.task import Outcome, Score, Task

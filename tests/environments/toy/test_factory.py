@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments.toy import (
+from exact.environments.toy.factory import (
     WORLDS,
     Faults,
     ToyEdge,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from exact.environments.toy_draw import uniform
+from exact.environments.toy.draw import uniform
 from exact.errors import UsageError, unknown
 from exact.observation import Observation
 

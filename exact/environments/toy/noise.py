@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from exact.environments.toy_decision import DecisionTree
-from exact.environments.toy_draw import gaussian, probability, uniform
+from exact.environments.toy.decision import DecisionTree
+from exact.environments.toy.draw import gaussian, probability, uniform
 from exact.errors import UsageError, unknown
 
 Noise = Literal["independent", "persistent", "correlated", "false_positive", "drift", "pure"]

@@ -15,11 +15,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Literal
 
 from exact.environments.base import Snapshot
-from exact.environments.toy_chance import bernoulli_bandit
-from exact.environments.toy_decision import DecisionTree
-from exact.environments.toy_decision_world import decision_world
-from exact.environments.toy_environment import TOY_ACTIONS, Counts, Faults, Kept, Operation, Setting, ToyEnvironment
-from exact.environments.toy_worlds import (
+from exact.environments.toy.chance import bernoulli_bandit
+from exact.environments.toy.decision import DecisionTree
+from exact.environments.toy.decision_environment import decision_world
+from exact.environments.toy.environment import TOY_ACTIONS, Counts, Faults, Kept, Operation, Setting, ToyEnvironment
+from exact.environments.toy.known import (
     WORLDS,
     ToyEdge,
     ToyState,

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.context import Context, Taken
-from exact.environments.toy import (
+from exact.environments.toy.agents import ToyPolicy, ToyValue, best_rewards, gaussian
+from exact.environments.toy.factory import (
     TOY_ACTIONS,
     WORLDS,
     ToyState,
@@ -24,7 +25,6 @@ from exact.environments.toy import (
     toy_task,
     toy_world,
 )
-from exact.environments.toy_agents import ToyPolicy, ToyValue, best_rewards, gaussian
 from exact.errors import UsageError
 
 
@@ -100,7 +100,7 @@ def test_draws_are_standard_normal_and_the_same_in_every_process() -> None:
     draws = [gaussian(0, str(i)) for i in range(2000)]
     assert abs(sum(draws) / 2000) < 0.1
     assert abs(sum(d * d for d in draws) / 2000 - 1) < 0.1
-    code = "from exact.environments.toy_agents import gaussian; print(gaussian(0, '7'))"
+    code = "from exact.environments.toy.agents import gaussian; print(gaussian(0, '7'))"
     for seed in ("1", "2"):
         found = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True)
         assert float(found.stdout) == draws[7]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from exact.environments.toy_draw import uniform
-from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.draw import uniform
+from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld
 from exact.errors import UsageError
 
 _ATTEMPTS = 50

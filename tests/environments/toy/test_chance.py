@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from exact.environments.base import Environment
-from exact.environments.toy import ToyWorlds, bernoulli_bandit, chain, ice, toy_task
-from exact.environments.toy_graph import ToyEdge
+from exact.environments.toy.factory import ToyWorlds, bernoulli_bandit, chain, ice, toy_task
+from exact.environments.toy.graph import ToyEdge
 from exact.errors import UsageError
 
 TASK = toy_task("ice")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.environments.check import check
-from exact.environments.toy import Faults, ToyEnvironment, ToyWorlds, chain, doors, form, maze, toy_task, trapped_maze
+from exact.environments.toy.factory import Faults, ToyEnvironment, ToyWorlds, chain, doors, form, maze, toy_task, trapped_maze
 from exact.errors import EnvironmentError_
 from exact.observation import Observation
 from exact.task import Outcome

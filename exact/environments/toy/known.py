@@ -6,10 +6,10 @@ import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from exact.environments.toy_chance import ice
-from exact.environments.toy_doors import doors
-from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld
-from exact.environments.toy_maze import maze, trapped_maze
+from exact.environments.toy.chance import ice
+from exact.environments.toy.doors import doors
+from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.maze import maze, trapped_maze
 from exact.errors import UsageError, unknown
 from exact.task import Task
 

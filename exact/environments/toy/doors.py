@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from exact.environments.toy_draw import uniform
-from exact.environments.toy_graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.draw import uniform
+from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld
 
 SIDES = ("left", "right")
 

@@ -42,8 +42,8 @@ from exact.environments.browser.fork.factory import ForkingWorlds, forking
 from exact.environments.restore import Costs, Place, Shelf, Waypoint
 from exact.environments.restore.snapshots import Kept
 from exact.environments.sandbox.proof import prove
-from exact.report.reading import Reading
-from exact.report.routes import travel
+from exact.report.model.reading import Reading
+from exact.report.model.routes import travel
 from exact.runs.runner import Runner, create, reopen
 from exact.task import Task
 

@@ -12,7 +12,7 @@ import click
 from exact.cli.newfile import NewFile
 
 if TYPE_CHECKING:
-    from exact.report.reading import Reading
+    from exact.report.model.reading import Reading
     from exact.task import Task
 
 KINDS = {
@@ -49,7 +49,7 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
     from exact.cli.report import chosen
     from exact.config import load
     from exact.errors import UsageError
-    from exact.report.reading import Reading
+    from exact.report.model.reading import Reading
     from exact.runs.store import RunFolder, write_whole
 
     folder = RunFolder.open(run)
@@ -73,7 +73,7 @@ async def _content(kind: str, task: Task, reading: Reading) -> bytes:
 
     match kind:
         case "playwright":
-            from exact.report.playwright import playwright_test
+            from exact.report.export.playwright import playwright_test
 
             return playwright_test(task, reading).encode()
         case "json":
@@ -81,10 +81,10 @@ async def _content(kind: str, task: Task, reading: Reading) -> bytes:
         case "graphml":
             return to_graphml(reading.state.tree)
         case "trajectory":
-            from exact.report.trajectory import trajectory
+            from exact.report.export.animation import trajectory
 
             return trajectory(reading).encode()
-    from exact.report.dot import dot, drawn
+    from exact.report.export.dot import dot, drawn
 
     text = dot(reading.state.tree, frozenset(reading.state.path), path=kind == "path")
     return text.encode() if kind == "dot" else await drawn(text, "png" if kind == "path" else kind)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from exact.context import Evaluation
-    from exact.report.reading import Reading
+    from exact.report.model.reading import Reading
     from exact.search.health import Symptom
     from exact.search.tree import Edge, Node
 
@@ -31,7 +31,7 @@ def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as
     """
     from exact.cli.report import chosen
     from exact.config import load
-    from exact.report.reading import Reading
+    from exact.report.model.reading import Reading
     from exact.runs.store import RunFolder
 
     folder = RunFolder.open(run)
@@ -75,8 +75,8 @@ def _node(reading: Reading, id: int | None) -> Node:
 
 
 def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[str]:
-    from exact.report.routes import lines, travel
-    from exact.report.text import one_line
+    from exact.report.model.routes import lines, travel
+    from exact.report.model.text import one_line
     from exact.search.stats import stats
 
     figures = stats(reading.state.tree, node)
@@ -96,7 +96,7 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
 
 
 def _state(node: Node) -> Iterator[str]:
-    from exact.report.text import one_line
+    from exact.report.model.text import one_line
 
     kind = " end" if node.terminated else " held back" if node.held else ""
     yield f"  node {node.id}{kind}, depth {node.depth}, N {node.visits}, V {_figure(node.value)} of {node.judgements} judgements"
@@ -110,7 +110,7 @@ def _state(node: Node) -> Iterator[str]:
 
 def _judgement(found: Evaluation) -> Iterator[str]:
     """The first judgement of a state: its reason, where its opinions part, and what was said in a debate."""
-    from exact.report.text import one_line
+    from exact.report.model.text import one_line
 
     yield f"  judged {found.value:.2f}: {one_line(found.rationale) or '-'}"
     if len(found.samples) > 1:
@@ -121,7 +121,7 @@ def _judgement(found: Evaluation) -> Iterator[str]:
 
 
 def _edge(edge: Edge) -> str:
-    from exact.report.text import LABEL, one_line
+    from exact.report.model.text import LABEL, one_line
 
     leads = f" -> node {edge.child.id}" if edge.child is not None else ""
     closed = f" ({one_line(edge.closed, LABEL)})" if edge.closed else ""
@@ -147,7 +147,7 @@ def _health(reading: Reading) -> tuple[Symptom, ...]:
 def _as_json(task: str, reading: Reading, node: Node) -> str:
     import msgspec
 
-    from exact.report.routes import travel
+    from exact.report.model.routes import travel
     from exact.search.stats import stats
 
     variation = [{"action": e.action.key, "prior": e.prior, "visits": e.visits, "value": e.value} for e in _principal(reading, node)]

@@ -24,10 +24,10 @@ def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | 
     try:
         import uvicorn
 
-        from exact.report.serve import application
+        from exact.report.live.serve import application
     except ModuleNotFoundError as error:
         raise UsageError("the live view needs starlette and uvicorn: pip install 'exact-agent[live]'") from error
-    from exact.report.guard import is_loopback
+    from exact.report.live.access import is_loopback
 
     if not path.is_dir():
         raise UsageError(f"no run and no folder of runs in {path}: name one, e.g. `exact view runs`")

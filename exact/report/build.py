@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from exact.errors import JournalError, UsageError, no_space
-from exact.report.data import Report
-from exact.report.model import PICTURES, TEXTS, report
+from exact.report.model.data import Report
+from exact.report.model.model import PICTURES, TEXTS, report
 from exact.report.page import page, suite_page
 from exact.report.redact import redacted
 from exact.report.suite import suite

@@ -18,7 +18,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from exact.report.data import Report
+from exact.report.model.data import Report
 
 _VENDOR = ("selection", "dispatch", "timer", "ease", "color", "interpolate", "transition", "drag", "zoom", "hierarchy")
 _SCRIPTS = (

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from exact.report.data import Report
+from exact.report.model.data import Report
 
 _COMMON = frozenset({"root", "user", "admin", "localhost", "home", "runner", "ubuntu", "debian"})
 """Names of users and machines that name nobody."""

@@ -12,9 +12,9 @@ import msgspec
 
 from exact.config import load
 from exact.errors import ExactError, UsageError
+from exact.report.model.reading import Move, Reading
+from exact.report.model.text import in_words, one_line
 from exact.report.page import suite_page
-from exact.report.reading import Move, Reading
-from exact.report.text import in_words, one_line
 from exact.runs.store import Line, RunFolder
 from exact.task import Task
 

@@ -18,7 +18,7 @@ from exact.errors import InfrastructureError, ModelError
 from exact.reflection.base import Kind, Surprise
 from exact.reflection.builtin import BuiltinReflector
 from exact.reflection.memory import SQLiteMemory, StoredMemory
-from exact.report.model import report
+from exact.report.model.model import report
 from exact.runs import events as ev
 from exact.runs.journal import read
 from exact.runs.runner import Runner, create

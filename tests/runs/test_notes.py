@@ -16,7 +16,7 @@ from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import chain
 from exact.prompts.example import example_context, inputs
 from exact.prompts.library import prompt, render
-from exact.report.model import report
+from exact.report.model.model import report
 from exact.runs import events as ev
 from exact.runs.ask import question
 from exact.runs.runner import reopen

@@ -22,8 +22,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from exact.errors import ExactError
 from exact.report.build import index_page
-from exact.report.follow import Follower
-from exact.report.guard import COOKIE, is_let_in, refusal
+from exact.report.live.access import COOKIE, is_let_in, refusal
+from exact.report.live.follow import Follower
 from exact.report.page import page, waiting
 from exact.runs.commands import Name, send
 from exact.runs.store import RunFolder
@@ -208,7 +208,7 @@ def _missing(what: str) -> Response:
 
 
 class Guarded:
-    """Lets in who may come in: see exact/report/guard.py."""
+    """Lets in who may come in: see exact/report/live/access.py."""
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str], token: str) -> None:
         self._app, self._hosts, self._token = app, {host.lower() for host in hosts}, token

@@ -11,8 +11,8 @@ from urllib.parse import urljoin
 
 from exact.action import Action
 from exact.observation import Element, Observation
-from exact.report.reading import Reading
-from exact.report.text import one_line
+from exact.report.model.reading import Reading
+from exact.report.model.text import one_line
 from exact.task import Task
 
 _SPOKEN = frozenset(

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from html import escape
 
 from exact.errors import UsageError
-from exact.report.data import Picture
-from exact.report.pictures import pictures
-from exact.report.reading import Reading
-from exact.report.text import in_words
+from exact.report.model.data import Picture
+from exact.report.model.pictures import pictures
+from exact.report.model.reading import Reading
+from exact.report.model.text import in_words
 
 SECONDS = 1.6
 """For which each state is shown; the last one twice as long."""

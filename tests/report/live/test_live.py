@@ -19,7 +19,7 @@ from playwright.async_api import Browser, Error, Page, expect
 
 from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import form
-from exact.report.model import report
+from exact.report.model.model import report
 from exact.runs import events as ev
 from exact.runs.commands import mailbox
 from exact.runs.journal import read
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 @contextmanager
 def served(path: Path, **options: Any) -> Iterator[str]:
     """The address of a live view in a thread of its own."""
-    from exact.report.serve import application
+    from exact.report.live.serve import application
 
     settings = uvicorn.Config(
         application(path, **options), port=0, log_level="error", ws="none", lifespan="off", timeout_graceful_shutdown=1, access_log=False

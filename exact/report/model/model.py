@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from exact.config import Config, load
 from exact.observation import Box
-from exact.report import data
-from exact.report.head import head
-from exact.report.nodes import lesson, nodes, remembered
-from exact.report.pictures import pictures
-from exact.report.reading import Reading
-from exact.report.steps import outside, steps, trouble
-from exact.report.text import Texts, one_line
+from exact.report.model import data
+from exact.report.model.head import head
+from exact.report.model.nodes import lesson, nodes, remembered
+from exact.report.model.pictures import pictures
+from exact.report.model.reading import Reading
+from exact.report.model.steps import outside, steps, trouble
+from exact.report.model.text import Texts, one_line
 from exact.runs.fold import limits
 from exact.runs.store import RunFolder
 from exact.task import Task

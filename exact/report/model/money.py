@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exact.report import data
-from exact.report.reading import Reading
-from exact.report.routes import travel
-from exact.report.text import LABEL, one_line
+from exact.report.model import data
+from exact.report.model.reading import Reading
+from exact.report.model.routes import travel
+from exact.report.model.text import LABEL, one_line
 
 
 def costs(reading: Reading) -> tuple[data.Cost, ...]:

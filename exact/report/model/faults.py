@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from exact.environments.base import Effect
-from exact.report import data
-from exact.report.reading import Reading
-from exact.report.text import in_words, one_line
+from exact.report.model import data
+from exact.report.model.reading import Reading
+from exact.report.model.text import in_words, one_line
 from exact.search.tree import Node
 
 DROP = 0.1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from exact.report.reading import Reading
+from exact.report.model.reading import Reading
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):

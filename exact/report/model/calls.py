@@ -8,9 +8,9 @@ import msgspec
 
 from exact.errors import JournalError
 from exact.models.base import ChatAnswer
-from exact.report import data
-from exact.report.reading import Reading
-from exact.report.text import LABEL, Texts, one_line
+from exact.report.model import data
+from exact.report.model.reading import Reading
+from exact.report.model.text import LABEL, Texts, one_line
 from exact.runs import events as ev
 
 

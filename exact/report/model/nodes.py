@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from exact.context import Evaluation, Reflection
 from exact.environments.base import Effect
 from exact.observation import Observation
-from exact.report import data
-from exact.report.calls import calls
-from exact.report.reading import Reading
-from exact.report.text import LABEL, LINE, Texts, in_words, inert, one_line
+from exact.report.model import data
+from exact.report.model.calls import calls
+from exact.report.model.reading import Reading
+from exact.report.model.text import LABEL, LINE, Texts, in_words, inert, one_line
 from exact.runs import events as ev
 from exact.search.tree import Edge, Node
 

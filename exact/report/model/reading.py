@@ -8,8 +8,8 @@ from pathlib import Path
 from exact.config import Config
 from exact.errors import ExactError, JournalError
 from exact.observation import Observation
-from exact.report.growth import Growth
-from exact.report.text import LABEL, one_line
+from exact.report.model.growth import Growth
+from exact.report.model.text import LABEL, one_line
 from exact.runs import events as ev
 from exact.runs.fold import State
 from exact.runs.journal import Tail

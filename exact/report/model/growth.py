@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from exact.report import data
+from exact.report.model import data
 from exact.runs import events as ev
 from exact.runs.fold import State
 from exact.search.tree import Node, Path

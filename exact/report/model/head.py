@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from exact.config import Config
-from exact.report import data
-from exact.report.money import costs, waste
-from exact.report.reading import Reading
-from exact.report.routes import lines, travel
-from exact.report.text import LINE, inert, one_line
-from exact.report.verdict import committed_writes, held_back, speculative_writes, wrong
+from exact.report.model import data
+from exact.report.model.faults import committed_writes, held_back, speculative_writes, wrong
+from exact.report.model.money import costs, waste
+from exact.report.model.reading import Reading
+from exact.report.model.routes import lines, travel
+from exact.report.model.text import LINE, inert, one_line
 from exact.search.health import Symptom, health
 from exact.task import Task
 

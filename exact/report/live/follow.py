@@ -11,15 +11,15 @@ from PIL import Image, UnidentifiedImageError
 
 from exact.config import load
 from exact.errors import JournalError
-from exact.report import data
-from exact.report.head import head
-from exact.report.model import caps, marks
-from exact.report.nodes import lesson, remembered, state
+from exact.report.model import data
+from exact.report.model.head import head
+from exact.report.model.model import caps, marks
+from exact.report.model.nodes import lesson, remembered, state
+from exact.report.model.pictures import coded
+from exact.report.model.reading import Reading
+from exact.report.model.steps import outside, steps, trouble
+from exact.report.model.text import Texts
 from exact.report.page import fragments
-from exact.report.pictures import coded
-from exact.report.reading import Reading
-from exact.report.steps import outside, steps, trouble
-from exact.report.text import Texts
 from exact.runs.store import RunFolder
 from exact.task import Task
 

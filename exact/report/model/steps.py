@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from exact.report import data
-from exact.report.nodes import traces
-from exact.report.reading import Reading
-from exact.report.text import in_words, one_line
+from exact.report.model import data
+from exact.report.model.nodes import traces
+from exact.report.model.reading import Reading
+from exact.report.model.text import in_words, one_line
 from exact.runs import events as ev
 from exact.search.tree import Node
 

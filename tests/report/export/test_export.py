@@ -11,11 +11,10 @@ from PIL import Image
 
 from exact.cli.main import main
 from exact.config import load
-from exact.report.dot import dot
-from exact.report.reading import Reading
+from exact.report.export.dot import dot
+from exact.report.model.reading import Reading
 from exact.runs.store import RunFolder
-
-from .journals import hostile_run
+from tests.report.journals import hostile_run
 
 HOSTILE = ['"""\nimport os\nos.abort()\n"""', "\\", "a\nb", "'); raise SystemExit  #", '"]; } digraph x {']
 

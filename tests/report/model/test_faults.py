@@ -12,11 +12,11 @@ from exact.environments.base import Effect
 from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import form
 from exact.models.base import Sampling, Usage
-from exact.report import data
-from exact.report.growth import Growth
-from exact.report.money import costs, waste
-from exact.report.reading import Reading
-from exact.report.verdict import committed_writes, held_back, speculative_writes, wrong
+from exact.report.model import data
+from exact.report.model.faults import committed_writes, held_back, speculative_writes, wrong
+from exact.report.model.growth import Growth
+from exact.report.model.money import costs, waste
+from exact.report.model.reading import Reading
 from exact.runs import events as ev
 from exact.runs.journal import read
 from exact.runs.store import RunFolder

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from exact.report.data import Report, State, Status
-from exact.report.model import report
+from exact.report.model.data import Report, State, Status
+from exact.report.model.model import report
 from exact.runs.store import Line, RunFolder
 from exact.task import Score
 from tests.report.journals import SHOP, Page, Recorder, new_run, shop_run

@@ -10,7 +10,7 @@ from typing import Literal
 
 from exact.child import Child
 from exact.errors import InfrastructureError, UsageError
-from exact.report.text import one_line
+from exact.report.model.text import one_line
 from exact.search.tree import Edge, Node, Tree
 
 Format = Literal["svg", "pdf", "png"]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from PIL import Image, UnidentifiedImageError, features
 
 from exact.errors import JournalError
-from exact.report.data import Picture
+from exact.report.model.data import Picture
 from exact.runs.store import Blobs
 
 _LADDER = ((1280, 78), (1280, 60), (960, 55), (720, 50), (480, 45), (320, 40), (200, 30))

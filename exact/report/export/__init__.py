@@ -1,0 +1,1 @@
+"""Exports of a report: DOT graphs, Playwright scripts, animations."""

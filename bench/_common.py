@@ -113,7 +113,7 @@ def versions(*packages: str) -> dict[str, str]:
 
 def commit() -> str:
     """The commit measured, with `+changes` where the tree differs from it."""
-    from exact.runs.versions import code
+    from exact.runs.journal.versions import code
 
     return code(ROOT, untracked=True, apart=("bench/results", "docs")) or "unknown"  # other results are no other code
 

@@ -21,8 +21,8 @@ from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import toy_task
 from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.models.scripted import Late, Question, ScriptedServer
-from exact.runs import events as ev
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
 from exact.runs.runner import Runner, create, reopen
 
 STATE = re.compile(r'StaticText "At ([\d.]+|the start)"')

@@ -37,9 +37,9 @@ from exact.context import Context
 from exact.errors import InfrastructureError
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Price
 from exact.models.open import Models
+from exact.runs.attempt.observations import context
+from exact.runs.journal.store import RunFolder
 from exact.runs.runner import open_models
-from exact.runs.store import RunFolder
-from exact.runs.story import context
 
 STATES = _common.ROOT / "bench" / "states.jsonl.gz"
 COUNT, QUICK = 160, 60

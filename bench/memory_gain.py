@@ -44,10 +44,10 @@ from exact.environments.toy.factory import ToyWorlds
 from exact.reflection.builtin import BuiltinReflector
 from exact.reflection.lesson import content_id
 from exact.reflection.memory import SQLiteMemory
-from exact.runs import events as ev
-from exact.runs.fold import State
+from exact.runs.journal import events as ev
+from exact.runs.journal.state import State
+from exact.runs.journal.store import Line
 from exact.runs.runner import Runner, create
-from exact.runs.store import Line
 from exact.task import Task
 
 ROUNDS = 5

@@ -32,9 +32,9 @@ from exact.config import BrowserConfig, parse
 from exact.evaluation.statistics import bootstrap, differences, rate
 from exact.evaluation.summary import grouped, task_of
 from exact.reflection.memory import SQLiteMemory
+from exact.runs.environment_cache import SharedWorlds
+from exact.runs.journal.store import Line
 from exact.runs.runner import Runner, create, reopen
-from exact.runs.shared import SharedWorlds
-from exact.runs.store import Line
 
 sys.path[:] = [place for place in sys.path if Path(place or ".").resolve() != Path(__file__).resolve().parent]
 """Without this folder: bench/miniwob.py bears the name of the package that the pages come from."""

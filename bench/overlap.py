@@ -33,8 +33,8 @@ from exact.agents.agent import Agent
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.browser.fork.factory import ForkingWorlds
-from exact.runs import events as ev
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
 from exact.runs.runner import Runner, create, reopen
 
 PAGE_SECONDS = 0.3

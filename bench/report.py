@@ -39,7 +39,7 @@ from exact.environments.browser.launch.find import find_browser
 from exact.report import build_report
 from exact.report.export.dot import dot
 from exact.report.model.reading import Reading
-from exact.runs.store import RunFolder
+from exact.runs.journal.store import RunFolder
 from exact.search.base import Selection
 from tests.report import journals
 

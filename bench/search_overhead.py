@@ -41,8 +41,8 @@ from exact.action import Action
 from exact.context import Evaluation, Proposal
 from exact.environments.toy.factory import TOY_ACTIONS, ToyWorlds
 from exact.environments.toy.known import chain
-from exact.runs import events
-from exact.runs.journal import Journal
+from exact.runs.journal import events
+from exact.runs.journal.file import Journal
 from exact.search import first_play, select
 from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued
 from exact.search.mcts import MCTS

@@ -55,9 +55,9 @@ from exact.evaluation.folder import Replay
 from exact.evaluation.replay import finished, replay
 from exact.evaluation.statistics import bootstrap, differences, mcnemar, rate
 from exact.models.base import ChatModel
+from exact.runs.environment_cache import SharedWorlds
+from exact.runs.journal.store import RunFolder
 from exact.runs.runner import Runner, create, reopen
-from exact.runs.shared import SharedWorlds
-from exact.runs.store import RunFolder
 from exact.task import Task
 
 ACTIONS, STEPS = 8, 16

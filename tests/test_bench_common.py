@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.runs.versions import checked_out, code
+from exact.runs.journal.versions import checked_out, code
 
 WHO = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 BENCH = Path(__file__).parents[1] / "bench"

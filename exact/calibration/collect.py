@@ -9,9 +9,9 @@ from exact.agents.roles import model_for, value_roles
 from exact.calibration.measure import Judgement
 from exact.config import Config, ValueConfig, load
 from exact.errors import UsageError
-from exact.runs.fold import State, fold
-from exact.runs.journal import read
-from exact.runs.store import RunFolder
+from exact.runs.journal.file import read
+from exact.runs.journal.state import State, fold
+from exact.runs.journal.store import RunFolder
 from exact.search.tree import Node
 from exact.task import Task
 

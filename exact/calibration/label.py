@@ -17,8 +17,8 @@ from exact.calibration.measure import Judgement
 from exact.context import Context, Taken
 from exact.environments.base import Environment, Worlds, scored
 from exact.errors import ActionError, UsageError
-from exact.runs.fold import State
-from exact.runs.story import context, waypoints
+from exact.runs.attempt.observations import context, waypoints
+from exact.runs.journal.state import State
 from exact.search.tree import Node
 from exact.task import Outcome, Task
 

@@ -14,9 +14,9 @@ from exact.cli.progress import Progress
 from exact.cli.worlds import kind_of, open_worlds
 from exact.config import Config
 from exact.errors import EvaluatorError
+from exact.runs.environment_cache import SharedWorlds
+from exact.runs.journal.store import Line, RunFolder
 from exact.runs.runner import Runner
-from exact.runs.shared import SharedWorlds
-from exact.runs.store import Line, RunFolder
 from exact.task import Task
 
 UNSOLVED = 3

@@ -147,7 +147,7 @@ def _session() -> Session:
     import platform
 
     from exact.evaluation.plan import Session
-    from exact.runs.versions import versions
+    from exact.runs.journal.versions import versions
 
     machine = {"system": platform.platform(), "cores": str(os.cpu_count())}
     return Session(versions=versions(), machine=machine, begun=datetime.now(UTC).isoformat(timespec="seconds"))

@@ -32,7 +32,7 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
     RUN/labels.jsonl. "Refitted" is through a curve that was fitted to other tasks.
     """
     from exact.calibration.collect import committed, open_source
-    from exact.runs.store import RunFolder
+    from exact.runs.journal.store import RunFolder
 
     sources = [open_source(RunFolder.open(run)) for run in runs]
     if fit is not None:
@@ -56,8 +56,8 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     """Those that are kept, and as many new ones as are missing."""
     from exact.agents.agent import build
     from exact.calibration.label import Labelled, label
+    from exact.runs.journal.store import append_line, read_lines
     from exact.runs.runner import open_models
-    from exact.runs.store import append_line, read_lines
 
     path = source.folder.path / "labels.jsonl"
     kept = list(read_lines(path, Labelled))
@@ -66,7 +66,7 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     from exact.cli.worlds import kind_of, open_worlds
     from exact.models.open import Models
     from exact.prompts.library import using
-    from exact.runs.shared import SharedWorlds
+    from exact.runs.environment_cache import SharedWorlds
 
     config, benchmark = source.config, source.folder.manifest.benchmark
     opened_models = Models(config.models, folder=source.folder.path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from exact.runs.costs import Spent
+    from exact.runs.journal.costs import Spent
 
 _HEAD = ("", "calls", "tokens in", "cached", "out", "dollars", "given up")
 
@@ -26,9 +26,9 @@ def cost(run: Path, by: str, pattern: str | None, as_json: bool) -> None:
     import msgspec
 
     from exact.cli.report import chosen
-    from exact.runs.costs import Spent, costs, total
-    from exact.runs.journal import read
-    from exact.runs.store import RunFolder
+    from exact.runs.journal.costs import Spent, costs, total
+    from exact.runs.journal.file import read
+    from exact.runs.journal.store import RunFolder
 
     folder, groups = RunFolder.open(run), dict[str, Spent]()
     for task in chosen(folder, pattern):

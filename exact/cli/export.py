@@ -50,7 +50,7 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
     from exact.config import load
     from exact.errors import UsageError
     from exact.report.model.reading import Reading
-    from exact.runs.store import RunFolder, write_whole
+    from exact.runs.journal.store import RunFolder, write_whole
 
     folder = RunFolder.open(run)
     config, tasks = load(folder.path / "config.yaml"), chosen(folder, pattern)

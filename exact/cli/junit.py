@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exact.errors import UsageError
-from exact.runs.store import Line, write_whole
+from exact.runs.journal.store import Line, write_whole
 
 SURE = 0.5
 """The agent's own verdict from which an attempt that nothing else judges counts as solved here. In tables of success it never does."""

@@ -124,7 +124,7 @@ def export(where: str, out: Path | None) -> None:
     if out is None:
         sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
         return
-    from exact.runs.store import write_whole
+    from exact.runs.journal.store import write_whole
 
     write_whole(out, b"".join(line + b"\n" for line in lines))
     click.echo(f"{len(lines)} written to {out}", err=True)
@@ -221,7 +221,7 @@ def _worked(where: str, path: Path | None, work: Callable[[StoredMemory], str], 
 
 async def _worked_by_model(config: Config, work: Callable[[StoredMemory], str]) -> str:
     from exact.models.open import Models
-    from exact.runs.remember import memory_of
+    from exact.runs.attempt.memory import memory_of
 
     with scratch("memory") as folder:
         models = Models(config.models, folder=folder)

@@ -13,9 +13,9 @@ from rich.live import Live
 from rich.table import Table
 
 from exact.config import Config
-from exact.runs.events import AnyEvent
-from exact.runs.fold import State
-from exact.runs.store import Line, RunFolder
+from exact.runs.journal.events import AnyEvent
+from exact.runs.journal.state import State
+from exact.runs.journal.store import Line, RunFolder
 from exact.task import Task
 
 _MARKS = {"scored": ("✗", "red"), "judged": ("•", "cyan"), "failed": ("!", "yellow"), "stopped": ("–", "yellow")}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from exact.runs.store import RunFolder
+    from exact.runs.journal.store import RunFolder
     from exact.task import Task
 
 
@@ -42,7 +42,7 @@ def report(
     """
     from exact.errors import UsageError
     from exact.report import build_index, build_report, build_suite
-    from exact.runs.store import RunFolder
+    from exact.runs.journal.store import RunFolder
 
     if words and not share:
         raise UsageError("--redact takes texts out of a shared copy: give --share with it")

@@ -12,9 +12,9 @@ import click
 if TYPE_CHECKING:
     from exact.config import Config
     from exact.evaluation.folder import Replay
-    from exact.runs.fold import State
-    from exact.runs.shared import SharedWorlds
-    from exact.runs.store import RunFolder
+    from exact.runs.environment_cache import SharedWorlds
+    from exact.runs.journal.state import State
+    from exact.runs.journal.store import RunFolder
     from exact.task import Task
 
 
@@ -71,8 +71,8 @@ async def _rescored(runs: Mapping[str, tuple[RunFolder, Config]], pattern: str |
 async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Sequence[Task], adopt: bool) -> AsyncIterator[_Again]:
     from exact.cli.worlds import kind_of, open_worlds
     from exact.evaluation.replay import finished
-    from exact.runs.shared import SharedWorlds
-    from exact.runs.store import append_line
+    from exact.runs.environment_cache import SharedWorlds
+    from exact.runs.journal.store import append_line
 
     benchmark, before = folder.manifest.benchmark, {line.task: line.score for line in folder.results()}
     async with SharedWorlds(lambda task: kind_of(benchmark, task), lambda task: open_worlds(task, config, benchmark, _tell)) as shared:

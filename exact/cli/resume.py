@@ -16,7 +16,7 @@ import click
 def resume(run: Path, repeat_uncertain: bool, as_json: bool, fail_unsolved: bool, junit: Path | None) -> int:
     """Go on with RUN where its journals end. No journalled model call or environment step is made again. A pause is lifted."""
     from exact.cli.attempt import attempt
-    from exact.runs.commands import lift
+    from exact.runs.journal.commands import lift
     from exact.runs.runner import reopen
 
     folder, config = reopen(run)

@@ -32,7 +32,7 @@ def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as
     from exact.cli.report import chosen
     from exact.config import load
     from exact.report.model.reading import Reading
-    from exact.runs.store import RunFolder
+    from exact.runs.journal.store import RunFolder
 
     folder = RunFolder.open(run)
     config = load(folder.path / "config.yaml")

@@ -11,7 +11,7 @@ from exact.errors import UsageError
 from exact.evaluation.folder import BenchFolder, Replay, Result, result_of
 from exact.evaluation.plan import unequal_judges, unequal_limits
 from exact.evaluation.summary import Row, Versus, row, scores, task_of, untold, versus
-from exact.runs.store import RunFolder, read_lines
+from exact.runs.journal.store import RunFolder, read_lines
 from exact.task import Task
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from exact.errors import InfrastructureError
 from exact.evaluation.folder import Replay
-from exact.runs.store import Line
+from exact.runs.journal.store import Line
 from exact.task import Task
 
 

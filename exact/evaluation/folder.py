@@ -16,8 +16,8 @@ import msgspec
 from exact.config import Config, dump
 from exact.errors import JournalError, UsageError
 from exact.evaluation.plan import Plan, Session, named
+from exact.runs.journal.store import Line, Manifest, RunFolder, read_lines, write_whole
 from exact.runs.runner import reopen
-from exact.runs.store import Line, Manifest, RunFolder, read_lines, write_whole
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):

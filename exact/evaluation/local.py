@@ -20,10 +20,10 @@ from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.replay import finished, replay
 from exact.evaluation.worlds import PooledWorlds
 from exact.models.base import ChatModel
-from exact.runs.events import AnyEvent
-from exact.runs.fold import State
+from exact.runs.journal.events import AnyEvent
+from exact.runs.journal.state import State
+from exact.runs.journal.store import Line
 from exact.runs.runner import Runner
-from exact.runs.store import Line
 from exact.task import Task
 
 if TYPE_CHECKING:

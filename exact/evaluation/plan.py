@@ -11,7 +11,7 @@ import msgspec
 
 from exact.config import Config, Limits
 from exact.errors import UsageError, unknown
-from exact.runs.versions import CHANGES
+from exact.runs.journal.versions import CHANGES
 from exact.task import Task
 
 KINDS = tuple(field.name for field in msgspec.structs.fields(Limits))

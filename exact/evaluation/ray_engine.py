@@ -27,8 +27,8 @@ from exact.errors import (
 )
 from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Replay
-from exact.runs.journal import is_held
-from exact.runs.store import Line
+from exact.runs.journal.file import is_held
+from exact.runs.journal.store import Line
 from exact.task import Task
 
 LOOK, GRACE = 1.0, 20.0

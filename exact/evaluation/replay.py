@@ -7,11 +7,11 @@ from exact.environments.base import Worlds, scored
 from exact.errors import ActionError, UsageError
 from exact.evaluation.folder import Replay
 from exact.observation import Observation
-from exact.runs.again import again, known
-from exact.runs.fold import State, fold
-from exact.runs.journal import read
-from exact.runs.store import Blobs, RunFolder
-from exact.runs.story import waypoints
+from exact.runs.attempt.observations import waypoints
+from exact.runs.attempt.rebind import again, known
+from exact.runs.journal.file import read
+from exact.runs.journal.state import State, fold
+from exact.runs.journal.store import Blobs, RunFolder
 from exact.task import Outcome, Task
 
 

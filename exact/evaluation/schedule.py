@@ -18,7 +18,7 @@ from exact.errors import InfrastructureError, JournalError, UncertainCommit, Usa
 from exact.evaluation.engine import Engine, Hung
 from exact.evaluation.folder import Attempted, BenchFolder, Replay, Result, result_of
 from exact.evaluation.plan import Plan
-from exact.runs.store import Line, RunFolder, append_line
+from exact.runs.journal.store import Line, RunFolder, append_line
 from exact.task import Task
 
 LOOK_AGAIN = 1.0

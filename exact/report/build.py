@@ -11,7 +11,7 @@ from exact.report.model.model import PICTURES, TEXTS, report
 from exact.report.page import page, suite_page
 from exact.report.redact import redacted
 from exact.report.suite import suite
-from exact.runs.store import RunFolder, write_whole
+from exact.runs.journal.store import RunFolder, write_whole
 from exact.task import Task
 
 MEGABYTE = 1_000_000

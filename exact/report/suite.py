@@ -15,7 +15,7 @@ from exact.errors import ExactError, UsageError
 from exact.report.model.reading import Move, Reading
 from exact.report.model.text import in_words, one_line
 from exact.report.page import suite_page
-from exact.runs.store import Line, RunFolder
+from exact.runs.journal.store import Line, RunFolder
 from exact.task import Task
 
 BINS = 5

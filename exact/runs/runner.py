@@ -21,14 +21,14 @@ from exact.errors import EnvironmentError_, InfrastructureError, UsageError
 from exact.models.base import ChatModel
 from exact.prompts.library import using
 from exact.reflection.base import Memory
-from exact.runs import events as ev
-from exact.runs.driver import Attempt
-from exact.runs.fold import State, fold
-from exact.runs.journal import Journal, read
-from exact.runs.ledger import Ledger
-from exact.runs.remember import Rounds, memory_of
-from exact.runs.store import Line, Manifest, RunFolder, write_whole
-from exact.runs.versions import versions
+from exact.runs.attempt.attempt import Attempt
+from exact.runs.attempt.memory import Rounds, memory_of
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import Journal, read
+from exact.runs.journal.ledger import Ledger
+from exact.runs.journal.state import State, fold
+from exact.runs.journal.store import Line, Manifest, RunFolder, write_whole
+from exact.runs.journal.versions import versions
 from exact.search.export import to_json
 from exact.search.registry import algorithm
 from exact.task import Task

@@ -188,7 +188,7 @@ def test_a_benchmark_that_other_code_goes_on_with_says_so_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from exact.evaluation.folder import BenchFolder
-    from exact.runs import versions
+    from exact.runs.journal import versions
 
     async def nothing(*args: object, **more: object) -> list[object]:
         return []

@@ -12,9 +12,9 @@ from exact.cli import progress as progress_module
 from exact.cli.main import main
 from exact.cli.progress import Progress
 from exact.config import Config, dump
-from exact.runs import events as ev
-from exact.runs.fold import State
-from exact.runs.store import Line, Manifest, RunFolder
+from exact.runs.journal import events as ev
+from exact.runs.journal.state import State
+from exact.runs.journal.store import Line, Manifest, RunFolder
 from exact.task import Task
 
 TASKS = tuple(Task(id=id, instruction="Do it.") for id in ("shop/a", "shop/b"))

@@ -16,8 +16,8 @@ from exact.environments.toy.factory import ToyWorlds
 from exact.errors import ActionError, UncertainCommit, UsageError
 from exact.evaluation import replay as replaying
 from exact.evaluation.folder import BenchFolder, Replay
-from exact.runs.fold import State
-from exact.runs.store import Blobs, append_line
+from exact.runs.journal.state import State
+from exact.runs.journal.store import Blobs, append_line
 from exact.task import Task
 from tests.evaluation.toys import WORLD, run, settings, toy_bench
 

@@ -9,8 +9,8 @@ import pytest
 import exact.cli.attempt
 from exact.cli.main import main
 from exact.config import Config
+from exact.runs.journal.store import RunFolder
 from exact.runs.runner import Runner
-from exact.runs.store import RunFolder
 
 
 @pytest.mark.parametrize("allowed", [True, False])

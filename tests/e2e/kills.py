@@ -10,9 +10,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from exact.runs import events as ev
-from exact.runs.journal import read
-from exact.runs.store import RunFolder
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
+from exact.runs.journal.store import RunFolder
 from tests.processes import left
 
 EXACT = (sys.executable, "-c", "import sys; from exact.cli.main import main; sys.exit(main())")

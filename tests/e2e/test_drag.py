@@ -8,8 +8,8 @@ from pathlib import Path
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import parse
 from exact.environments.base import Worlds
-from exact.runs import events as ev
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
 from exact.runs.runner import Runner, create
 from exact.task import Task
 

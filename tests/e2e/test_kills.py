@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.runs.store import RunFolder
+from exact.runs.journal.store import RunFolder
 from tests.e2e.kills import commits, faults, gone, journalled, kill_after, start
 
 TASKS = ("miniwob/click-tab-2?seed=1", "miniwob/click-collapsible?seed=1")

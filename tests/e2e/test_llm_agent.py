@@ -11,9 +11,9 @@ import msgspec
 
 from exact.models.base import ChatAnswer
 from exact.models.scripted import Question, ScriptedServer, Status
-from exact.runs import events as ev
-from exact.runs.journal import read
-from exact.runs.store import RunFolder
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
+from exact.runs.journal.store import RunFolder
 
 CONFIG = """
 name: scripted

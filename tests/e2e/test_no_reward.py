@@ -12,7 +12,7 @@ import pytest
 from exact.benchmarks.miniwob import MiniWob, flip_rewards
 from exact.config import parse
 from exact.environments.base import Worlds
-from exact.runs.journal import Journal
+from exact.runs.journal.file import Journal
 from exact.runs.runner import Runner, create
 from exact.task import Task
 

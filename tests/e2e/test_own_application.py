@@ -18,9 +18,9 @@ from pytest_httpserver import HTTPServer
 
 from exact.environments.sandbox import find_runsc
 from exact.errors import EnvironmentError_
-from exact.runs import events as ev
-from exact.runs.journal import read
-from exact.runs.store import RunFolder
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
+from exact.runs.journal.store import RunFolder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_application"
 SMALL = ("search.iterations=4", "search.k=3", "search.depth=2", "limits.actions=3", "limits.transitions=24", "browser.screenshots=false")

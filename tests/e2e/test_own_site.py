@@ -10,9 +10,9 @@ from pathlib import Path
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from exact.runs import events as ev
-from exact.runs.journal import read
-from exact.runs.store import RunFolder
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
+from exact.runs.journal.store import RunFolder
 from exact.search.base import Proposed
 
 PAGE = """<title>Guests</title><form method=post action=/guests><label>Name <input name=name></label><button>Sign</button></form>

@@ -19,8 +19,8 @@ from exact.environments.check.leaks import held
 from exact.environments.restore import Costs
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentError_
-from exact.runs import events as ev
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
 from exact.runs.runner import Runner, create
 from exact.task import Outcome, Score, Task
 

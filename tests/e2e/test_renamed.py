@@ -24,8 +24,8 @@ from exact.config import BrowserConfig, parse
 from exact.environments.adapters.miniwob import installed
 from exact.environments.base import Worlds
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup
-from exact.runs import events as ev
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
 from exact.runs.runner import Runner, create
 from exact.search.base import Proposed, Valued
 from exact.task import Task

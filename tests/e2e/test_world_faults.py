@@ -23,8 +23,8 @@ from exact.environments.sandbox import Sandbox, Sandboxes, find_runsc, sandboxes
 from exact.environments.sandbox.factory import SandboxedWorlds, sandboxed_worlds
 from exact.environments.sandbox.images import Image
 from exact.errors import EnvironmentError_
+from exact.runs.journal.store import Line
 from exact.runs.runner import Runner, create
-from exact.runs.store import Line
 from exact.task import Task
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from exact.evaluation.folder import BenchFolder
-from exact.runs import events as ev
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
 
 ROOT = Path(__file__).parents[2]
 WALK = 13

@@ -7,8 +7,8 @@ import pytest
 from exact.evaluation.ray_engine import RayEngine
 from exact.evaluation.schedule import Schedule
 from exact.reflection.memory import SQLiteMemory
-from exact.runs import events as ev
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
 from tests.evaluation.toys import learning, run, settings, toy_bench
 
 pytest.importorskip("ray", reason="Ray is not installed: shells/setup.sh --extras")

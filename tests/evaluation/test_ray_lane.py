@@ -25,7 +25,7 @@ from exact.evaluation.folder import Replay
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.ray_engine import Lane, raised
 from exact.models.cache import Uncached
-from exact.runs.journal import Journal, is_held
+from exact.runs.journal.file import Journal, is_held
 from exact.task import Task
 from tests.evaluation.toys import toy_bench
 

@@ -15,7 +15,7 @@ from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.schedule import Schedule, _Job
-from exact.runs.store import Line
+from exact.runs.journal.store import Line
 from exact.task import Task
 from tests.evaluation.toys import WORLD, run, settings, toy_bench, toy_engine
 

@@ -12,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright
 
 from exact.report import build_report
-from exact.runs.store import RunFolder
+from exact.runs.journal.store import RunFolder
 from tests.report.journals import shop_run
 
 Show = Callable[..., AbstractAsyncContextManager[Page]]

@@ -19,10 +19,10 @@ from exact.context import Argument, Evaluation, Proposal, Reflection
 from exact.environments.base import Effect
 from exact.models.base import ChatAnswer, Choice, Sampling, Usage
 from exact.observation import Box, Element, Observation
-from exact.runs import events as ev
-from exact.runs.fold import State
-from exact.runs.journal import Journal
-from exact.runs.store import Manifest, RunFolder
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import Journal
+from exact.runs.journal.state import State
+from exact.runs.journal.store import Manifest, RunFolder
 from exact.search.base import Done, Failure, Proposed, Result, Selection, Stepped, Valued
 from exact.search.tree import Node
 from exact.task import Score, Task

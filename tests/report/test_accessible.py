@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, Page
 
 from exact.report import build_index, build_report
-from exact.runs.store import RunFolder
+from exact.runs.journal.store import RunFolder
 from tests.report.conftest import Show
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

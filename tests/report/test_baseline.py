@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from exact.runs.store import RunFolder
+from exact.runs.journal.store import RunFolder
 from tests.report.conftest import Show
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -12,7 +12,7 @@ from exact.errors import JournalError, UsageError
 from exact.report import build_index, build_report
 from exact.report.model.model import report
 from exact.report.model.pictures import pictures
-from exact.runs.store import Blobs, Line, RunFolder
+from exact.runs.journal.store import Blobs, Line, RunFolder
 from exact.task import Task
 from tests.report.journals import SHOP, Page, Recorder, grown_run, new_run, shop_run
 

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from exact.runs.store import RunFolder
+from exact.runs.journal.store import RunFolder
 from tests.report.conftest import Show
 from tests.report.journals import debate_run, grown_run
 from tests.report.test_build import small

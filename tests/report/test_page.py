@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Page, expect
 
-from exact.runs.store import RunFolder
+from exact.runs.journal.store import RunFolder
 from tests.report.conftest import Show
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -16,7 +16,7 @@ from exact.environments.toy.known import form
 from exact.errors import UsageError
 from exact.report import build_suite
 from exact.report.suite import difference, suite
-from exact.runs.store import Line, RunFolder
+from exact.runs.journal.store import Line, RunFolder
 from tests.report.journals import new_run
 from tests.runs.toys import config, toy_runner
 

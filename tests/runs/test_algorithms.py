@@ -9,8 +9,8 @@ import pytest
 
 from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import chain, deceptive_chain
-from exact.runs.fold import fold
-from exact.runs.journal import read
+from exact.runs.journal.file import read
+from exact.runs.journal.state import fold
 from exact.search.export import to_json
 from tests.runs.toys import config, toy_runner
 

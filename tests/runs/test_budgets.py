@@ -16,8 +16,8 @@ from exact.context import Context, Evaluation
 from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import form
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Sampling, Usage
-from exact.runs import events as ev
-from exact.runs.fold import fold
+from exact.runs.journal import events as ev
+from exact.runs.journal.state import fold
 from exact.runs.runner import Runner
 from tests.runs.test_resume import committed, journal
 from tests.runs.toys import config, toy_runner

@@ -18,10 +18,10 @@ from exact.environments.toy.known import maze, toy_task
 from exact.models import retry
 from exact.models.base import Sampling, Usage
 from exact.models.scripted import Answers, AtMost, Cut, Fault, Malformed, Question, Reply, Reset, ScriptedServer, Slow, Status, Twice
-from exact.runs import events as ev
-from exact.runs.costs import WAYS, Spent, costs, total
+from exact.runs.journal import events as ev
+from exact.runs.journal.costs import WAYS, Spent, costs, total
+from exact.runs.journal.store import Line
 from exact.runs.runner import Runner, create, reopen
-from exact.runs.store import Line
 from exact.search.base import Valued
 from tests.runs.test_resume import journal
 from tests.runs.test_resume_scripted import answers

@@ -11,9 +11,9 @@ from exact.context import Context, Evaluation
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, chain, deceptive_chain
-from exact.runs import events as ev
-from exact.runs.fold import fold
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
+from exact.runs.journal.state import fold
 from exact.runs.runner import Runner
 from exact.search.base import Batched, Rolled, Selection
 from tests.runs.test_needs import at_root, journal, scripted, step, told

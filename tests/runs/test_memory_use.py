@@ -19,10 +19,10 @@ from exact.reflection.base import Kind, Surprise
 from exact.reflection.builtin import BuiltinReflector
 from exact.reflection.memory import SQLiteMemory, StoredMemory
 from exact.report.model.model import report
-from exact.runs import events as ev
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
+from exact.runs.journal.store import RunFolder
 from exact.runs.runner import Runner, create
-from exact.runs.store import RunFolder
 from exact.task import Task
 from tests.runs.toys import config, toy_agent
 

@@ -18,7 +18,7 @@ from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import Transition
 from exact.environments.toy.factory import TOY_ACTIONS, ToyEnvironment, ToyWorlds
 from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, form
-from exact.runs import events as ev
+from exact.runs.journal import events as ev
 from exact.runs.runner import Runner
 from exact.search import registry
 from exact.search.base import Decision, Done, Selection, Wait

@@ -17,8 +17,8 @@ from exact.environments.toy.known import chain
 from exact.prompts.example import example_context, inputs
 from exact.prompts.library import prompt, render
 from exact.report.model.model import report
-from exact.runs import events as ev
-from exact.runs.ask import question
+from exact.runs.attempt.agent_calls import question
+from exact.runs.journal import events as ev
 from exact.runs.runner import reopen
 from tests.runs.test_resume import journal
 from tests.runs.toys import config, toy_runner

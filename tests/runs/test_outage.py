@@ -14,10 +14,10 @@ from exact.environments.toy.environment import ToyEnvironment
 from exact.environments.toy.factory import Faults, ToyWorlds
 from exact.environments.toy.known import ToyWorld, bandit, chain
 from exact.errors import EnvironmentError_, ModelError
-from exact.runs import events as ev
-from exact.runs.fold import fold
+from exact.runs.journal import events as ev
+from exact.runs.journal.state import fold
+from exact.runs.journal.store import Line
 from exact.runs.runner import Runner
-from exact.runs.store import Line
 from tests.runs.test_resume import journal
 from tests.runs.toys import config, toy_runner
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from exact.environments.toy.factory import ToyEdge, ToyState, ToyWorld, ToyWorlds
-from exact.runs import events as ev
-from exact.runs.fold import fold
+from exact.runs.journal import events as ev
+from exact.runs.journal.state import fold
 from exact.search.base import Diverged, Failure
 from tests.runs.test_resume import Killed, committed, journal, kill_at, repeated_facts
 from tests.runs.toys import config, toy_runner

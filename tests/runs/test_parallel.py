@@ -17,7 +17,7 @@ from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy.factory import Faults, ToyEnvironment, ToyWorlds
 from exact.environments.toy.known import chain, form, maze
 from exact.errors import ModelError
-from exact.runs import events as ev
+from exact.runs.journal import events as ev
 from exact.runs.runner import Runner
 from tests.runs.test_resume import journal, repeated_facts
 from tests.runs.toys import config, toy_runner

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from exact.environments.toy.factory import ToyWorlds, bandit
-from exact.runs import events as ev
-from exact.runs.fold import fold
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
+from exact.runs.journal.state import fold
 from tests.runs.toys import config, toy_runner
 
 

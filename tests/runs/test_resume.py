@@ -12,8 +12,8 @@ import pytest
 
 from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import ToyWorld, chain, deceptive_chain, form, maze
-from exact.runs import events as ev
-from exact.runs.journal import Journal, read
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import Journal, read
 from tests.runs.toys import config, toy_runner
 
 

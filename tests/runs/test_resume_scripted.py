@@ -14,8 +14,8 @@ from exact.environments.toy.known import maze, toy_task
 from exact.models.base import ChatModel
 from exact.models.script import Question
 from exact.models.scripted import ScriptedModel
-from exact.runs import events as ev
 from exact.runs import runner
+from exact.runs.journal import events as ev
 from exact.runs.runner import Runner, create, reopen
 from tests.runs.test_resume import Killed, journal, kill_at, moves, repeated_facts, tree
 

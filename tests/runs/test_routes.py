@@ -16,8 +16,8 @@ from exact.config import BrowserConfig, Config
 from exact.environments.base import Snapshot
 from exact.environments.toy.factory import TOY_ACTIONS, ToyEnvironment, ToyWorlds
 from exact.errors import EnvironmentError_
-from exact.runs import events as ev
-from exact.runs.fold import fold
+from exact.runs.journal import events as ev
+from exact.runs.journal.state import fold
 from tests.runs.test_resume import Killed, journal, kill_at
 from tests.runs.toys import config
 from tests.runs.virtual import SANDBOX, VirtualLoop, in_virtual_time, slow_runner, slow_worlds

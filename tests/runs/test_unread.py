@@ -13,9 +13,9 @@ from exact.context import Context, Evaluation
 from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import ToyWorld, bandit, chain
 from exact.errors import AnswerError, ModelError
-from exact.runs import events as ev
-from exact.runs.fold import fold
-from exact.runs.store import Line
+from exact.runs.journal import events as ev
+from exact.runs.journal.state import fold
+from exact.runs.journal.store import Line
 from exact.search.base import Failure
 from tests.runs.test_outage import ALL, LOOKING
 from tests.runs.test_resume import journal

@@ -19,7 +19,7 @@ from exact.environments.toy.environment import Operation
 from exact.environments.toy.factory import DecisionTree, ToyWorlds, decision_world
 from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.runs import runner as runner_module
-from exact.runs.journal import Journal
+from exact.runs.journal.file import Journal
 from exact.runs.runner import Runner
 from tests.runs.toys import toy_runner
 

@@ -23,8 +23,8 @@ from exact.environments.toy.doors import doors
 from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form
 from exact.environments.toy.maze import maze, trapped_maze
-from exact.runs.events import Decided
-from exact.runs.journal import read
+from exact.runs.journal.events import Decided
+from exact.runs.journal.file import read
 from exact.search.base import Stepped
 from exact.search.registry import BUILTIN, algorithm
 from exact.search.tree import Edge, Node

@@ -20,7 +20,7 @@ from exact.report.model.reading import Reading
 from exact.report.model.steps import outside, steps, trouble
 from exact.report.model.text import Texts
 from exact.report.page import fragments
-from exact.runs.store import RunFolder
+from exact.runs.journal.store import RunFolder
 from exact.task import Task
 
 LONGEST = 200_000

@@ -1,7 +1,7 @@
 """The live view: reports of runs as they grow, served to browsers, and commands back to the searches.
 
 A browser is sent a whole page first, then over one connection of server-sent events what changed. Journals are read as files: a search
-knows nothing of who watches, and is told something only by lines in a file of its own (exact/runs/commands.py).
+knows nothing of who watches, and is told something only by lines in a file of its own (exact/runs/journal/commands.py).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from exact.report.build import index_page
 from exact.report.live.access import COOKIE, is_let_in, refusal
 from exact.report.live.follow import Follower
 from exact.report.page import page, waiting
-from exact.runs.commands import Name, send
-from exact.runs.store import RunFolder
+from exact.runs.journal.commands import Name, send
+from exact.runs.journal.store import RunFolder
 
 EVERY = 0.15
 """Seconds between two looks at a journal that somebody watches."""

@@ -11,7 +11,7 @@ from exact.models.base import ChatAnswer
 from exact.report.model import data
 from exact.report.model.reading import Reading
 from exact.report.model.text import LABEL, Texts, one_line
-from exact.runs import events as ev
+from exact.runs.journal import events as ev
 
 
 def calls(reading: Reading, node: int, texts: Texts) -> tuple[data.Call, ...]:

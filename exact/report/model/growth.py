@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from exact.report.model import data
-from exact.runs import events as ev
-from exact.runs.fold import State
+from exact.runs.journal import events as ev
+from exact.runs.journal.state import State
 from exact.search.tree import Node, Path
 
 MOST = 600

@@ -13,8 +13,8 @@ from exact.report.model.pictures import pictures
 from exact.report.model.reading import Reading
 from exact.report.model.steps import outside, steps, trouble
 from exact.report.model.text import Texts, one_line
-from exact.runs.fold import limits
-from exact.runs.store import RunFolder
+from exact.runs.journal.state import limits
+from exact.runs.journal.store import RunFolder
 from exact.task import Task
 
 PICTURES, TEXTS = 9_000_000, 3_000_000

@@ -11,7 +11,7 @@ from exact.report.model import data
 from exact.report.model.calls import calls
 from exact.report.model.reading import Reading
 from exact.report.model.text import LABEL, LINE, Texts, in_words, inert, one_line
-from exact.runs import events as ev
+from exact.runs.journal import events as ev
 from exact.search.tree import Edge, Node
 
 _KINDS: dict[str, data.Status] = {

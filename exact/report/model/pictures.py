@@ -10,7 +10,7 @@ from PIL import Image, UnidentifiedImageError, features
 
 from exact.errors import JournalError
 from exact.report.model.data import Picture
-from exact.runs.store import Blobs
+from exact.runs.journal.store import Blobs
 
 _LADDER = ((1280, 78), (1280, 60), (960, 55), (720, 50), (480, 45), (320, 40), (200, 30))
 """Longest side in pixels and quality, from the best down: the first that fits its share of the page is taken."""

@@ -10,10 +10,10 @@ from exact.errors import ExactError, JournalError
 from exact.observation import Observation
 from exact.report.model.growth import Growth
 from exact.report.model.text import LABEL, one_line
-from exact.runs import events as ev
-from exact.runs.fold import State
-from exact.runs.journal import Tail
-from exact.runs.store import Blobs
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import Tail
+from exact.runs.journal.state import State
+from exact.runs.journal.store import Blobs
 from exact.search.base import Batched, Compared, Diverged, Failure, Proposed, Result, Rolled, Selection, Stepped, Valued
 from exact.search.tree import Node
 

@@ -8,7 +8,7 @@ from exact.report.model import data
 from exact.report.model.nodes import traces
 from exact.report.model.reading import Reading
 from exact.report.model.text import in_words, one_line
-from exact.runs import events as ev
+from exact.runs.journal import events as ev
 from exact.search.tree import Node
 
 

@@ -18,8 +18,8 @@ from exact.environments.toy.agents import ToyPolicy
 from exact.environments.toy.factory import TOY_ACTIONS, ToyEdge, ToyState, ToyWorld, ToyWorlds, deceptive_chain, toy_task
 from exact.errors import ModelError
 from exact.models.base import ChatModel
+from exact.runs.journal.store import Line
 from exact.runs.runner import Runner, create
-from exact.runs.store import Line
 
 TASK = toy_task("deceptive")
 

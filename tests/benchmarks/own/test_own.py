@@ -21,7 +21,7 @@ from exact.cli.junit import junit, solved
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserWorlds, PageSetup
 from exact.errors import EnvironmentError_, EvaluatorError, UsageError
-from exact.runs.store import Line, RunFolder
+from exact.runs.journal.store import Line, RunFolder
 from exact.task import Outcome
 from tests.benchmarks.webarena.conftest import standing
 

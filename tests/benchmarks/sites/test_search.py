@@ -13,8 +13,8 @@ from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.browser.fork.factory import ForkingWorlds
 from exact.observation import Observation
-from exact.runs.events import Acted, Arrived, Committed
-from exact.runs.journal import read
+from exact.runs.journal.events import Acted, Arrived, Committed
+from exact.runs.journal.file import read
 from exact.runs.runner import Runner, create
 
 CONFIG = parse(

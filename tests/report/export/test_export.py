@@ -13,7 +13,7 @@ from exact.cli.main import main
 from exact.config import load
 from exact.report.export.dot import dot
 from exact.report.model.reading import Reading
-from exact.runs.store import RunFolder
+from exact.runs.journal.store import RunFolder
 from tests.report.journals import hostile_run
 
 HOSTILE = ['"""\nimport os\nos.abort()\n"""', "\\", "a\nb", "'); raise SystemExit  #", '"]; } digraph x {']

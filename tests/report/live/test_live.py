@@ -20,11 +20,11 @@ from playwright.async_api import Browser, Error, Page, expect
 from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import form
 from exact.report.model.model import report
-from exact.runs import events as ev
-from exact.runs.commands import mailbox
-from exact.runs.journal import read
+from exact.runs.journal import events as ev
+from exact.runs.journal.commands import mailbox
+from exact.runs.journal.file import read
+from exact.runs.journal.store import RunFolder
 from exact.runs.runner import Runner
-from exact.runs.store import RunFolder
 from tests.report.journals import hostile_run, shop_run
 from tests.runs.toys import config, toy_runner
 

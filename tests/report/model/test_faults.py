@@ -17,9 +17,9 @@ from exact.report.model.faults import committed_writes, held_back, speculative_w
 from exact.report.model.growth import Growth
 from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
-from exact.runs import events as ev
-from exact.runs.journal import read
-from exact.runs.store import RunFolder
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
+from exact.runs.journal.store import RunFolder
 from exact.search.base import Failure
 from tests.report.journals import SHOP, Recorder, new_run, shop_run
 from tests.runs.toys import config, toy_runner

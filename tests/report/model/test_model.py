@@ -6,7 +6,7 @@ import pytest
 
 from exact.report.model.data import Report, State, Status
 from exact.report.model.model import report
-from exact.runs.store import Line, RunFolder
+from exact.runs.journal.store import Line, RunFolder
 from exact.task import Score
 from tests.report.journals import SHOP, Page, Recorder, new_run, shop_run
 

@@ -11,8 +11,8 @@ from exact.environments.base import Snapshot
 from exact.environments.toy.factory import ToyEnvironment
 from exact.report.model.reading import Reading
 from exact.report.model.routes import lines, travel
-from exact.runs import events as ev
-from exact.runs.store import RunFolder
+from exact.runs.journal import events as ev
+from exact.runs.journal.store import RunFolder
 from tests.runs.test_routes import arrivals, prepared, run, searched
 
 

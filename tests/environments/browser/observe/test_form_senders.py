@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.runs.ask import sends
+from exact.runs.attempt.agent_calls import sends
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
 

@@ -1,0 +1,1 @@
+"""One attempt at a task: ask, execute, tell, commit, score."""

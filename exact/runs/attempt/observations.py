@@ -1,0 +1,81 @@
+"""What a state's path tells: to agents as a context, to a restore as waypoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from exact.context import Context, Taken
+from exact.environments.base import Effect, Transition, note
+from exact.environments.restore import Waypoint
+from exact.reflection.lesson import action_label
+from exact.runs.journal.state import Moment, State
+from exact.runs.journal.store import Blobs
+from exact.search.tree import Node
+from exact.task import Task
+
+
+def seen_in(transition: Transition, blobs: Blobs) -> dict[str, Any]:
+    """The fields of an event that say what a step led to, its observation stored."""
+    seen: dict[str, Any] = {"terminated": transition.terminated, "effects": transition.effects, "info": transition.info}
+    if transition.observation is not None:
+        blob, screenshot = blobs.put_observation(transition.observation)
+        seen |= {"fingerprint": transition.observation.fingerprint, "observation": blob, "screenshot": screenshot}
+    return seen
+
+
+def wrote(blobs: Blobs, node: Node, edge: int, effects: Sequence[Effect]) -> str:
+    """The label of an action that wrote, or would have if it had not been held back; empty for one that did not."""
+    if not any(effect.is_write or effect.is_held for effect in effects):
+        return ""
+    return action_label(node.edges[edge].action, blobs.get_observation(node.observation))
+
+
+def waypoints(node: Node) -> list[Waypoint]:
+    """From the task's start to a node."""
+    found: list[Waypoint] = []
+    here: Node | None = node
+    while here is not None:
+        found.append(Waypoint(here.edge.action if here.edge else None, here.fingerprint))
+        here = here.parent
+    return found[::-1]
+
+
+def context(state: State, blobs: Blobs, task: Task, node: Node, moment: Moment) -> Context:
+    """What a policy or a value function may look at in a node. Of a terminated or held one: what lies before it."""
+    history = _history(state, blobs, node)
+    unseen = node.leaf and bool(history)
+    observation = history[-1].observation if unseen else blobs.get_observation(node.observation, node.screenshot)
+    left = moment.actions_left
+    return Context(
+        task=task.shown,
+        instruction=state.instruction,
+        observation=observation,
+        history=history,
+        terminated=unseen,
+        tried=tuple(
+            Taken(observation=observation, action=e.action, rationale=e.rationale, error=e.closed)
+            for e in (node.edges[i] for i in moment.tried)
+        ),
+        steps_left=None if left is None else max(0, left - (node.depth - moment.root_depth)),
+        node=node.id,
+        seed=state.tree.seed,
+    )
+
+
+def _history(state: State, blobs: Blobs, node: Node) -> tuple[Taken, ...]:
+    taken = []
+    while node.parent is not None:
+        edge, came, node = node.parent.edges[node.via], state.effects.get(node.id), node.parent
+        seen = blobs.get_observation(node.observation, node.screenshot)
+        taken.append(Taken(observation=seen, action=edge.action, rationale=edge.rationale, note=note(came.info) if came else ""))
+        taken.extend(_refusals(state, blobs, node))
+    return tuple(taken[::-1])
+
+
+def _refusals(state: State, blobs: Blobs, node: Node) -> list[Taken]:
+    """Committed actions that the real world refused in this state, newest first."""
+    if node.id not in state.refused:
+        return []
+    seen = blobs.get_observation(node.observation, node.screenshot)
+    return [Taken(observation=seen, action=node.edges[s.edge].action, error=s.refused) for s in reversed(state.refused[node.id])]

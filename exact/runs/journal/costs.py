@@ -1,0 +1,74 @@
+"""What model calls took: for each role, node, model, prompt, or task of a run. Unknown stays unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+import msgspec
+
+from exact.models.base import Usage
+from exact.runs.journal import events as ev
+
+By = Literal["role", "node", "model", "prompt", "task"]
+WAYS: tuple[By, ...] = get_args(By)
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
+    """What some calls took."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input, what the server had in its prefix cache."""
+    output_tokens: int = 0
+    cost: float = 0.0
+    """US dollars of the calls whose price is known."""
+    unknown: int = 0
+    """Calls whose cost is not known: then `cost` is less than what was paid."""
+    replayed: int = 0
+    """Answers that came from the cache of answers and took nothing."""
+    unaccounted: int = 0
+    """Requests that were given up on; what they took is in no figure here."""
+
+    def __add__(self, other: Spent) -> Spent:
+        mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
+        names = self.__struct_fields__
+        return Spent(**{name: a + b for name, a, b in zip(names, mine, theirs, strict=True)})
+
+
+def costs(events: Iterable[ev.AnyEvent], by: By = "role", *, task: str = "") -> dict[str, Spent]:
+    """What the calls in a journal took, in groups; `task` is the name of its group. Their sum is what the attempt took."""
+    found: dict[str, Spent] = {}
+    for event in events:
+        match event:
+            case ev.Called():
+                spent = _spent(event.usage, calls=1, replayed=event.replayed)
+                group = {"role": event.role, "node": str(event.node), "model": event.model, "prompt": event.prompt, "task": task}[by]
+            case ev.Unaccounted():
+                spent = msgspec.structs.replace(_spent(event.usage), unaccounted=len(event.lost))
+                group = {"role": event.role, "node": str(event.node), "model": event.model, "prompt": "", "task": task}[by]
+            case _:
+                continue
+        found[group] = found.get(group, Spent()) + spent
+    return found
+
+
+def total(groups: Iterable[Spent]) -> Spent:
+    """All of them together."""
+    found = Spent()
+    for group in groups:
+        found += group
+    return found
+
+
+def _spent(usage: Usage, *, calls: int = 0, replayed: int = 0) -> Spent:
+    return Spent(
+        calls=calls,
+        input_tokens=usage.input_tokens,
+        cached_tokens=usage.cached_tokens,
+        output_tokens=usage.output_tokens,
+        cost=usage.cost or 0.0,
+        unknown=int(usage.cost is None),
+        replayed=replayed,
+    )

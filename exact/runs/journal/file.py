@@ -1,0 +1,148 @@
+"""An append-only file of events, one JSON line each."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from exact.errors import JournalError
+from exact.runs.journal.events import OLDEST, SCHEMA, AnyEvent, Opened
+
+Clock = Callable[[], float]
+E = TypeVar("E", bound=AnyEvent)
+
+_FACTS = {
+    "opened", "reset", "arrived", "acted", "rolled_step", "called", "unaccounted", "recalled", "late", "commanded", "decided", "committed",
+    "ended", "scored", "reflected", "finished",
+}  # fmt: skip
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(AnyEvent)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process is writing a journal."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+class Journal:
+    """Writes events. One process at a time may hold it."""
+
+    def __init__(self, path: Path, *, clock: Clock = time.time) -> None:
+        self.path, self.clock = path, clock
+        self._tell: list[Callable[[AnyEvent], None]] = []
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a+b", buffering=0)
+        except OSError as error:
+            raise JournalError(f"cannot write {path}: {error.strerror}: choose another --out") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            raise JournalError(f"{path} is being written by another process: wait for it, or end it") from error
+        self._drop_torn_line()
+        self._start: float | None = None
+
+    def listen(self, tell: Callable[[AnyEvent], None]) -> None:
+        """Call `tell` with every event written from now on."""
+        self._tell.append(tell)
+
+    def since(self, start: float) -> None:
+        """Count `t` from this reading of the clock on."""
+        self._start = start
+
+    @property
+    def now(self) -> float:
+        """Seconds since the start, to the microsecond."""
+        if self._start is None:
+            self._start = self.clock()
+        return round(self.clock() - self._start, 6)
+
+    def write(self, event: E) -> E:
+        """Append one event; facts are on disk when this returns. Gives the event with its time. Raises JournalError."""
+        stamped = msgspec.structs.replace(event, t=self.now)
+        line = _encoder.encode(stamped) + b"\n"
+        try:
+            written = self._file.write(line)
+            if written != len(line):
+                raise OSError(28, "No space left on device")
+            if type(event).__struct_config__.tag in _FACTS:
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(self._end)
+            raise JournalError(f"cannot write {self.path}: {error.strerror}: free some space, then `exact resume`") from error
+        self._end += len(line)
+        for tell in self._tell:
+            tell(stamped)
+        return stamped
+
+    def close(self) -> None:
+        """Flush and let go. May be called twice."""
+        self._file.close()
+
+    def _drop_torn_line(self) -> None:
+        """Cut off what follows the last newline: a write that a crash cut short."""
+        data = self.path.read_bytes()
+        self._end = data.rfind(b"\n") + 1
+        self._file.truncate(self._end)
+
+
+class Tail:
+    """Reads a journal as it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.torn = False
+        """Whether what was read last ended within a line."""
+        self._end = self._lines = 0
+
+    def new(self) -> Iterator[AnyEvent]:
+        """The events since the last look, a torn last line left out. Raises JournalError on anything else that does not read."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._end)
+                data = file.read()
+        except OSError as error:
+            raise JournalError(f"cannot read {self.path}: {error.strerror}") from error
+        *whole, rest = data.split(b"\n")
+        self.torn = bool(rest)
+        for line in whole:
+            self._end, self._lines = self._end + len(line) + 1, self._lines + 1
+            try:
+                event = _decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise JournalError(f"{self.path}:{self._lines} does not read: {error}; what stands before it is whole") from error
+            if isinstance(event, Opened):
+                _check_schema(self.path, event)
+            yield event
+
+
+def read(path: Path) -> Iterator[AnyEvent]:
+    """The events of a journal, a torn last line left out. Raises JournalError on anything else that does not read."""
+    return Tail(path).new()
+
+
+def _check_schema(path: Path, opened: Opened) -> None:
+    """Raise JournalError for a journal of another form."""
+    if opened.schema > SCHEMA:
+        raise JournalError(f"{path} was written by a newer exact (schema {opened.schema}, here {SCHEMA}): upgrade to read it")
+    if opened.schema < OLDEST:
+        by = opened.versions.get("exact", "an older version")
+        raise JournalError(
+            f"{path} was written by an older exact (schema {opened.schema}, here {SCHEMA}): read it with exact {by}, or start a new run"
+        )

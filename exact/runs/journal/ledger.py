@@ -1,0 +1,130 @@
+"""A chat model whose every answer is journalled before it is used, and never asked for twice."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Protocol
+
+import msgspec
+
+from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Price, Text
+from exact.models.meter import metered, total
+from exact.runs.journal import events as ev
+from exact.runs.journal.state import State
+from exact.runs.journal.store import Blobs
+
+SELECTION: ContextVar[int] = ContextVar("selection", default=-1)
+"""What the running piece of work is done for: calls are counted in its budget."""
+
+
+class Record(Protocol):
+    """Journals an event and takes it into the attempt's state."""
+
+    def __call__(self, event: ev.AnyEvent) -> None: ...
+
+
+class Ledger:
+    """Wraps a model for one attempt."""
+
+    def __init__(self, model: ChatModel, state: State, blobs: Blobs, record: Record, now: Callable[[], float]) -> None:
+        self._model, self._state, self._blobs, self._record, self._now = model, state, blobs, record, now
+        self._asking: dict[str, asyncio.Future[None]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def price(self) -> Price | None:
+        return self._model.price
+
+    async def complete(self, request: ChatRequest) -> ChatAnswer:
+        """The journalled answer if there is one, else the model's. Raises ModelError, BudgetExceeded."""
+        content = self._plain(request)
+        key = self._key(request, content)
+        while key in self._asking:
+            await asyncio.wait([self._asking[key]])
+        if known := self._state.calls.get(key):
+            return msgspec.json.decode(self._blobs.get(known.answer), type=ChatAnswer)
+        self._asking[key] = asyncio.get_running_loop().create_future()
+        try:
+            return await self._ask(request, content, key)
+        finally:
+            self._asking.pop(key).set_result(None)
+
+    async def _ask(self, request: ChatRequest, content: list[object], key: str) -> ChatAnswer:
+        began, selection = self._now(), SELECTION.get()
+        tokens, money = self._worst(request)
+        with self._state.scope(selection).reserve({"calls": 1, "tokens": tokens, "money": money}):
+            answer = await self._metered(request, selection)
+        self._record(
+            ev.Called(
+                key=key,
+                role=request.role,
+                node=request.node,
+                attempt=request.attempt,
+                draw=request.draw,
+                prompt=request.prompt,
+                model=answer.model,
+                sampling=request.sampling,
+                request=self._blobs.put(msgspec.json.encode(content)),
+                form=None if request.schema is None else dict(request.schema),
+                answer=self._blobs.put(msgspec.json.encode(answer)),
+                usage=answer.usage,
+                reserved=money,
+                reserved_tokens=tokens,
+                replayed=answer.replayed,
+                left_out=request.left_out,
+                notes=answer.notes,
+                seconds=round(self._now() - began, 6),
+                selection=selection,
+            )
+        )
+        return answer
+
+    async def _metered(self, request: ChatRequest, selection: int) -> ChatAnswer:
+        """The model's answer; requests that its usage does not cover are journalled, also where there is no answer."""
+        answered = False
+        with metered() as exchanges:
+            try:
+                answer = await self._model.complete(request)
+                answered = True
+            finally:
+                lost = tuple(f"{e.endpoint}: {e.reason}" for e in exchanges if e.outcome == "lost")
+                came = [] if answered else [e.usage for e in exchanges if e.outcome == "answered"]
+                if lost or came:
+                    self._record(
+                        ev.Unaccounted(
+                            role=request.role, node=request.node, model=self.name, lost=lost, usage=total(came), selection=selection
+                        )
+                    )
+        return answer
+
+    def _key(self, request: ChatRequest, content: list[object]) -> str:
+        about = (self.name, request.role, request.node, request.draw, request.attempt, request.sampling, request.schema, content)
+        return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
+
+    async def close(self) -> None:
+        """The model is the run's; it stays open."""
+
+    def _plain(self, request: ChatRequest) -> list[object]:
+        """The messages with each image replaced by its blob's name."""
+        return [
+            {"role": m.role, "parts": [{"text": p.text} if isinstance(p, Text) else {"image": self._blobs.put(p.data)} for p in m.parts]}
+            for m in request.messages
+        ]
+
+    def _worst(self, request: ChatRequest) -> tuple[int, float]:
+        """Tokens and US dollars at most.
+
+        A token for every two characters, 2,000 for an image, answers of full length, each asked for on its own.
+        """
+        parts = [part for message in request.messages for part in message.parts]
+        read = sum(2000 if isinstance(part, Image) else len(part.text) / 2 + 8 for part in parts)
+        n, written = request.sampling.n, request.sampling.max_tokens
+        price = self.price
+        money = n * (read * price.input + written * price.output) / 1e6 if price is not None else 0.0
+        return int(n * (read + written)), money

@@ -1,0 +1,473 @@
+"""The state of an attempt as a fold over its journal.
+
+The driver changes this state by the same `apply` that reads a journal back, so a resumed attempt stands where it stood.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from exact.budget import Budget, Kind
+from exact.config import Config, Limits, ScopeLimits, SearchConfig
+from exact.environments.base import Effect
+from exact.errors import JournalError
+from exact.runs.journal import events as ev
+from exact.search.afford import Replans, affordable
+from exact.search.base import Algorithm, Batched, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
+from exact.search.outage import mend
+from exact.search.registry import algorithm
+from exact.search.steer import expand, prune
+from exact.search.tree import Node, Tree
+from exact.search.work import Work
+
+
+class Moment(NamedTuple):
+    """What an agent's context takes from the state of the search at the time of the ask, so that a resumed one is shown the same."""
+
+    root_depth: int
+    actions_left: int | None
+    tried: tuple[int, ...]
+    """Indices of the node's edges that were closed for good, or before they could be searched."""
+
+
+JUDGEMENTS = 3
+"""Of one state by a language model, where the configuration does not say: see docs/results/search.md."""
+_MOVED = "~"
+"""Begins a digest of what moved, where the others are of writes."""
+
+
+class State:
+    """Where an attempt stands. Changed by `apply` and `ask` alone."""
+
+    def __init__(self, config: Config) -> None:
+        self._caps = config
+        self.algorithm: Algorithm = algorithm(_judged(config))
+        self._search_limits, self._iteration_limits = limits(config.search.limits), limits(config.search.iteration)
+        self.budget = Budget(limits(config.limits))
+        """The task's."""
+        self.search = self._new_search()
+        """What may be spent before the next commit."""
+        self.search_began = 0.0
+        """When the present search began, in seconds since the journal was opened."""
+        self._scopes: dict[int, Budget] = {}
+        self._moments: dict[int, Moment] = {}
+        self._first = 0
+        """The first selection of the present search."""
+        self._iterations = 0
+        self.opened: ev.Opened | None = None
+        self.tree = Tree(seed=config.seed)
+        self.instruction = ""
+        self.acted: dict[tuple[int, int], ev.Acted] = {}
+        """Speculative steps by (node, edge)."""
+        self.acted_at = set[int]()
+        """Ids of the nodes that they were taken at."""
+        self.arrivals: dict[int, ev.Arrived] = {}
+        """The last arrival at each node."""
+        self.effects: dict[int, ev.Acted | ev.Committed] = {}
+        """What led to a node, by node id: the committed step where there was one."""
+        self.calls: dict[str, ev.Called] = {}
+        self.recalled: dict[tuple[int, str], ev.Recalled] = {}
+        self.decided: ev.Decided | None = None
+        """An intent whose end is not journalled."""
+        self.done: str | None = None
+        """Why the search has ended, where nothing has happened to it since."""
+        self.plan: tuple[int, ...] = ()
+        """What is left of a plan whose last step led where it was foreseen to."""
+        self.decisions: list[ev.Decided] = []
+        self.committed: list[ev.Committed] = []
+        self.refused: dict[int, list[ev.Committed]] = {}
+        """Committed actions that the real world refused, by the root they were refused at."""
+        self.path: list[int] = []
+        """Ids of the roots so far, the first and the present one included."""
+        self.diverged: dict[int, Diverged] = {}
+        """What was met on the way to a selection's node instead of it, by selection."""
+        self.rolled: dict[tuple[int, int, int], list[ev.RolledStep]] = {}
+        """Steps of rollouts, by (node, policy, draw)."""
+        self.answered: dict[str, Result] = {}
+        """Results by what the agent was shown."""
+        self.writing: set[str] = set()
+        """Actions that were seen to write, or would have: with the element's role and name in place of its id."""
+        self.gathering = True
+        """Whether nothing has come of this round of selections yet, so that it may be asked for more of them. For runs in rounds."""
+        self.commanded: dict[str, ev.Commanded] = {}
+        """What people told the search, by id."""
+        self.paused = False
+        self.stopped = False
+        """Whether the search was told to end: nothing more is searched in this attempt."""
+        self.wanted: list[int] = []
+        """States that are to be worked on next."""
+        self.late = 0
+        self.reused = 0
+        self.drifted = 0
+        self.restores = 0
+        self.told = 0
+        """Arrivals at a node by another way than standing there or at its parent."""
+        self.failures = 0
+        self.rebuilt = 0
+        """Steps that it took to make the live world again after a crash."""
+        self.judged: ev.Judged | None = None
+        self.ended: ev.Ended | None = None
+        self.scored: ev.Scored | None = None
+        self.reflected: list[ev.Reflected] = []
+        self.finished: ev.Finished | None = None
+        self.elapsed = 0.0
+        self.cost_known = True
+        self.unaccounted = 0
+        """Requests to models that were given up on: what they took is in no sum."""
+
+    @property
+    def started(self) -> bool:
+        """Whether the first root has been observed."""
+        return bool(self.path)
+
+    @property
+    def selections(self) -> dict[int, Selection]:
+        """Asked and not yet told in full, by id."""
+        return {id: work.selection for id, work in self.tree.open.items()}
+
+    @property
+    def carried_out(self) -> list[ev.Committed]:
+        """Committed steps that the real world did not refuse, in order."""
+        return [step for step in self.committed if not step.refused]
+
+    @property
+    def wrote(self) -> bool:
+        """Whether a committed step changed the outside."""
+        return any(effect.is_write for step in self.committed for effect in step.effects)
+
+    def scope(self, selection: int) -> Budget:
+        """The budget that what is done for a selection counts in; -1: the task's."""
+        return self._scopes.get(selection) or (self.search if selection >= self._first else self.budget)
+
+    def moment(self, selection: int, node: Node) -> Moment:
+        """What a context takes from the search: as it was at the ask of a selection, or for one that is not open as it is now."""
+        return self._moments.get(selection) or self._moment(node)
+
+    def apply(self, event: ev.AnyEvent) -> None:
+        """Take one event in. Raises JournalError if it does not follow from what came before."""
+        if not isinstance(event, ev.Asked):  # what is asked for is told by what came before
+            self.elapsed = event.t
+        if not (self._took_move(event) or self._took_fact(event)):
+            self._take_mark(event)
+
+    def ask(self) -> ev.Asked:
+        """Ask the algorithm; the event is to be journalled, not applied."""
+        if isinstance(self.algorithm, Replans):
+            self.algorithm.replan(self.tree, self._affordable())
+        answer = self._wanted() or self.algorithm.ask(self.tree)
+        self.done = answer.reason if isinstance(answer, Done) else None
+        self.gathering = self.gathering and isinstance(answer, Selection)
+        if isinstance(answer, Selection):
+            self._scopes[answer.id] = Budget(self._iteration_limits, scope="iteration", parent=self.search)
+            node = self.tree.nodes[answer.node]
+            moment, here = self._moment(node), answer.edge is None and not answer.rivals
+            self._moments[answer.id] = moment if here else moment._replace(tried=())  # else children are what is looked at
+        self._count_iterations()
+        return ev.Asked(answer=answer)
+
+    def _wanted(self) -> Selection | None:
+        """Work in a state that somebody asked for, as soon as it can be begun."""
+        for id in list(self.wanted):
+            node = self.tree.nodes[id]
+            if not node.pending:
+                self.wanted.remove(id)
+                if (selection := expand(self.algorithm, self.tree, node)) is not None:
+                    return selection
+        return None
+
+    def _took_move(self, event: ev.AnyEvent) -> bool:
+        """What changes the search."""
+        match event:
+            case ev.Reset():
+                self._reset(event)
+            case ev.Asked():
+                self._asked(event)
+                return True
+            case ev.Told():
+                self._told(self._selection(event.selection), event)
+            case ev.Released():
+                self.algorithm.release(self.tree, self._selection(event.selection))
+                self._close(event.selection)
+            case ev.Commanded():
+                self._commanded(event)
+            case ev.Decided():
+                self.decided = event
+                self.decisions.append(event)
+            case ev.Committed():
+                self._committed(event)
+            case _:
+                return False
+        self.done, self.gathering = None, not self.tree.open
+        self._count_iterations()
+        return True
+
+    def _took_fact(self, event: ev.AnyEvent) -> bool:
+        """What was paid for."""
+        match event:
+            case ev.Acted():
+                self.acted[event.node, event.edge] = event
+                self.acted_at.add(event.node)
+                self.scope(event.selection).spend("transitions")
+            case ev.RolledStep():
+                self.rolled.setdefault((event.node, event.policy, event.draw), []).append(event)
+                self.scope(event.selection).spend("transitions")
+            case ev.Arrived():
+                self._arrived(event)
+            case ev.Rebuilt():  # a crash is not the agent's: what it took to get back is not taken from its budget
+                self.rebuilt += event.transitions
+            case ev.Prepared():
+                self.budget.spend("transitions", event.transitions)
+            case ev.Called():
+                self._called(event)
+            case ev.Unaccounted():
+                self._unaccounted(event)
+            case ev.Recalled():
+                self.recalled[event.node, event.kind] = event
+            case ev.Late():
+                self.late += 1
+                self._answered(event)
+            case _:
+                return False
+        return True
+
+    def _take_mark(self, event: ev.AnyEvent) -> None:
+        """Where the attempt stands."""
+        match event:
+            case ev.Opened():
+                self.opened = event
+                self.tree.seed = event.seed
+            case ev.Failed():
+                self.failures += event.what != "budget"
+                self.scope(event.selection).spend("transitions", event.transitions)
+            case ev.Judged():
+                self.judged = event
+                self.budget.spend("evaluations", int(event.bought))
+            case ev.Ended():
+                self.ended = event
+            case ev.Scored():
+                self.scored = event
+            case ev.Reflected():
+                self.reflected.append(event)
+            case ev.Finished():
+                self.finished = event
+            case ev.Resumed():
+                self.finished = None
+                if event.mended and isinstance(self.algorithm, Work):
+                    mend(self.algorithm, self.tree)
+                    self.done, self.gathering = None, not self.tree.open
+
+    # --- moves
+
+    def _reset(self, event: ev.Reset) -> None:
+        root = self.tree.root
+        root.fingerprint, root.observation, root.screenshot = event.fingerprint, event.observation, event.screenshot
+        self.instruction, self.search_began = event.instruction, event.t
+        self.path.append(root.id)
+
+    def _asked(self, event: ev.Asked) -> None:
+        if self.ask() != ev.Asked(answer=event.answer):
+            raise JournalError(f"at {event.t:.3f} s the search asks for something else than it did: written by another version of exact")
+
+    def _told(self, selection: Selection, event: ev.Told) -> None:
+        self.algorithm.tell(self.tree, selection, event.result)
+        self.reused += event.reused
+        self._answered(event)
+        if isinstance(event.result, Stepped) and selection.edge is not None:
+            node = self.tree.nodes[selection.node]
+            child, act = node.edges[selection.edge].child, self.acted.get((selection.node, selection.edge))
+            self.writing |= {act.wrote} - {""} if act else set()
+            if child is not None and child.parent is node and act:
+                self.effects[child.id] = act
+        if selection.id not in self.tree.open:
+            self._close(selection.id)
+
+    def _answered(self, event: ev.Told | ev.Late) -> None:
+        """Keep an agent's answer for equal questions, and count the judgements in it."""
+        if event.key:
+            self.answered.setdefault(event.key, event.result)
+        if isinstance(event, ev.Late) or not event.reused:
+            self.scope(event.selection).spend("evaluations", judgements_in(event.result))
+            self.told += verdicts_in(event.result)
+
+    def _commanded(self, event: ev.Commanded) -> None:
+        self.commanded[event.id] = event
+        if event.refused:
+            return
+        match event.command:
+            case "pause" | "resume":
+                self.paused = event.command == "pause"
+            case "stop":
+                self.stopped, self.paused = True, False
+            case "expand":
+                self.wanted.append(event.node)
+            case "prune":
+                prune(self.tree, self.tree.nodes[event.node])
+                self.plan = ()
+
+    def _selection(self, id: int) -> Selection:
+        if id not in self.tree.open:
+            raise JournalError(f"a result for selection {id}, which is not open: the journal is not one attempt's")
+        return self.tree.open[id].selection
+
+    def _close(self, selection: int) -> None:
+        self._scopes.pop(selection, None)
+        self._moments.pop(selection, None)
+
+    def _committed(self, event: ev.Committed) -> None:
+        rest = self.decided.decision.edges[1:] if self.decided else ()
+        self.decided, self.plan = None, ()
+        self.committed.append(event)
+        self.budget.spend("actions")
+        self.budget.spend("transitions", int(not event.promoted))
+        self.writing |= {event.wrote} - {""}
+        if event.refused:
+            self.refused.setdefault(self.tree.root.id, []).append(event)
+            self.algorithm.refuse(self.tree, event.edge, event.refused)
+        else:
+            self._advance(event, rest)
+        self._renew(event.t)
+
+    def _advance(self, event: ev.Committed, rest: tuple[int, ...]) -> None:
+        edge = self.tree.root.edges[event.edge]
+        foreseen = edge.child
+        alike = next((n for n in edge.outcomes if n.fingerprint == event.fingerprint and n.terminated == event.terminated), None)
+        seen = Stepped(
+            fingerprint=event.fingerprint,
+            terminated=event.terminated,
+            observation=event.observation,
+            screenshot=event.screenshot,
+            beyond=alike.beyond if alike else beyond(self.tree.root.beyond, event.effects, event.info),
+        )
+        kept = self.algorithm.advance(self.tree, event.edge, seen)
+        if kept and self.tree.root is foreseen and not self.tree.root.leaf:
+            self.plan = rest
+        self.effects[self.tree.root.id] = event
+        self.path.append(self.tree.root.id)
+
+    def _renew(self, now: float) -> None:
+        """A new search begins; what is still under way counts in the budget that it began with."""
+        self._count_iterations()
+        self.search, self.search_began, self._first = self._new_search(), now, self.tree.selections
+        for gone in [id for id in self._scopes if id not in self.tree.open]:
+            self._close(gone)
+
+    # --- facts
+
+    def _arrived(self, event: ev.Arrived) -> None:
+        self.arrivals[event.node] = event
+        self.drifted += event.verdict == "drifted"
+        self.restores += event.route not in ("there", "onward")
+        self.scope(event.selection).spend("transitions", event.transitions)
+        if event.diverged is not None:
+            self.diverged[event.selection] = event.diverged
+
+    def _called(self, event: ev.Called) -> None:
+        self.calls[event.key] = event
+        scope, usage = self.scope(event.selection), event.usage
+        scope.spend("calls")
+        unknown = 0 if event.replayed == event.sampling.n else event.reserved_tokens
+        scope.spend("tokens", usage.input_tokens + usage.output_tokens or unknown)
+        self.cost_known = self.cost_known and usage.cost is not None
+        scope.spend("money", event.reserved if usage.cost is None else usage.cost)
+
+    def _unaccounted(self, event: ev.Unaccounted) -> None:
+        scope, usage = self.scope(event.selection), event.usage
+        self.unaccounted += len(event.lost)
+        if usage.input_tokens or usage.output_tokens:
+            scope.spend("tokens", usage.input_tokens + usage.output_tokens)
+            scope.spend("money", usage.cost or 0.0)
+            self.cost_known = self.cost_known and usage.cost is not None
+
+    # --- what is counted
+
+    def _new_search(self) -> Budget:
+        return Budget(self._search_limits, scope="search", parent=self.budget)
+
+    def _affordable(self) -> int | None:
+        """How many more iterations the caps of search and task pay for, by what one has cost in this search."""
+        scopes = ((self._caps.search.limits, self.search, self.search_began), (self._caps.limits, self.budget, 0.0))
+        kinds: tuple[Kind, ...] = ("money", "calls", "tokens", "transitions", "evaluations")
+        spent: dict[str, float] = {kind: self.search.spent.get(kind, 0.0) for kind in kinds}
+        spent["seconds"] = self.elapsed - self.search_began
+        left: dict[str, float | None] = {}
+        for caps, budget, began in scopes:
+            used = {**{kind: budget.spent.get(kind, 0.0) for kind in kinds}, "seconds": self.elapsed - began}
+            for kind, amount in used.items():
+                cap, before = getattr(caps, kind), left.get(kind)
+                if cap is not None:
+                    left[kind] = cap - amount if before is None else min(before, cap - amount)
+        return affordable(spent, left, self.tree.iterations - self.tree.began)
+
+    def _moment(self, node: Node) -> Moment:
+        left = self.budget.remaining("actions")
+        tried = tuple(i for i, edge in enumerate(node.edges) if edge.futile or edge.unsearched)
+        return Moment(self.tree.root.depth, None if left is None else int(left), tried)
+
+    def _count_iterations(self) -> None:
+        done, self._iterations = self.tree.iterations - self._iterations, self.tree.iterations
+        if done:
+            self.search.spend("iterations", done)
+
+
+def _judged(config: Config) -> SearchConfig:
+    """The search with its numbers of judgements settled: asking again is worth something where the answer can be another one."""
+    search = config.search
+    if search.judgements is None:
+        search = msgspec.structs.replace(search, judgements=JUDGEMENTS if config.value.kind == "llm" else 1)
+    if search.contest is None:
+        search = msgspec.structs.replace(search, contest=search.iterations // 4 if config.value.kind == "cascade" else 0)
+    return search
+
+
+def limits(caps: Limits | ScopeLimits) -> dict[Kind, float | None]:
+    """The caps of a scope by kind, but for time: that passes by the journal's clock."""
+    kinds: tuple[Kind, ...] = ("money", "calls", "tokens", "actions", "transitions", "evaluations", "iterations")
+    return {kind: getattr(caps, kind, None) for kind in kinds}
+
+
+def judgements_in(result: Result) -> int:
+    """How many times the value function was asked for a result."""
+    match result:
+        case Valued() | Rolled():
+            return 1
+        case Compared():
+            return len(result.scores)
+        case Batched():
+            return len(result.evaluations)
+    return 0
+
+
+def verdicts_in(result: Result) -> int:
+    """How many judgements in a result hold the benchmark's own verdict."""
+    match result:
+        case Valued() | Rolled():
+            return int(result.evaluation.told)
+        case Batched():
+            return sum(each.told for each in result.evaluations)
+    return 0
+
+
+def beyond(before: str, effects: Sequence[Effect], info: Mapping[str, str]) -> str:
+    """What tells states apart that read alike: digests of the writes on the way, each address once, and of what moved. In no order."""
+    writes = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
+    digests = {hashlib.blake2b(each.encode(), digest_size=4).hexdigest() for each in writes}
+    if moved := info.get("moved"):
+        digests.add(_MOVED + hashlib.blake2b(moved.encode(), digest_size=4).hexdigest())
+    return " ".join(sorted({*before.split(), *digests}))
+
+
+def written(beyond: str) -> set[str]:
+    """The digests among those of `beyond` that are of writes."""
+    return {digest for digest in beyond.split() if not digest.startswith(_MOVED)}
+
+
+def fold(config: Config, journal: Iterable[ev.AnyEvent]) -> State:
+    """The state that a journal's events lead to. Any prefix of a journal folds."""
+    state = State(config)
+    for event in journal:
+        state.apply(event)
+    return state

@@ -1,0 +1,40 @@
+"""What the journal holds of a request to a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from exact.models.base import ChatAnswer, ChatRequest, Choice, Message, Sampling, Text, Usage
+from exact.runs.journal import events as ev
+from exact.runs.journal.ledger import Ledger
+from exact.runs.journal.state import State
+from exact.runs.journal.store import Blobs
+from tests.runs.toys import config
+
+
+class Yes:
+    """Says yes."""
+
+    name, price = "yes", None
+
+    async def complete(self, request: ChatRequest) -> ChatAnswer:
+        return ChatAnswer(choices=(Choice(text="yes", finish="stop"),), usage=Usage(), model="yes", raw="")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def test_all_that_was_asked_for_is_journalled_the_form_of_the_answer_too(tmp_path: Path) -> None:
+    blobs, told, form = Blobs(tmp_path), list[ev.AnyEvent](), {"type": "object", "properties": {"verdict": {"type": "string"}}}
+    ledger = Ledger(Yes(), State(config()), blobs, told.append, lambda: 0.0)
+    asked = ChatRequest(
+        role="value", node=3, messages=(Message("user", (Text("Well?"),)),), sampling=Sampling(temperature=0.5), schema=form
+    )
+    await ledger.complete(asked)
+    await ledger.complete(msgspec.structs.replace(asked, schema=None))
+    with_form, without = (each for each in told if isinstance(each, ev.Called))
+    assert (with_form.form, with_form.sampling, with_form.node) == (form, asked.sampling, 3) and without.form is None
+    assert b"Well?" in blobs.get(with_form.request) and with_form.request == without.request
+    assert msgspec.json.decode(msgspec.json.encode(with_form), type=ev.Called) == with_form

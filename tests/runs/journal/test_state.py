@@ -1,0 +1,191 @@
+"""The state of an attempt is a fold over its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exact.config import Config
+from exact.environments.base import Effect
+from exact.environments.toy.factory import Faults, ToyWorlds
+from exact.environments.toy.known import ToyWorld, bandit, chain, deceptive_chain, form, maze
+from exact.errors import JournalError
+from exact.runs.attempt.simulate import returns
+from exact.runs.journal import events as ev
+from exact.runs.journal.file import read
+from exact.runs.journal.state import State, beyond, fold, written
+from exact.search.base import Selection
+from exact.search.export import to_json
+from exact.search.tree import Edge, Node
+from exact.task import Task
+from tests.runs.toys import config, toy_runner
+
+
+async def attempt(folder: Path, worlds: ToyWorlds, settings: Config) -> tuple[list[ev.AnyEvent], State]:
+    """A whole attempt: its journal and the state it ended in."""
+    live: list[State] = []
+
+    def watch(task: Task, state: State, event: ev.AnyEvent) -> None:
+        live.append(state)
+
+    runner = toy_runner(folder, worlds, settings, noise=0.1)
+    runner.watch = watch
+    await runner.run()
+    return journal_in(folder), live[-1]
+
+
+def journal_in(folder: Path) -> list[ev.AnyEvent]:
+    (path,) = folder.glob("tasks/*/journal.jsonl")
+    return list(read(path))
+
+
+def searched(algorithm: str, **more: object) -> Config:
+    return config(search={"algorithm": algorithm, "iterations": 10, "k": 4}, **more)
+
+
+def facts(state: State) -> list[object]:
+    """All of a state that must be the same again."""
+    return [
+        to_json(state.tree), state.tree.iterations, state.tree.allowed, state.selections, state.acted, state.calls, state.path,
+        state.committed, state.decided, state.refused, state.budget.spent, state.drifted, state.failures, state.ended, state.scored,
+        state.finished, state.instruction, sorted(state.effects), state.recalled, state.judged,
+    ]  # fmt: skip
+
+
+WORLDS = [chain(3), deceptive_chain(3), maze(), form(2), bandit(3)]
+
+
+@pytest.mark.parametrize("algorithm", ["mcts", "greedy", "react"])
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+async def test_the_fold_of_a_journal_is_the_state_that_wrote_it(world: ToyWorld, algorithm: str, tmp_path: Path) -> None:
+    journal, live = await attempt(tmp_path, ToyWorlds(world), searched(algorithm))
+    assert isinstance(journal[-1], ev.Finished)
+    again = fold(searched(algorithm), journal)
+    live.elapsed = again.elapsed
+    assert facts(again) == facts(live)
+
+
+@pytest.mark.parametrize("faults", [Faults(), Faults(fail_every=7), Faults(drift_after=4)], ids=["sound", "breaking", "drifting"])
+async def test_any_prefix_of_a_journal_folds(faults: Faults, tmp_path: Path) -> None:
+    settings = searched("mcts")
+    journal, _ = await attempt(tmp_path, ToyWorlds(maze(), faults=faults), settings)
+    for end in range(len(journal) + 1):
+        state = fold(settings, journal[:end])
+        check_counts(state)
+    assert len(journal) > 30
+
+
+def check_counts(state: State) -> None:
+    assert len(state.selections) <= 1
+    assert state.tree.root.in_flight <= 1
+    assert state.budget.spent.get("actions", 0) == len(state.committed)
+    assert all(node.visits == node.backups + sum(edge.visits for edge in node.edges) for node in state.tree.nodes)
+
+
+async def test_folding_further_is_folding_all_at_once(tmp_path: Path) -> None:
+    settings = searched("mcts")
+    journal, _ = await attempt(tmp_path, ToyWorlds(form(2)), settings)
+    state = State(settings)
+    for event in journal:
+        state.apply(event)
+    assert facts(state) == facts(fold(settings, journal))
+
+
+def test_nothing_folds_to_an_attempt_that_has_not_begun() -> None:
+    state = fold(config(), [])
+    assert not state.started and state.opened is None and len(state.tree.nodes) == 1 and state.budget.spent == {}
+
+
+@pytest.fixture
+async def journal(tmp_path: Path) -> list[ev.AnyEvent]:
+    return (await attempt(tmp_path, ToyWorlds(chain(2)), searched("mcts")))[0]
+
+
+def without(journal: list[ev.AnyEvent], kind: type[ev.AnyEvent]) -> Iterator[ev.AnyEvent]:
+    """The journal less its first event of a kind."""
+    gone = False
+    for event in journal:
+        if gone or not isinstance(event, kind):
+            yield event
+        else:
+            gone = True
+
+
+@pytest.mark.parametrize("kind", [ev.Asked, ev.Told])
+def test_a_journal_with_a_line_missing_is_refused(kind: type[ev.AnyEvent], journal: list[ev.AnyEvent]) -> None:
+    with pytest.raises(JournalError):
+        fold(searched("mcts"), without(journal, kind))
+
+
+@pytest.mark.parametrize("event", [ev.Told, ev.Released])
+def test_a_result_for_what_was_not_asked_is_refused(event: type[ev.Told | ev.Released], journal: list[ev.AnyEvent]) -> None:
+    told = next(each for each in journal if isinstance(each, ev.Told))
+    stray = ev.Told(selection=99, result=told.result) if event is ev.Told else ev.Released(selection=99)
+    with pytest.raises(JournalError, match="selection 99, which is not open"):
+        fold(searched("mcts"), [*journal[:4], stray])
+
+
+def test_a_journal_of_another_search_is_refused(journal: list[ev.AnyEvent]) -> None:
+    with pytest.raises(JournalError, match="asks for something else"):
+        fold(searched("greedy"), journal)
+
+
+async def test_what_was_spent_is_counted_from_facts(tmp_path: Path) -> None:
+    journal, _ = await attempt(tmp_path, ToyWorlds(maze()), searched("mcts"))
+    spent = fold(searched("mcts"), journal).budget.spent
+    steps = sum(isinstance(event, ev.Acted | ev.Committed) for event in journal)
+    replayed = sum(event.transitions for event in journal if isinstance(event, ev.Arrived | ev.Rebuilt))
+    assert spent["transitions"] == steps + replayed
+    assert spent["actions"] == sum(isinstance(event, ev.Committed) for event in journal)
+
+
+async def test_a_drifted_arrival_and_a_failure_are_counted(tmp_path: Path) -> None:
+    journal, _ = await attempt(tmp_path / "drift", ToyWorlds(maze(), faults=Faults(drift_after=2)), searched("mcts"))
+    assert fold(searched("mcts"), journal).drifted == sum(isinstance(e, ev.Arrived) and e.verdict == "drifted" for e in journal) > 0
+    journal, _ = await attempt(tmp_path / "fail", ToyWorlds(maze(), faults=Faults(fail_every=5)), searched("mcts"))
+    assert fold(searched("mcts"), journal).failures == sum(isinstance(e, ev.Failed) for e in journal) > 0
+
+
+def test_going_on_after_the_end_takes_the_end_back(journal: list[ev.AnyEvent]) -> None:
+    assert fold(searched("mcts"), journal).finished is not None
+    assert fold(searched("mcts"), [*journal, ev.Resumed()]).finished is None
+
+
+def test_a_selection_stays_open_until_its_last_need_is_told(journal: list[ev.AnyEvent]) -> None:
+    at = next(i for i, e in enumerate(journal) if isinstance(e, ev.Asked) and isinstance(e.answer, Selection) and e.answer.edge is not None)
+    open_ = [len(fold(searched("mcts"), journal[: at + n]).selections) for n in range(8)]
+    assert open_[0] == 0 and open_[1] == 1
+    told = [i for i, e in enumerate(journal[at:], at) if isinstance(e, ev.Told)][:2]
+    assert [len(fold(searched("mcts"), journal[: i + 1]).selections) for i in told] == [1, 0]
+
+
+async def test_a_state_is_expected_to_be_come_back_to_as_often_as_those_before_it(tmp_path: Path) -> None:
+    _, state = await attempt(tmp_path, ToyWorlds(form(3)), config())
+    assert state.acted_at == {node for node, _ in state.acted} and len(state.acted_at) > 1
+    root = state.tree.nodes[0]
+    open_ = [index for index, edge in enumerate(root.edges) if not edge.closed and (0, index) not in state.acted]
+    expected = (len(state.acted) + 2) / (len(state.acted_at) + 1) - 1
+    for edge in range(len(root.edges)):
+        assert returns(state, root, edge) == min(len(set(open_) - {edge}), expected)
+    state.acted, state.acted_at = {}, set()
+    assert returns(state, root, 0) <= 1  # once, to begin with
+
+
+async def test_who_acts_four_times_in_a_state_is_expected_to_come_back_thrice_and_not_oftener_than_there_is_left(tmp_path: Path) -> None:
+    _, state = await attempt(tmp_path, ToyWorlds(bandit(5)), config())
+    other = Node(id=9, edges=[Edge(action=edge.action, prior=edge.prior) for edge in state.tree.nodes[0].edges])
+    step = next(iter(state.acted.values()))
+    state.acted_at, state.acted = {0, 1}, {(node, edge): step for node in (0, 1) for edge in range(5)}
+    assert returns(state, other, 0) == 3.0  # (10 + 2) / (2 + 1) - 1
+    state.acted |= {(9, edge): step for edge in (1, 2)}  # of four
+    assert returns(state, other, 0) == 1
+
+
+def test_what_moved_tells_states_apart_and_is_no_write() -> None:
+    sent = (Effect(kind="request", method="POST", url="http://shop.test/orders"),)
+    here, there = (beyond("", (), {"moved": f"[1] moved by {x},0"}) for x in (10, 20))
+    assert here and there and here != there and written(here) == written("") == set()
+    both = beyond(beyond("", sent, {}), (), {"moved": "[1] moved by 10,0"})
+    assert written(both) == written(beyond("", sent, {})) != set() and both != beyond("", sent, {})

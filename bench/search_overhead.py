@@ -43,9 +43,9 @@ from exact.environments.toy.factory import TOY_ACTIONS, ToyWorlds
 from exact.environments.toy.known import chain
 from exact.runs.journal import events
 from exact.runs.journal.file import Journal
-from exact.search import first_play, select
 from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued
 from exact.search.mcts import MCTS
+from exact.search.rules import first_play, select
 from exact.search.tree import Tree
 from tests.runs.toys import config, toy_runner
 

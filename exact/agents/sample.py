@@ -7,7 +7,7 @@ import msgspec
 from exact.action import ActionSpace
 from exact.agents.base import Policy
 from exact.context import Context, Proposal
-from exact.search.draw import generator
+from exact.search.rules.draw import generator
 
 
 async def sample(policy: Policy, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:

@@ -69,7 +69,7 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
 
 
 async def _content(kind: str, task: Task, reading: Reading) -> bytes:
-    from exact.search.export import to_graphml, to_json
+    from exact.search.inspect.export import to_graphml, to_json
 
     match kind:
         case "playwright":

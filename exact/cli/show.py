@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from exact.context import Evaluation
     from exact.report.model.reading import Reading
-    from exact.search.health import Symptom
+    from exact.search.inspect.health import Symptom
     from exact.search.tree import Edge, Node
 
 
@@ -77,7 +77,7 @@ def _node(reading: Reading, id: int | None) -> Node:
 def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[str]:
     from exact.report.model.routes import lines, travel
     from exact.report.model.text import one_line
-    from exact.search.stats import stats
+    from exact.search.inspect.stats import stats
 
     figures = stats(reading.state.tree, node)
     yield one_line(task)
@@ -130,7 +130,7 @@ def _edge(edge: Edge) -> str:
 
 def _principal(reading: Reading, node: Node) -> Iterator[Edge]:
     from exact.search.registry import final_choice
-    from exact.search.variation import principal
+    from exact.search.rules.variation import principal
 
     for index in principal(reading.state.tree, final_choice(reading.config.search), node):
         yield node.edges[index]
@@ -138,7 +138,7 @@ def _principal(reading: Reading, node: Node) -> Iterator[Edge]:
 
 
 def _health(reading: Reading) -> tuple[Symptom, ...]:
-    from exact.search.health import health
+    from exact.search.inspect.health import health
 
     replayed = sum(arrival.transitions for each in reading.arrivals.values() for arrival in each)
     return health(reading.state.tree, steps=len(reading.state.acted), replayed=replayed)
@@ -148,7 +148,7 @@ def _as_json(task: str, reading: Reading, node: Node) -> str:
     import msgspec
 
     from exact.report.model.routes import travel
-    from exact.search.stats import stats
+    from exact.search.inspect.stats import stats
 
     variation = [{"action": e.action.key, "prior": e.prior, "visits": e.visits, "value": e.value} for e in _principal(reading, node)]
     return json.dumps(

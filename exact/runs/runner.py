@@ -29,7 +29,7 @@ from exact.runs.journal.ledger import Ledger
 from exact.runs.journal.state import State, fold
 from exact.runs.journal.store import Line, Manifest, RunFolder, write_whole
 from exact.runs.journal.versions import versions
-from exact.search.export import to_json
+from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
 from exact.task import Task
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exact.search.select import SelectionRule, follow
+from exact.search.rules.select import SelectionRule, follow
 from exact.search.tree import Node, Tree
 
 

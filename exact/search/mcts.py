@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from exact.context import Evaluation
-from exact.search.backup import back_up
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
-from exact.search.contest import asked_again, note, settled, undecided
-from exact.search.exhaust import learnt, over, reopen, settle
-from exact.search.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising
 from exact.search.foresee import foresee
-from exact.search.select import SelectionRule, follow, puct
-from exact.search.stop import clear, promising, route, winner
+from exact.search.rules.backup import back_up
+from exact.search.rules.contest import asked_again, note, settled, undecided
+from exact.search.rules.exhaust import learnt, over, reopen, settle
+from exact.search.rules.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising
+from exact.search.rules.select import SelectionRule, follow, puct
+from exact.search.rules.stop import clear, promising, route, winner
+from exact.search.rules.variation import principal
+from exact.search.rules.widen import Widening
 from exact.search.tree import Node, Path, Tree
-from exact.search.variation import principal
-from exact.search.widen import Widening
 from exact.search.work import Work
 
 Expansion = Literal["lazy", "eager", "speculative"]

@@ -11,21 +11,21 @@ from typing import Any
 
 from exact.config import SearchConfig
 from exact.errors import UsageError, unknown
-from exact.search import backup, candidates, final, first_play, normalise, schedule, select
-from exact.search.abmcts import ABMCTS
+from exact.search.algorithms.abmcts import ABMCTS
+from exact.search.algorithms.beam import Beam
+from exact.search.algorithms.best_first import BestFirst
+from exact.search.algorithms.best_of_n import BestOfN
+from exact.search.algorithms.flat_halving import FlatHalving
+from exact.search.algorithms.greedy import Greedy
+from exact.search.algorithms.gumbel import Gumbel
+from exact.search.algorithms.react import React
+from exact.search.algorithms.tot import TotBFS, TotDFS
 from exact.search.base import Algorithm
-from exact.search.beam import Beam
-from exact.search.best_first import BestFirst
-from exact.search.best_of_n import BestOfN
-from exact.search.flat_halving import FlatHalving
-from exact.search.greedy import Greedy
-from exact.search.gumbel import Gumbel
-from exact.search.improve import by_noise, by_visits
 from exact.search.mcts import MCTS
-from exact.search.posterior import Beta, Gaussian
-from exact.search.react import React
-from exact.search.tot import TotBFS, TotDFS
-from exact.search.widen import progressive
+from exact.search.rules import backup, candidates, final, first_play, normalise, schedule, select
+from exact.search.rules.improve import by_noise, by_visits
+from exact.search.rules.posterior import Beta, Gaussian
+from exact.search.rules.widen import progressive
 
 Build = Callable[[SearchConfig], Algorithm]
 

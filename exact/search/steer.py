@@ -6,8 +6,8 @@ statistics by `Work`; what an algorithm makes of the new edge is its own affair.
 
 from __future__ import annotations
 
+from exact.search.algorithms.lookahead import way
 from exact.search.base import Algorithm, Selection
-from exact.search.lookahead import way
 from exact.search.tree import Node, SearchError, Tree
 from exact.search.work import Work
 

@@ -17,7 +17,7 @@ from exact.action import Action
 from exact.context import Evaluation
 from exact.errors import ExactError
 from exact.search.base import Need, Selection
-from exact.search.halving import Phase
+from exact.search.rules.halving import Phase
 
 T = TypeVar("T")
 

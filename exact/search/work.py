@@ -8,8 +8,6 @@ from functools import partial
 import msgspec
 
 from exact.context import Evaluation, Proposal
-from exact.search.answers import keep, pooled
-from exact.search.backup import Backup, back_up, mean, reserve
 from exact.search.base import (
     Alternative,
     Batched,
@@ -27,13 +25,15 @@ from exact.search.base import (
     Valued,
     Wait,
 )
-from exact.search.candidates import Candidates, best, tempered
-from exact.search.draw import generator
-from exact.search.merge import Merging, lands_on
-from exact.search.noise import measure
-from exact.search.schedule import Branching, constant
+from exact.search.rules.answers import keep, pooled
+from exact.search.rules.backup import Backup, back_up, mean, reserve
+from exact.search.rules.candidates import Candidates, best, tempered
+from exact.search.rules.draw import generator
+from exact.search.rules.merge import Merging, lands_on
+from exact.search.rules.noise import measure
+from exact.search.rules.schedule import Branching, constant
+from exact.search.rules.validate import validate
 from exact.search.tree import Broken, Edge, Node, Open, Path, SearchError, Tree
-from exact.search.validate import validate
 
 
 class Work:

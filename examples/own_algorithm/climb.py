@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from exact.config import SearchConfig
 from exact.search.base import Decision, Done, Selection, Wait
-from exact.search.final import most_likely, most_valued
+from exact.search.rules.final import most_likely, most_valued
 from exact.search.tree import Path, Tree
 from exact.search.work import Work
 

@@ -11,7 +11,7 @@ from exact.environments.toy.factory import ToyWorlds
 from exact.environments.toy.known import chain, deceptive_chain
 from exact.runs.journal.file import read
 from exact.runs.journal.state import fold
-from exact.search.export import to_json
+from exact.search.inspect.export import to_json
 from tests.runs.toys import config, toy_runner
 
 CASES: list[tuple[str, dict[str, Any]]] = [

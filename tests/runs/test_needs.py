@@ -22,7 +22,7 @@ from exact.runs.journal import events as ev
 from exact.runs.runner import Runner
 from exact.search import registry
 from exact.search.base import Decision, Done, Selection, Wait
-from exact.search.final import most_likely
+from exact.search.rules.final import most_likely
 from exact.search.tree import Tree
 from exact.search.work import Work
 from tests.runs.test_resume import journal, killed, repeated_facts, run

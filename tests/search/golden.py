@@ -11,7 +11,7 @@ import msgspec
 
 from exact.config import SearchConfig
 from exact.environments.toy.known import form
-from exact.search.export import to_json
+from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
 from tests.search.harness import Harness
 

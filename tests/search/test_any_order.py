@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from exact.config import SearchConfig
 from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld
+from exact.search.algorithms.greedy import Greedy
+from exact.search.algorithms.react import React
 from exact.search.base import Compared, Done, Need, Selection, Stepped, Valued
-from exact.search.greedy import Greedy
 from exact.search.mcts import MCTS
-from exact.search.react import React
 from exact.search.registry import algorithm
 from exact.search.tree import SearchError
 from exact.search.work import Work

@@ -6,8 +6,8 @@ import pytest
 
 from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form, maze
 from exact.search.base import Done, Failure, Need, Selection, Stepped
-from exact.search.final import lower_bound
 from exact.search.mcts import MCTS
+from exact.search.rules.final import lower_bound
 from exact.search.tree import SearchError
 from tests.search.harness import Harness, check, check_idle, failed, proposed, two_arms, valued, world
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from exact.config import SearchConfig
 from exact.search.base import Diverged, Done, Need, Selection, Stepped, Valued, Wait
-from exact.search.export import to_json
+from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
 from exact.search.tree import SearchError, Tree
 from tests.search.harness import Harness, failed

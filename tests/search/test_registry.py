@@ -9,9 +9,9 @@ import pytest
 from exact.config import SearchConfig
 from exact.environments.toy.known import bandit, chain
 from exact.errors import UsageError
-from exact.search.greedy import Greedy
+from exact.search.algorithms.greedy import Greedy
+from exact.search.algorithms.react import React
 from exact.search.mcts import MCTS
-from exact.search.react import React
 from exact.search.registry import algorithm
 from tests.search.harness import Harness, failed
 

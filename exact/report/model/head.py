@@ -9,7 +9,7 @@ from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
 from exact.report.model.routes import lines, travel
 from exact.report.model.text import LINE, inert, one_line
-from exact.search.health import Symptom, health
+from exact.search.inspect.health import Symptom, health
 from exact.task import Task
 
 _JUDGES = {

@@ -11,7 +11,7 @@ from exact.runs.attempt.simulate import arrived, returned, wrote_outside
 from exact.runs.attempt.slots import Places
 from exact.runs.journal import events as ev
 from exact.search.base import Decision
-from exact.search.outage import outage, unread
+from exact.search.rules.outage import outage, unread
 from exact.search.tree import Node, SearchError
 
 PLANNED = "the plan goes on"

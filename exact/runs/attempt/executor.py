@@ -20,8 +20,8 @@ from exact.runs.attempt.slots import Places
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import judgements_in
 from exact.search.base import Failure, Need, Result, Selection
+from exact.search.rules.validate import validate
 from exact.search.tree import Node, Open
-from exact.search.validate import validate
 
 
 class Answer(NamedTuple):

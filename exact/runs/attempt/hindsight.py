@@ -10,9 +10,9 @@ from exact.reflection.contrast import Failed, Option, Record
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import State
 from exact.runs.journal.store import Blobs
-from exact.search.backup import mean
 from exact.search.base import Alternative, Decision
-from exact.search.exhaust import settled_value
+from exact.search.rules.backup import mean
+from exact.search.rules.exhaust import settled_value
 from exact.search.tree import Edge, Node
 from exact.search.work import Work
 

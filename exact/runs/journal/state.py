@@ -16,10 +16,10 @@ from exact.config import Config, Limits, ScopeLimits, SearchConfig
 from exact.environments.base import Effect
 from exact.errors import JournalError
 from exact.runs.journal import events as ev
-from exact.search.afford import Replans, affordable
 from exact.search.base import Algorithm, Batched, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
-from exact.search.outage import mend
 from exact.search.registry import algorithm
+from exact.search.rules.afford import Replans, affordable
+from exact.search.rules.outage import mend
 from exact.search.steer import expand, prune
 from exact.search.tree import Node, Tree
 from exact.search.work import Work

@@ -16,7 +16,7 @@ from exact.runs.journal.commands import Mailbox, Name, lift, mailbox, send
 from exact.runs.journal.file import read
 from exact.runs.journal.state import State, fold
 from exact.runs.runner import Runner
-from exact.search.export import to_json
+from exact.search.inspect.export import to_json
 from exact.search.registry import BUILTIN
 from exact.task import Task
 from tests.runs.test_resume import Killed, kill_at

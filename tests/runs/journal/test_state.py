@@ -17,7 +17,7 @@ from exact.runs.journal import events as ev
 from exact.runs.journal.file import read
 from exact.runs.journal.state import State, beyond, fold, written
 from exact.search.base import Selection
-from exact.search.export import to_json
+from exact.search.inspect.export import to_json
 from exact.search.tree import Edge, Node
 from exact.task import Task
 from tests.runs.toys import config, toy_runner

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from exact.search.algorithms.gumbel import Gumbel
 from exact.search.base import Done, Selection, Wait
-from exact.search.gumbel import Gumbel
-from exact.search.improve import by_noise, by_visits
+from exact.search.rules.improve import by_noise, by_visits
 from exact.search.tree import Tree
 from tests.search.parity.test_mctx import counts, jax, mctx, np, tables
 from tests.search.parity.trees import State, grown, searched

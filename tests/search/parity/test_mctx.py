@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from exact.search import first_play, normalise, select
 from exact.search.mcts import MCTS
+from exact.search.rules import first_play, normalise, select
 from tests.search.parity.trees import BUDGETS, TREES, Counts, Path, State, searched
 
 REASON = "mctx is not installed: shells/setup.sh --parity"

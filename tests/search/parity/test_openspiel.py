@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from exact.search import first_play, select
 from exact.search.mcts import MCTS
+from exact.search.rules import first_play, select
 from tests.search.parity.trees import BUDGETS, TREES, Counts, Path, State, searched
 
 mcts = pytest.importorskip("open_spiel.python.algorithms.mcts", reason="OpenSpiel is not installed: shells/setup.sh --parity")

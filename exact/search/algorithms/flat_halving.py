@@ -1,0 +1,112 @@
+"""Flat sequential halving: a baseline without a tree (Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits").
+
+The root's actions are arms; an arm is pulled by judging the state it leads to once more, the first time after the step. From n arms and
+B iterations, each of `ceil(log2 n)` phases pulls its c arms `max(1, floor(B / (c ceil(log2 n))))` times and keeps the better half by mean
+judgement, `ceil(c / 2)`, at last two; B and n count from what is left when a phase begins. Equal means: the higher prior, then the first.
+Committed is the highest mean of the last phase.
+
+A state is judged at most `judgements` times: with the default of 1 this is one look at each action. The root itself is not judged, nothing
+is searched below its children, and the judgements of one state wait for each other while those of different states do not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from exact.search.base import Decision, Done, Need, Selection, Wait
+from exact.search.rules.final import most_likely
+from exact.search.rules.halving import Phase, begin, following
+from exact.search.rules.select import follow
+from exact.search.tree import Edge, Node, Tree
+from exact.search.work import Work
+
+
+class FlatHalving(Work):
+    """iterations: judgements of children for each commit. most: with how many arms to begin, by prior; None: all."""
+
+    def __init__(self, *, most: int | None = None, **more: Any) -> None:
+        super().__init__(**more)
+        self.most = most
+
+    def replan(self, tree: Tree, left: int | None) -> None:
+        """How many more iterations can be paid for; None: all that are allowed. Counts from the next phase on."""
+        tree.affordable = None if left is None else tree.iterations + left
+
+    def ask(self, tree: Tree) -> Selection | Wait | Done:
+        if not tree.allowed:
+            tree.allowed = self.iterations
+        root = tree.root
+        if root.closed or root.leaf:
+            return _last(tree, root.closed or "the episode has ended")
+        if root.pending:
+            return Wait()
+        if tree.iterations + root.in_flight >= tree.allowed:
+            return _last(tree, f"{tree.iterations} iterations")
+        if not root.expansions or (root.refused and root.expansions == 1):
+            return self.select_state(tree, [], root, "proposals", draw=root.expansions)
+        return self._pull(tree, root)
+
+    def decide(self, tree: Tree) -> Decision:
+        root, phase = tree.root, tree.phase
+        pulled = [i for i, edge in enumerate(root.edges) if edge.visits and not edge.futile and not edge.unsearched]
+        last = phase.actions if phase is not None and phase.root == root.id else ()
+        order = sorted(pulled, key=lambda i: (i not in last, -_worth(root.edges[i]), -root.edges[i].prior, i))
+        return self.commit(tree, order or most_likely(root), "the highest mean judgement of the last phase")
+
+    def _pull(self, tree: Tree, root: Node) -> Selection | Wait | Done:
+        """The next arm's step or judgement; that of the next phase, once all results of this one have come."""
+        while True:
+            phase = tree.phase
+            if phase is not None and phase.root == root.id and (due := self._due(root, phase)):
+                free = [i for i in due if not root.edges[i].in_flight]
+                return self._arm(tree, root, free[0]) if free else Wait()
+            if root.in_flight:
+                return Wait()
+            if (ended := self._next(tree, root)) is not None:
+                return ended
+
+    def _due(self, root: Node, phase: Phase) -> list[int]:
+        taken = {i: root.edges[i].visits + root.edges[i].in_flight - phase.before[i] for i in phase.actions}
+        return phase.due(taken, [i for i in phase.actions if not self._pullable(root.edges[i])], phase.actions.index)
+
+    def _arm(self, tree: Tree, root: Node, index: int) -> Selection:
+        edge = root.edges[index]
+        if edge.child is None:
+            needs: tuple[Need, ...] = ("step", "value")
+            return self.select_step(tree, [(root, edge)], index, needs=needs)
+        child = follow(edge)
+        return self.select_state(tree, [(root, edge)], child, "value", draw=child.judgements)
+
+    def _next(self, tree: Tree, root: Node) -> Selection | Wait | Done | None:
+        """Begin the next phase; None: it has begun."""
+        left = tree.allowed if tree.affordable is None else min(tree.allowed, tree.affordable)
+        left -= tree.iterations
+        if left < 1:
+            return _last(tree, f"{tree.iterations} iterations: the budget pays for no more")
+        ranked = [i for i, edge in enumerate(root.edges) if self._pullable(edge)]
+        if not ranked:
+            if not most_likely(root) and root.expansions <= self.retries:
+                return self.select_state(tree, [], root, "proposals", draw=root.expansions)
+            return _last(tree, "every action was judged as often as it may be")
+        ranked.sort(key=lambda i: (-_worth(root.edges[i]), -root.edges[i].prior, i))
+        visits = [edge.visits for edge in root.edges]
+        last = tree.phase if tree.phase is not None and tree.phase.root == root.id else None
+        found = following(last, ranked, visits, left, up=True) if last is not None else None
+        tree.phase = found or begin(root.id, ranked, visits, left, self.most or len(ranked))
+        return None
+
+    def _pullable(self, edge: Edge) -> bool:
+        """Whether an arm may be pulled once more."""
+        return not edge.closed and (edge.child is None or follow(edge).judgements < self.judgements)
+
+
+def _worth(edge: Edge) -> float:
+    """Mean of the judgements of the states an arm led to; of one never pulled 0, so that priors order them."""
+    judged = sum(child.judged for child in edge.outcomes)
+    count = sum(child.judgements for child in edge.outcomes)
+    return judged / count if count else 0.0
+
+
+def _last(tree: Tree, reason: str) -> Wait | Done:
+    """Done, once nothing is in flight."""
+    return Wait() if tree.open else Done(reason)

@@ -1,0 +1,1 @@
+"""Reading a finished tree: statistics, health, differences, exports."""

@@ -1,0 +1,1 @@
+"""The rules of a search: selection, backup, stopping, final choice."""

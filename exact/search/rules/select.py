@@ -1,0 +1,146 @@
+"""Selection rules: which edge a walk follows at a state.
+
+A rule scores each open edge as `normalised Q + exploration` and follows the highest, the first of equals. Selections in flight
+add to the counts, not to Q (WU-UCT, Liu et al. 2020), unless a fixed loss is chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from exact.search.rules.first_play import FirstPlay, parent_value
+from exact.search.rules.normalise import Normalise
+from exact.search.rules.schedule import CSchedule
+from exact.search.tree import Edge, Node, Tree
+
+SelectionRule = Callable[[Tree, Node], int]
+"""Index of the edge to follow at a node; -1 where none is open."""
+
+Parallel = Literal["counts", "loss"]
+"""How selections in flight count. counts: as visits without a value (WU-UCT). loss: as visits of value 0 (virtual loss)."""
+Ends = Literal["explore", "value"]
+"""How a visited end is scored. explore: as any other state. value: by its Q alone, for another visit shows nothing new (OpenSpiel)."""
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The exploration term, from N visits of the state and n of the edge, both with those in flight."""
+
+    weight: Callable[[int], float]
+    """Of N."""
+    by_prior: bool = True
+    """Whether it is `c weight(N) P / (1 + n)`; else `c weight(N) / sqrt(n)`, infinite for an unvisited edge."""
+
+
+PUCT = Exploration(math.sqrt)
+"""`c P(s,a) sqrt(N(s)) / (1 + N(s,a))`: AlphaZero (Silver et al. 2018)."""
+
+UCT = Exploration(lambda visits: math.sqrt(math.log(max(visits, 1))), by_prior=False)
+"""`c sqrt(ln N(s) / N(s,a))`, an unvisited edge first: UCB1 on trees (Kocsis and Szepesvari 2006). Priors are not used."""
+
+MUZERO = Exploration(lambda visits: math.sqrt(visits) * (1.25 + math.log((visits + 19652 + 1) / 19652)))
+"""PUCT with MuZero's slowly growing constant, `1.25 + ln((N + 19653) / 19652)` (Schrittwieser et al. 2020); c scales it, 1 is theirs."""
+
+
+def rule(
+    explore: Exploration = PUCT,
+    *,
+    c: float | CSchedule = 0.5,
+    first_play: FirstPlay = parent_value,
+    normalise: Normalise | None = None,
+    parallel: Parallel = "counts",
+    mask: bool = True,
+    ends: Ends = "explore",
+    doubt: float = 0.0,
+) -> SelectionRule:
+    """A rule of these parts. c >= 0 on values in [0, 1]; mask: whether an edge whose state is being worked on is passed over.
+
+    doubt: the exploration term of an edge is multiplied by `1 + doubt * between`, between being the spread between the judges of the state
+    it leads to. Neither the order in which a judge reads nor its own wavering counts: more samples cure those, another look does not.
+    """
+    weight_of, by_prior = explore.weight, explore.by_prior
+    constant = c if not callable(c) else None
+    explores = ends == "explore"
+    among_others = _among_others(by_prior, explores, parallel == "loss", mask, doubt)
+    plain = by_prior and not doubt
+
+    def follow(tree: Tree, node: Node) -> int:
+        weight = (constant if constant is not None else c(tree.share)) * weight_of(node.visits + node.in_flight)  # type: ignore[operator]
+        if normalise:
+            weight *= normalise(tree, node)  # the highest of (Q - low) / span + u is that of Q + span u
+        unseen = first_play(node)
+        if node.in_flight or not plain:
+            return among_others(node, weight, unseen)
+        top, found = -math.inf, -1
+        for i, edge in enumerate(node.edges):  # the usual case, apart for speed
+            if edge.closed:
+                continue
+            visits = edge.visits
+            if not visits:
+                score = unseen + weight * edge.prior
+            elif explores or edge.child is None or not edge.child.terminated:
+                score = edge.q + weight * edge.prior / (1 + visits)
+            else:
+                score = edge.q
+            if score > top:
+                top, found = score, i
+        return found
+
+    return follow
+
+
+def _among_others(by_prior: bool, explores: bool, losing: bool, mask: bool, doubt: float) -> Callable[[Node, float, float], int]:
+    """The choice of a rule where selections are in flight, judges part, or priors do not count; from the weight and an untried action's
+    value."""
+
+    def follow(node: Node, weight: float, unseen: float) -> int:
+        top, found = -math.inf, -1
+        for i, edge in enumerate(node.edges):
+            if edge.closed:
+                continue
+            visits = edge.visits
+            score = edge.q if visits else unseen
+            if edge.in_flight:
+                if mask and busy(edge):
+                    continue
+                visits += edge.in_flight
+                if losing:
+                    score *= edge.visits / visits
+            if explores or not edge.visits or edge.child is None or not edge.child.terminated:
+                bonus = weight * (1 + doubt * _parted(edge)) if doubt else weight
+                if by_prior:
+                    score += bonus * edge.prior / (1 + visits)
+                else:
+                    score += bonus / math.sqrt(visits) if visits else math.inf
+            if score > top:
+                top, found = score, i
+        return found
+
+    return follow
+
+
+def _parted(edge: Edge) -> float:
+    """How far the judges of the state that an edge leads to part from each other, in [0, 0.5]."""
+    state = edge.child
+    return state.evaluation.between if state is not None and state.evaluation is not None else 0.0
+
+
+def puct(c: float = 0.5) -> SelectionRule:
+    """The default rule: PUCT, first play at the parent's own value."""
+    return rule(PUCT, c=c)
+
+
+def busy(edge: Edge) -> bool:
+    """Whether the state that a walk would follow it to is being made, judged or expanded right now."""
+    return bool(edge.in_flight) and (edge.child is None or follow(edge).pending)
+
+
+def follow(edge: Edge) -> Node:
+    """The outcome of a taken edge that a walk goes on in: of several, the one seen most often for its visits."""
+    assert edge.child is not None
+    if not edge.others:
+        return edge.child
+    return max(edge.outcomes, key=lambda node: node.seen / (1 + node.visits + node.in_flight))

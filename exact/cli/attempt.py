@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
+from exact.benchmarks.open import kind_of, open_worlds
 from exact.cli.progress import Progress
-from exact.cli.worlds import kind_of, open_worlds
 from exact.config import Config
 from exact.errors import EvaluatorError
 from exact.runs.environment_cache import SharedWorlds

@@ -260,7 +260,7 @@ async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bound
     if engine == "ray":
         from functools import partial
 
-        from exact.cli.worlds import kind_of
+        from exact.benchmarks.open import kind_of
         from exact.evaluation.ray_engine import RayEngine
 
         async with RayEngine(
@@ -287,7 +287,7 @@ def local_engine(folder: BenchFolder, parallel: int, bounds: Bounds, *, share: f
     """Attempts in this process. `share`: of what providers of models allow."""
     from functools import partial
 
-    from exact.cli.worlds import kind_of, open_worlds
+    from exact.benchmarks.open import kind_of, open_worlds
     from exact.environments.pool.slot import PoolLimits
     from exact.evaluation.local import LocalEngine
 

@@ -63,7 +63,7 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     kept = list(read_lines(path, Labelled))
     if count <= len(kept):
         return kept
-    from exact.cli.worlds import kind_of, open_worlds
+    from exact.benchmarks.open import kind_of, open_worlds
     from exact.models.open import Models
     from exact.prompts.library import using
     from exact.runs.environment_cache import SharedWorlds

@@ -100,7 +100,7 @@ def _same(task: Task) -> Task:
 
 def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[Worlds]:
     """Its worlds."""
-    from exact.cli.worlds import open_worlds
+    from exact.benchmarks.open import open_worlds
     from exact.config import BrowserConfig, Config
 
     browser = BrowserConfig(screenshots=False, sandbox="auto" if sandbox is None else "required" if sandbox else "never")

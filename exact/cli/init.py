@@ -165,7 +165,7 @@ def _try(folder: Path) -> int:
 async def _tried(task: Task, config: Config) -> tuple[list[Finding], str, bool]:
     import msgspec
 
-    from exact.cli.worlds import open_worlds
+    from exact.benchmarks.open import open_worlds
     from exact.environments.check import check
 
     browser = msgspec.structs.replace(config.browser, screenshots=False)

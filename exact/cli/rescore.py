@@ -69,7 +69,7 @@ async def _rescored(runs: Mapping[str, tuple[RunFolder, Config]], pattern: str |
 
 
 async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Sequence[Task], adopt: bool) -> AsyncIterator[_Again]:
-    from exact.cli.worlds import kind_of, open_worlds
+    from exact.benchmarks.open import kind_of, open_worlds
     from exact.evaluation.replay import finished
     from exact.runs.environment_cache import SharedWorlds
     from exact.runs.journal.store import append_line

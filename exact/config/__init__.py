@@ -4,12 +4,7 @@ Every key has a type and a default; an unknown key is an error that names the ne
 """
 
 from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
-from exact.config.models import CacheConfig, ModelConfig, ModelsConfig, PriceConfig
-from exact.config.reading import dump, load, parse
-from exact.config.search import Limits, ScopeLimits, SearchConfig
-from exact.config.strict import AtLeastOne, Strict
-from exact.config.whole import Config
-from exact.config.worlds import (
+from exact.config.environments import (
     BrowserConfig,
     CertificateConfig,
     LoginConfig,
@@ -19,6 +14,11 @@ from exact.config.worlds import (
     SandboxConfig,
     TapeConfig,
 )
+from exact.config.models import CacheConfig, ModelConfig, ModelsConfig, PriceConfig
+from exact.config.reading import dump, load, parse
+from exact.config.search import Limits, ScopeLimits, SearchConfig
+from exact.config.strict import AtLeastOne, Strict
+from exact.config.whole import Config
 
 __all__ = [
     "AtLeastOne",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
+from exact.config.environments import BrowserConfig, SandboxConfig
 from exact.config.models import ModelsConfig
 from exact.config.search import Limits, SearchConfig
 from exact.config.strict import Strict
-from exact.config.worlds import BrowserConfig, SandboxConfig
 
 
 class Config(Strict, frozen=True, kw_only=True):

@@ -16,9 +16,9 @@ from exact.environments.base import Worlds
 from exact.environments.pool.slot import PoolLimits
 from exact.errors import JournalError
 from exact.evaluation.engine import Hung
+from exact.evaluation.environments import PooledWorlds
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.replay import finished, replay
-from exact.evaluation.worlds import PooledWorlds
 from exact.models.base import ChatModel
 from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.state import State

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from exact.benchmarks import open as cli_worlds
 from exact.cli import bench as cli_bench
-from exact.cli import worlds as cli_worlds
 from exact.cli.main import main
 from exact.environments.base import Worlds
 from exact.environments.toy.factory import ToyWorlds

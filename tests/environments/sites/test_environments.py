@@ -15,9 +15,8 @@ from exact.environments.sandbox import find_runsc
 from exact.environments.sites.site import Hook, Outside
 from exact.errors import EnvironmentError_
 from exact.task import Task
-
-from ..leaps import Leaps
-from .conftest import databases
+from tests.environments.leaps import Leaps
+from tests.environments.sites.conftest import databases
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -9,7 +9,7 @@ from exact.environments.base import Worlds
 from exact.environments.pool.slot import PoolLimits
 from exact.environments.toy.factory import ToyWorlds, toy_task
 from exact.errors import EnvironmentError_
-from exact.evaluation.worlds import KEPT, PooledWorlds
+from exact.evaluation.environments import KEPT, PooledWorlds
 from exact.task import Task
 from tests.evaluation.toys import WORLD
 

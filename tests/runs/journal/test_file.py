@@ -256,7 +256,8 @@ def test_a_full_disk_is_one_line_and_the_journal_stays_readable(tmp_path: Path) 
     path = tmp_path / "journal.jsonl"
     code = "\n".join(
         (
-            "import sys, resource; from pathlib import Path; from exact.runs.journal.file import Journal; from exact.runs import events as ev",
+            "import sys, resource; from pathlib import Path; from exact.runs.journal.file import Journal",
+            "from exact.runs.journal import events as ev",
             "from exact.errors import JournalError",
             "resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600)); journal = Journal(Path(sys.argv[1])); n = 0",
             "try:",

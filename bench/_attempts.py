@@ -16,10 +16,10 @@ import msgspec
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.rewards import REWARDS, binary
 from exact.config import Config
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.pool.slot import PoolLimits
 from exact.evaluation.folder import BenchFolder, Result
-from exact.evaluation.local import BuildAgent, LocalEngine, worlds_wanted
+from exact.evaluation.local import BuildAgent, LocalEngine, environments_wanted
 from exact.evaluation.plan import KINDS, Plan, Session
 from exact.evaluation.schedule import Schedule
 from exact.evaluation.statistics import Interval, bootstrap, rate
@@ -90,17 +90,19 @@ async def attempt(folder: BenchFolder, parallel: int, noise: _common.Noise, buil
     suite, began = MiniWob(), time.monotonic()
     configs = {agent: folder.agent(agent)[1] for agent in folder.plan.agents}
 
-    def open_worlds(task: Task, config: Config) -> AbstractAsyncContextManager[Worlds]:
-        return suite.worlds(config.browser)
+    def open_environments(task: Task, config: Config) -> AbstractAsyncContextManager[EnvironmentFactory]:
+        return suite.environments(config.browser)
 
     def finished(result: Result, done: int, of: int) -> None:
         if done % max(1, of // 100) == 0:
             noise.probe()
         print(f"\r{done:5} of {of}  {time.monotonic() - began:6.0f} s", end="", file=sys.stderr, flush=True)
 
-    limits = PoolLimits(worlds=parallel * max(map(worlds_wanted, configs.values())))
+    limits = PoolLimits(environments=parallel * max(map(environments_wanted, configs.values())))
     noise.probe()
-    async with LocalEngine(folder, open_worlds=open_worlds, key=lambda task: "miniwob", limits=limits, build=build, hang=300.0) as engine:
+    async with LocalEngine(
+        folder, open_environments=open_environments, key=lambda task: "miniwob", limits=limits, build=build, hang=300.0
+    ) as engine:
         rounds = {agent: max(1, config.reflection.round) for agent, config in configs.items() if config.reflection.kind != "none"}
         results = await Schedule(folder=folder, engine=engine, parallel=parallel, rounds=rounds, finished=finished).run()
     noise.probe()

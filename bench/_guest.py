@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 
 
-def worlds() -> AbstractAsyncContextManager[Worlds]:
-    return MiniWob().worlds(BrowserConfig(screenshots=False))
+def environments() -> AbstractAsyncContextManager[EnvironmentFactory]:
+    return MiniWob().environments(BrowserConfig(screenshots=False))

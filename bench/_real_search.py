@@ -1,4 +1,5 @@
-"""One search through the driver: journal, budgets, real HTTP to a server that takes its time, one world of the tree for each worker."""
+"""One search through the driver: journal, budgets, real HTTP to a server that takes its time, one environment of the tree for each
+worker."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from exact.agents.parse import GRADES
 from exact.config import parse
 from exact.context import Proposal
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.decision_environment import decision_world
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.decision_environment import decision_graph
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import toy_task
 from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.models.scripted import Late, Question, ScriptedServer
@@ -99,11 +100,11 @@ async def search(delay: float, iterations: int, workers: int) -> dict[str, float
 
 
 async def _run(folder: Path, settings: dict[str, object], tree: DecisionTree) -> dict[str, float]:
-    world = decision_world(tree)
-    create(folder, (toy_task(world),), parse(settings))
+    environment = decision_graph(tree)
+    create(folder, (toy_task(environment),), parse(settings))
     run, config = reopen(folder)
     began = time.monotonic()
-    await Runner(folder=run, config=config, open_worlds=lambda task: nullcontext(ToyWorlds(world))).run()
+    await Runner(folder=run, config=config, open_environments=lambda task: nullcontext(ToyFactory(environment))).run()
     seconds = time.monotonic() - began
     return {"seconds": seconds, **_calls(folder)}
 

@@ -16,7 +16,7 @@ from exact.search.tree import Node, Tree
 
 
 class Game(Protocol):
-    """A world, a policy and a judge that answer at once. States are hashable names; actions are indices into `proposals`."""
+    """An environment, a policy and a judge that answer at once. States are hashable names; actions are indices into `proposals`."""
 
     start: str
 

@@ -1,4 +1,4 @@
-"""Houses with traps, told in words: the worlds of bench/memory_gain.py, and an embedded agent for them.
+"""Houses with traps, told in words: the environments of bench/memory_gain.py, and a built-in agent for them.
 
 A house is a row of rooms. In each room one of four things leads on and the others end badly. In half of the kinds of rooms the thing that
 the policy likes best is a trap: four rooms behind it look best to the judge, until it ends. In the other half the favourite leads on, so
@@ -22,7 +22,7 @@ from exact.agents.builtin.policy import TEMPERATURE
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.draw import uniform
-from exact.environments.toy.factory import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.factory import ToyEdge, ToyGraph, ToyState
 
 ROOMS, KINDS = 4, 8
 THINGS = (
@@ -57,7 +57,7 @@ def kind_of(*about: object) -> Kind:
     return Kind(marks, tuple(rng.sample(THINGS, 4)), rng.random() < 0.5, tuple(rng.sample(THINGS, BEHIND)))
 
 
-def house(recurrence: float, number: int, seed: int) -> ToyWorld:
+def house(recurrence: float, number: int, seed: int) -> ToyGraph:
     """The house of a number, with that share of its rooms, in [0, 1], of kinds that other houses have too."""
     rng = random.Random(f"{seed} {number}")
     recurring = round(recurrence * ROOMS)
@@ -70,7 +70,7 @@ def house(recurrence: float, number: int, seed: int) -> ToyWorld:
     instruction = (
         f"Find the way out of the {rng.choice(['old', 'dark', 'empty', 'strange'])} house on {rng.choice(['the hill', 'the shore'])}."
     )
-    return ToyWorld(name="house", instruction=instruction, start="room 0", states=states)
+    return ToyGraph(name="house", instruction=instruction, start="room 0", states=states)
 
 
 def _room(room: int, kind: Kind, rng: random.Random) -> dict[str, ToyState]:
@@ -96,10 +96,10 @@ def _room(room: int, kind: Kind, rng: random.Random) -> dict[str, ToyState]:
 
 
 class RemindedPolicy:
-    """A house's policy, with what the embedded agent makes of reflections: a change of an action's score before the softmax."""
+    """A house's policy, with what the built-in agent makes of reflections: a change of an action's score before the softmax."""
 
-    def __init__(self, world: ToyWorld) -> None:
-        self._inner = ToyPolicy(world)
+    def __init__(self, environment: ToyGraph) -> None:
+        self._inner = ToyPolicy(environment)
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         found = await self._inner.propose(context, actions, k)
@@ -112,13 +112,13 @@ class RemindedPolicy:
 
 
 class RemindedValue:
-    """A house's looks, with what the embedded agent makes of reflections; of how an attempt ended it is wrong as often as it is told to be.
+    """A house's looks, with what the built-in agent makes of reflections; of how an attempt ended it is wrong as often as it is told to be.
 
     That is the verdict asked for once more after the end, which makes lessons; the search is told of ends rightly.
     """
 
-    def __init__(self, world: ToyWorld, *, errs: float, seed: int) -> None:
-        self._inner, self._errs, self._seed = ToyValue(world), errs, seed
+    def __init__(self, environment: ToyGraph, *, errs: float, seed: int) -> None:
+        self._inner, self._errs, self._seed = ToyValue(environment), errs, seed
 
     async def evaluate(self, context: Context) -> Evaluation:
         evaluation = await self._inner.evaluate(context)

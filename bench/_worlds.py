@@ -1,4 +1,4 @@
-"""Worlds that are moved in benchmarks: a form application with a slow server, and a MiniWoB++ page; in sandboxes and beside them."""
+"""Environments that are moved in benchmarks: a form application with a slow server, and a MiniWoB++ page; in sandboxes and beside them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import msgspec
 from exact.action import Action
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
-from exact.environments.base import Environment, Snapshot, Worlds
+from exact.environments.base import Environment, EnvironmentFactory, Snapshot
 from exact.environments.browser import PageSetup
-from exact.environments.browser.fork.factory import ForkingWorlds, forking
+from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.served import served
 from exact.environments.sandbox import Service
 from exact.observation import Observation
@@ -65,21 +65,21 @@ def service(script: str, port: int, *arguments: str, **fields: Any) -> Service:
 
 
 @contextlib.asynccontextmanager
-async def forms() -> AsyncIterator[ForkingWorlds]:
-    """Worlds of the form application that fork."""
-    async with forking(CONFIG, PageSetup(hosts={HOST: "127.0.0.1:8000"}), services=[service("_form.py", 8000)]) as worlds:
-        yield worlds
+async def forms() -> AsyncIterator[ForkingFactory]:
+    """Environments of the form application that fork."""
+    async with forking(CONFIG, PageSetup(hosts={HOST: "127.0.0.1:8000"}), services=[service("_form.py", 8000)]) as environments:
+        yield environments
 
 
 @contextlib.asynccontextmanager
-async def plain_forms() -> AsyncIterator[Worlds]:
-    """The form application with a browser beside it, without a sandbox. One world at a time: its server is one."""
+async def plain_forms() -> AsyncIterator[EnvironmentFactory]:
+    """The form application with a browser beside it, without a sandbox. One environment at a time: its server is one."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     alone = msgspec.structs.replace(CONFIG, sandbox="never")
-    async with served(alone, PageSetup(hosts={HOST: f"127.0.0.1:{port}"}), [service("_form.py", port)]) as worlds:
-        yield worlds
+    async with served(alone, PageSetup(hosts={HOST: f"127.0.0.1:{port}"}), [service("_form.py", port)]) as environments:
+        yield environments
 
 
 async def walk(site: Site, environment: Environment, depth: int, keep: Sequence[int] = ()) -> tuple[list[Action], dict[int, Snapshot]]:

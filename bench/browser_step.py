@@ -21,8 +21,8 @@ BrowserGym's tree into text, which its agents do next, is not counted.
 The figures compare `exact` (a click and the accessibility tree with boxes) with BrowserGym as published and without its waits. Those
 also take a screenshot, which they cannot be asked to leave out; so three more figures compare equal content: `exact + screenshot` with
 them, and `exact` with `bare`. `guest_vs_native` and `gvisor_vs_native` are seconds of a step there over seconds of the same step of
-`exact`; the last contender is left out where worlds do not fork. The branch is kept awake between its rounds: pausing is for worlds
-that nobody uses. BrowserGym lives in a virtual environment of its own, which the first run makes (it needs the package
+`exact`; the last contender is left out where environments do not fork. The branch is kept awake between its rounds: pausing is for
+environments that nobody uses. BrowserGym lives in a virtual environment of its own, which the first run makes (it needs the package
 index then).
 """
 
@@ -50,8 +50,8 @@ from exact.config import BrowserConfig
 from exact.environments.adapters.miniwob import installed
 from exact.environments.base import Environment
 from exact.environments.browser import find_browser
-from exact.environments.process.worker import Factory, WorkerWorlds
-from exact.errors import EnvironmentError_
+from exact.environments.process.worker import Factory, WorkerFactory
+from exact.errors import EnvironmentFailure
 from exact.observation import Element, Observation
 
 BROWSERGYM = "browsergym-miniwob==0.14.3"
@@ -60,7 +60,7 @@ PAGES = {"click-checkboxes-large": ("checkbox", 6), "click-tab-2": ("tab", 3)}
 """Page to the role that is clicked, and how many elements of it in turn."""
 SEED = 1
 AWAKE = 3600.0
-"""Seconds without a step after which a world is paused."""
+"""Seconds without a step after which an environment is paused."""
 
 Clicks = list[tuple[str, int]]
 """Role, and which of that role in document order."""
@@ -77,7 +77,7 @@ class Contender(Protocol):
 
 
 class Ours:
-    """Also in a guest. A world that forks is measured in a branch of where its task begins."""
+    """Also in a guest. An environment that forks is measured in a branch of where its task begins."""
 
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
@@ -85,7 +85,7 @@ class Ours:
 
     async def open(self, task: str) -> int:
         self.seen = await self.environment.reset(MiniWob().task(f"miniwob/{task}?seed={SEED}"))
-        if self.environment.capabilities.fidelity == "world":
+        if self.environment.capabilities.fidelity == "full":
             self.seen = await self.environment.restore(await self.environment.snapshot())
         return len(self.seen.elements)
 
@@ -171,17 +171,17 @@ async def contenders(python: Path) -> AsyncIterator[dict[str, Contender]]:
         for name, mode in modes.items():
             found[name] = await stack.enter_async_context(browsergym(python, url, mode))
         for name, screenshots in {"exact": False, "exact + screenshot": True}.items():
-            worlds = await stack.enter_async_context(MiniWob().worlds(BrowserConfig(screenshots=screenshots)))
-            found[name] = Ours(await stack.enter_async_context(worlds.open(speculative=False)))
-        guests = WorkerWorlds(Factory(f"{ROOT / 'bench' / '_guest.py'}:worlds", paths=(ROOT,)))
-        found["exact, guest"] = Ours(await stack.enter_async_context(guests.open(speculative=False)))
+            environments = await stack.enter_async_context(MiniWob().environments(BrowserConfig(screenshots=screenshots)))
+            found[name] = Ours(await stack.enter_async_context(environments.open(simulation=False)))
+        guests = WorkerFactory(Factory(f"{ROOT / 'bench' / '_guest.py'}:environments", paths=(ROOT,)))
+        found["exact, guest"] = Ours(await stack.enter_async_context(guests.open(simulation=False)))
         try:
-            forks = await stack.enter_async_context(MiniWob().forking_worlds(BrowserConfig(screenshots=False)))
-        except EnvironmentError_ as error:
+            forks = await stack.enter_async_context(MiniWob().forking_factory(BrowserConfig(screenshots=False)))
+        except EnvironmentFailure as error:
             print(f"without the gVisor column: {error}")
         else:
             forks.idle = AWAKE
-            found["exact, gVisor"] = Ours(await stack.enter_async_context(forks.open(speculative=False)))
+            found["exact, gVisor"] = Ours(await stack.enter_async_context(forks.open(simulation=False)))
         yield found
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from _common import Figure, Noise, finish, interval, parser, table, versions
 
-from exact.environments.desktop import absent, desktop_worlds
+from exact.environments.desktop import absent, desktop_factory
 from exact.environments.process.worker import Worker
-from exact.environments.sandbox.factory import SandboxedWorker, SandboxedWorlds
+from exact.environments.sandbox.factory import SandboxedFactory, SandboxedWorker
 from exact.observation import Observation
 from exact.task import Task
 
@@ -27,15 +27,15 @@ TASK = Task(
 KEYS = "78*9="
 
 
-async def step(world: Worker, action: str, times: list[float]) -> Observation:
+async def step(environment: Worker, action: str, times: list[float]) -> Observation:
     start = time.perf_counter()
-    transition = await world.step(world.actions.parse(action))
+    transition = await environment.step(environment.actions.parse(action))
     times.append(time.perf_counter() - start)
     assert transition.observation is not None and transition.observation.screenshot
     return transition.observation
 
 
-async def steps(world: Worker, seen: Observation, rounds: int, noise: Noise) -> list[float]:
+async def steps(environment: Worker, seen: Observation, rounds: int, noise: Noise) -> list[float]:
     """Seconds of each step; the calculator's result is compared."""
     times: list[float] = []
     keys = {each.name: each.id for each in seen.elements if each.role == "button"}
@@ -43,44 +43,46 @@ async def steps(world: Worker, seen: Observation, rounds: int, noise: Noise) -> 
     for number in range(rounds):
         noise.probe()
         for key in KEYS:
-            seen = await step(world, f"click [{keys[key]}]", times)
+            seen = await step(environment, f"click [{keys[key]}]", times)
         assert "702" in [each.value for each in seen.elements], seen.text
-        seen = await step(world, f'fill [{field}] "round {number}"', [])
-        seen = await step(world, 'press "Control+End"', times)
-        seen = await step(world, f"click [{keys['AC']}]", times)
+        seen = await step(environment, f'fill [{field}] "round {number}"', [])
+        seen = await step(environment, 'press "Control+End"', times)
+        seen = await step(environment, f"click [{keys['AC']}]", times)
     return times
 
 
-async def kept(worlds: SandboxedWorlds, world: SandboxedWorker, seen: Observation, rounds: int, noise: Noise) -> dict[str, list[float]]:
+async def kept(
+    environments: SandboxedFactory, environment: SandboxedWorker, seen: Observation, rounds: int, noise: Noise
+) -> dict[str, list[float]]:
     """Seconds of snapshots, and of restores in another branch until it was observed."""
     times: dict[str, list[float]] = {"snapshot": [], "restore": []}
     field = next(each.id for each in seen.elements if each.role == "textbox")
     for number in range(rounds):
         noise.probe()
-        await step(world, f'fill [{field}] "kept {number}"', [])
+        await step(environment, f'fill [{field}] "kept {number}"', [])
         start = time.perf_counter()
-        snapshot = await world.snapshot()
+        snapshot = await environment.snapshot()
         times["snapshot"].append(time.perf_counter() - start)
-        await step(world, f'fill [{field}] "lost"', [])
+        await step(environment, f'fill [{field}] "lost"', [])
         start = time.perf_counter()
-        async with worlds.fork(snapshot, speculative=True) as branch:
+        async with environments.fork(snapshot, simulation=True) as branch:
             times["restore"].append(time.perf_counter() - start)
             assert branch.observation.fingerprint == snapshot.fingerprint
             assert f"kept {number}" in [each.value for each in branch.observation.elements]
-        worlds.drop(snapshot)
+        environments.drop(snapshot)
     return times
 
 
 async def measure(rounds: int, noise: Noise) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
-    async with desktop_worlds() as worlds, worlds.open(speculative=True) as world:
-        assert isinstance(world, Worker)
-        found["step, process"] = await steps(world, await world.reset(TASK), rounds, noise)
-    async with desktop_worlds(sandbox=True) as worlds, worlds.open(speculative=True) as world:
-        assert isinstance(worlds, SandboxedWorlds) and isinstance(world, SandboxedWorker)
-        seen = await world.reset(TASK)
-        found["step, gVisor"] = await steps(world, seen, rounds, noise)
-        found |= await kept(worlds, world, seen, rounds, noise)
+    async with desktop_factory() as environments, environments.open(simulation=True) as environment:
+        assert isinstance(environment, Worker)
+        found["step, process"] = await steps(environment, await environment.reset(TASK), rounds, noise)
+    async with desktop_factory(sandbox=True) as environments, environments.open(simulation=True) as environment:
+        assert isinstance(environments, SandboxedFactory) and isinstance(environment, SandboxedWorker)
+        seen = await environment.reset(TASK)
+        found["step, gVisor"] = await steps(environment, seen, rounds, noise)
+        found |= await kept(environments, environment, seen, rounds, noise)
     return found
 
 

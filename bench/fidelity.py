@@ -1,11 +1,12 @@
-"""How often does each route bring a world back to the state that was left?
+"""How often does each route bring an environment back to the state that was left?
 
 Each of BrowserGym's 125 MiniWoB++ tasks is walked for five random actions from three seeds. The state there is returned to by reset and
-replay and by a page snapshot, both in a second world, and, where worlds fork, by a snapshot of the whole world. Every arrival is judged by
-its fingerprint: exact, equivalent (volatile parts differ) or drifted; where it was not missed, one more action in both worlds shows what a
-fingerprint cannot see. A snapshot that is refused is counted apart: the next route is taken.
-Where a world drifted, it and the one it was kept of are looked at again after a wait: what moves by itself has gone on, and is told from
-what was lost.
+replay and by a page snapshot, both in a second environment, and, where environments fork, by a snapshot of the whole environment. Every
+arrival is judged by
+its fingerprint: exact, equivalent (volatile parts differ) or drifted; where it was not missed, one more action in both environments shows
+what a fingerprint cannot see. A snapshot that is refused is counted apart: the next route is taken.
+Where an environment drifted, it and the one it was kept of are looked at again after a wait: what moves by itself has gone on, and is
+told from what was lost.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.config import BrowserConfig
 from exact.environments.base import Environment, Snapshot
-from exact.environments.browser import ForkingWorlds
+from exact.environments.browser import ForkingFactory
 from exact.environments.restore.verify import VERDICTS, mark, verdict
 from exact.environments.sandbox import find_runsc
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
@@ -42,7 +43,7 @@ STEPS, SEEDS, TRIES, LOOKS = 5, 3, 12, 4
 """Actions of a walk; seeds of a task; walks begun where actions end the episode; how often it is looked whether a page moves by itself."""
 LIMIT = 120.0
 """Seconds for one episode on one route."""
-ROUTES = ("replay", "page", "world")
+ROUTES = ("replay", "page", "environment")
 RESULTS = (*VERDICTS, "refused", "failed", "not_run")
 QUICK = ("click-button", "enter-text", "click-collapsible", "choose-list")
 """Tasks of a quick run, from one seed."""
@@ -86,12 +87,12 @@ def candidates(seen: Observation, dice: random.Random) -> list[str]:
     ]
 
 
-async def walk(world: Environment, task: Task, path: Sequence[str]) -> Observation | None:
+async def walk(environment: Environment, task: Task, path: Sequence[str]) -> Observation | None:
     """Reset and take a path; the state there, or None where the episode ended on the way. A refused action changes nothing."""
-    seen: Observation | None = await world.reset(task)
+    seen: Observation | None = await environment.reset(task)
     for text in path:
         try:
-            seen = (await world.step(world.actions.parse(text))).observation
+            seen = (await environment.step(environment.actions.parse(text))).observation
         except ActionError:
             continue
         if seen is None:
@@ -99,10 +100,10 @@ async def walk(world: Environment, task: Task, path: Sequence[str]) -> Observati
     return seen
 
 
-async def scout(world: Environment, task: Task) -> tuple[list[str], Observation]:
-    """A path of up to STEPS random actions that ends no episode, and the state there, in which the world stands."""
+async def scout(environment: Environment, task: Task) -> tuple[list[str], Observation]:
+    """A path of up to STEPS random actions that ends no episode, and the state there, in which the environment stands."""
     dice, path, ends = random.Random(task.id), list[str](), set[tuple[int, str]]()
-    seen: Observation | None = await world.reset(task)
+    seen: Observation | None = await environment.reset(task)
     assert seen is not None
     for _ in range(TRIES):
         while len(path) < STEPS:
@@ -110,7 +111,7 @@ async def scout(world: Environment, task: Task) -> tuple[list[str], Observation]
             if not possible:
                 return path, seen
             try:
-                after = (await world.step(world.actions.parse(possible[0]))).observation
+                after = (await environment.step(environment.actions.parse(possible[0]))).observation
             except ActionError:
                 ends.add((len(path), possible[0]))
                 continue
@@ -121,9 +122,9 @@ async def scout(world: Environment, task: Task) -> tuple[list[str], Observation]
             seen = after
         else:
             return path, seen
-        seen = await walk(world, task, path)
+        seen = await walk(environment, task, path)
         if seen is None:
-            raise EnvironmentError_("a path that ended nothing ends the episode the second time")
+            raise EnvironmentFailure("a path that ended nothing ends the episode the second time")
     return path, seen
 
 
@@ -139,26 +140,26 @@ class Bench:
     paths: dict[str, asyncio.Future[list[str]]] = field(default_factory=dict)
 
     async def run(self) -> None:
-        """All routes; the worlds that fork follow the paths which the others have found."""
+        """All routes; the environments that fork follow the paths which the others have found."""
         self.paths = {task.id: asyncio.get_running_loop().create_future() for task in self.tasks}
         async with asyncio.TaskGroup() as group:
             group.create_task(self.local())
-            if "world" in self.routes:
+            if "environment" in self.routes:
                 group.create_task(self.forked())
 
     async def local(self) -> None:
-        """Replay and page restores, in two worlds of one browser."""
-        async with pair(self.config) as worlds:
+        """Replay and page restores, in two environments of one browser."""
+        async with pair(self.config) as environments:
             for task in self.tasks:
                 self.noise.probe()
                 known = self.book.records.get((task.id, "walk"))
-                wanted = [route for route in self.routes if route != "world" and (task.id, route) not in self.book.records]
+                wanted = [route for route in self.routes if route != "environment" and (task.id, route) not in self.book.records]
                 if known is None or wanted:
-                    known = await self.guarded(task, "walk", partial(self.episode, task, worlds, wanted))
+                    known = await self.guarded(task, "walk", partial(self.episode, task, environments, wanted))
                 self.paths[task.id].set_result(known.get("path", []))
 
-    async def episode(self, task: Task, worlds: Sequence[Environment], wanted: Sequence[str]) -> Record:
-        one, other = worlds
+    async def episode(self, task: Task, environments: Sequence[Environment], wanted: Sequence[str]) -> Record:
+        one, other = environments
         path, seen = await scout(one, task)
         kept: Snapshot | str = await kept_by(one) if "page" in wanted else ""
         goal = Goal(seen, onward(seen), await after(one, onward(seen)))
@@ -166,48 +167,48 @@ class Bench:
             await self.guarded(task, route, partial(self.replay if route == "replay" else self.page, task, other, path, kept, goal))
         return {"path": path, "depth": len(path)}
 
-    async def replay(self, task: Task, world: Environment, path: list[str], kept: Snapshot | str, goal: Goal) -> Record:
-        return await judged(await walk(world, task, path), world, goal)
+    async def replay(self, task: Task, environment: Environment, path: list[str], kept: Snapshot | str, goal: Goal) -> Record:
+        return await judged(await walk(environment, task, path), environment, goal)
 
-    async def page(self, task: Task, world: Environment, path: list[str], kept: Snapshot | str, goal: Goal) -> Record:
+    async def page(self, task: Task, environment: Environment, path: list[str], kept: Snapshot | str, goal: Goal) -> Record:
         if isinstance(kept, str):
             return {"result": "refused", "reason": kept}
-        return await judged(await world.restore(kept), world, goal)
+        return await judged(await environment.restore(kept), environment, goal)
 
     async def forked(self) -> None:
-        """Restores of whole worlds: one world walks, and a branch of each snapshot is what arrives."""
-        async with MiniWob().forking_worlds(self.config) as worlds, AsyncExitStack() as stack:
-            world: Environment | None = None
+        """Restores of whole environments: one environment walks, and a branch of each snapshot is what arrives."""
+        async with MiniWob().forking_factory(self.config) as environments, AsyncExitStack() as stack:
+            environment: Environment | None = None
             for task in self.tasks:
                 path = await self.paths[task.id]
-                if (task.id, "world") in self.book.records:
+                if (task.id, "environment") in self.book.records:
                     continue
-                if world is None:
-                    world = await stack.enter_async_context(worlds.open(speculative=True))
-                found = await self.guarded(task, "world", partial(self.world, task, worlds, world, path))
+                if environment is None:
+                    environment = await stack.enter_async_context(environments.open(simulation=True))
+                found = await self.guarded(task, "environment", partial(self.environment, task, environments, environment, path))
                 if found["result"] == "failed":
                     await stack.aclose()
-                    world = None
+                    environment = None
 
-    async def world(self, task: Task, worlds: ForkingWorlds, world: Environment, path: list[str]) -> Record:
-        seen = await walk(world, task, path)
+    async def environment(self, task: Task, environments: ForkingFactory, environment: Environment, path: list[str]) -> Record:
+        seen = await walk(environment, task, path)
         if seen is None:
             return {"result": "failed", "reason": "the episode ended on a path that ended nothing elsewhere"}
-        kept = await kept_by(world)
+        kept = await kept_by(environment)
         if isinstance(kept, str):
             return {"result": "refused", "reason": kept}
-        async with worlds.fork(kept, speculative=True) as branch:
+        async with environments.fork(kept, simulation=True) as branch:
             back = branch.observation
             if verdict(mark(seen), mark(back)) == "drifted":
                 found = {
                     "result": "drifted",
-                    "moves": await moves(world, seen) or await moves(branch, back),
+                    "moves": await moves(environment, seen) or await moves(branch, back),
                     "lines": different(seen, back),
                 }
             else:
-                goal = Goal(seen, onward(seen), await after(world, onward(seen)))
+                goal = Goal(seen, onward(seen), await after(environment, onward(seen)))
                 found = await judged(back, branch, goal)
-        worlds.drop(kept)
+        environments.drop(kept)
         return found
 
     async def guarded(self, task: Task, route: str, work: Callable[[], Awaitable[Record]]) -> Record:
@@ -216,7 +217,7 @@ class Bench:
         try:
             async with asyncio.timeout(LIMIT):
                 found = await work()
-        except (EnvironmentError_, ActionError, TimeoutError) as error:
+        except (EnvironmentFailure, ActionError, TimeoutError) as error:
             found = {"result": "failed", "reason": f"{type(error).__name__.rstrip('_')}: {error}"}
         found |= {"task": task.id, "route": route, "seconds": round(time.perf_counter() - began, 3)}
         self.book.write(found)
@@ -233,21 +234,21 @@ class Goal(NamedTuple):
     then: str
 
 
-async def judged(got: Observation | None, world: Environment, goal: Goal) -> Record:
-    """How a world arrived; and where it did, whether one more action leads where it led."""
+async def judged(got: Observation | None, environment: Environment, goal: Goal) -> Record:
+    """How an environment arrived; and where it did, whether one more action leads where it led."""
     if got is None:
         return {"result": "drifted", "reason": "the episode ended"}
     found: Record = {"result": verdict(mark(goal.seen), mark(got))}
     if found["result"] != "drifted":
-        found["on"] = verdict(goal.then, await after(world, goal.onward)) != "drifted"
+        found["on"] = verdict(goal.then, await after(environment, goal.onward)) != "drifted"
     return found
 
 
-async def kept_by(world: Environment) -> Snapshot | str:
+async def kept_by(environment: Environment) -> Snapshot | str:
     """A snapshot, or why there is none."""
     try:
-        return await world.snapshot()
-    except EnvironmentError_ as error:
+        return await environment.snapshot()
+    except EnvironmentFailure as error:
         return str(error)
 
 
@@ -255,18 +256,18 @@ def onward(seen: Observation) -> str:
     return (candidates(seen, random.Random(seen.fingerprint)) or ["wait"])[0]
 
 
-async def moves(world: Environment, seen: Observation) -> bool:
+async def moves(environment: Environment, seen: Observation) -> bool:
     """Whether a state goes on without an action. One look may meet what flickers where it was."""
     for _ in range(LOOKS):
-        if verdict(mark(seen), await after(world, "wait")) == "drifted":
+        if verdict(mark(seen), await after(environment, "wait")) == "drifted":
             return True
     return False
 
 
-async def after(world: Environment, text: str) -> str:
+async def after(environment: Environment, text: str) -> str:
     """The mark of the state to which an action leads; a refusal has one of its own."""
     try:
-        return mark((await world.step(world.actions.parse(text))).observation)
+        return mark((await environment.step(environment.actions.parse(text))).observation)
     except ActionError:
         return "refused"
 
@@ -280,8 +281,8 @@ def different(one: Observation, other: Observation) -> list[str]:
 @asynccontextmanager
 async def pair(config: BrowserConfig) -> AsyncIterator[Sequence[Environment]]:
     async with AsyncExitStack() as stack:
-        worlds = await stack.enter_async_context(MiniWob().worlds(config))
-        yield [await stack.enter_async_context(worlds.open(speculative=True)) for _ in range(2)]
+        environments = await stack.enter_async_context(MiniWob().environments(config))
+        yield [await stack.enter_async_context(environments.open(simulation=True)) for _ in range(2)]
 
 
 def name_of(task: str) -> str:
@@ -314,7 +315,7 @@ def figures(routes: Record) -> list[Figure]:
             found.append(Figure(f"{route}_exact", counts["exact"] / arrived))
             found.append(Figure(f"{route}_faithful", (counts["exact"] + counts["equivalent"]) / arrived))
             found.append(Figure(f"{route}_goes_on", 1 - len(of["went_on_otherwise"]) / arrived))
-        if route == "world":
+        if route == "environment":
             lost = sum(r["result"] == "drifted" and not r.get("moves") for r in of["not_exact"].values())
             found.append(Figure("world_lost", lost, goal=0, at_least=False))
     return found
@@ -336,9 +337,9 @@ def main() -> None:
     routes = [route for route in ROUTES if route in options.routes.split(",")]
     try:
         find_runsc()
-    except EnvironmentError_ as error:
-        print(f"no worlds that fork: {error}")
-        routes = [route for route in routes if route != "world"]
+    except EnvironmentFailure as error:
+        print(f"no environments that fork: {error}")
+        routes = [route for route in routes if route != "environment"]
     names, seeds = (QUICK, 1) if options.quick else (BROWSERGYM, options.seeds)
     if options.tasks:
         names = tuple(options.tasks.split(","))

@@ -1,7 +1,8 @@
 """How well does a value function judge? Recorded states of MiniWoB++ tasks with known outcomes, and any value function on them.
 
-The states are in bench/states.jsonl.gz: drawn at random from searches of tasks of the half on which the embedded agent was tuned; the
-outcome is whether the embedded policy, let loose in a fresh world in that state, came to success. So it is the worth of a state *for that
+The states are in bench/states.jsonl.gz: drawn at random from searches of tasks of the half on which the built-in agent was tuned; the
+outcome is whether the built-in policy, let loose in a fresh environment in that state, came to success. So it is the worth of a state
+*for that
 policy*. Prints, for each value function, accuracy at 0.5, Brier score and area under the curve with intervals over tasks, and its cost.
 
     python bench/judges.py                                         the embedded judge and a constant one
@@ -152,7 +153,7 @@ async def make(folder: Path) -> None:
     policy = build(source.config, {}.__getitem__).policy
     states = list[State]()
     async for each in label(
-        source, COUNT, worlds=lambda task: registry.suite(task.id).worlds(source.config.browser), policy=policy, seed=1
+        source, COUNT, environments=lambda task: registry.suite(task.id).environments(source.config.browser), policy=policy, seed=1
     ):
         if each.reason:
             continue

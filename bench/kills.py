@@ -1,6 +1,6 @@
 """`kill -9` of `exact run` at twenty random moments, each resumed to its end: is anything lost, done twice, or decided otherwise?
 
-Half of the runs are of the embedded agent, half of a scripted language model over HTTP. The moments are random numbers of
+Half of the runs are of the built-in agent, half of a scripted language model over HTTP. The moments are random numbers of
 journal lines, drawn between the first and the last line of an uninterrupted run. Prints a line a kill. With several workers (four by
 default) a run may end before the line that was drawn; then it was not killed, and another is started.
 

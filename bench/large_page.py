@@ -25,7 +25,7 @@ from _common import Figure, Noise, finish, parser, table, versions
 
 from exact.benchmarks.miniwob.pages import serve
 from exact.config import BrowserConfig
-from exact.environments.browser import BrowserEnvironment, BrowserWorlds, PageSetup, launch
+from exact.environments.browser import BrowserEnvironment, BrowserFactory, PageSetup, launch
 from exact.environments.browser.observe import capture, describe
 from exact.environments.browser.observe.dom import STYLES
 from exact.environments.browser.page.plain import plainly
@@ -38,19 +38,19 @@ CONFIG = BrowserConfig(screenshots=False, width=1280, height=720)
 PAGE = f"<!doctype html><title>Large</title><ul>{''.join(ROW.format(i) for i in range(NODES // 5))}</ul>"
 
 
-async def by_cdp(world: BrowserEnvironment) -> float:
+async def by_cdp(environment: BrowserEnvironment) -> float:
     """Seconds that the browser's part of an observation takes."""
-    send, frame = plainly(world._tab.cdp), world._tab.main_frame
+    send, frame = plainly(environment._tab.cdp), environment._tab.main_frame
     start = time.perf_counter()
     drawn = send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})
     await asyncio.gather(drawn, send("Accessibility.getFullAXTree", {"frameId": frame}))
     return time.perf_counter() - start
 
 
-async def by_us(world: BrowserEnvironment) -> tuple[float, int]:
+async def by_us(environment: BrowserEnvironment) -> tuple[float, int]:
     """Seconds that an observation takes, and how many elements it has."""
     start = time.perf_counter()
-    page = capture.page(world._tab, world._sight.ids, CONFIG, str, await asyncio.gather(*capture.questions(world._tab)))
+    page = capture.page(environment._tab, environment._sight.ids, CONFIG, str, await asyncio.gather(*capture.questions(environment._tab)))
     describe.text(page.elements)
     describe.fingerprint(page.url, page.elements)
     return time.perf_counter() - start, len(page.elements)
@@ -68,21 +68,21 @@ async def measure(rounds: int, observations: int) -> dict[str, Any]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         (folder / "large.html").write_text(PAGE)
         address = await stack.enter_async_context(serve(folder))
-        worlds = BrowserWorlds(await stack.enter_async_context(launch(CONFIG)), PageSetup(), CONFIG, sealed=True)
-        world = await stack.enter_async_context(worlds.open(speculative=False))
-        await world.reset(Task(id="bench/large", instruction="Look.", start=f"http://{address}/large.html"))
+        environments = BrowserFactory(await stack.enter_async_context(launch(CONFIG)), PageSetup(), CONFIG, isolated=True)
+        environment = await stack.enter_async_context(environments.open(simulation=False))
+        await environment.reset(Task(id="bench/large", instruction="Look.", start=f"http://{address}/large.html"))
         for number in range(-2, rounds):  # the first two warm up
             noise.probe()
-            one = await by_cdp(world)
-            other, elements = await by_us(world)
+            one = await by_cdp(environment)
+            other, elements = await by_us(environment)
             if number >= 0:
                 theirs.append(one)
                 ours.append(other)
                 ratios.append(other / one)
         memory = []
         for number in range(observations):
-            await world.page.evaluate("i => { document.links[i % document.links.length].textContent = 'seen ' + i }", number)
-            await world._sight.page(world._config, world._downloads, "")
+            await environment.page.evaluate("i => { document.links[i % document.links.length].textContent = 'seen ' + i }", number)
+            await environment._sight.page(environment._config, environment._downloads, "")
             if number % (observations // 5) == observations // 5 - 1:
                 memory.append(resident())
                 print(f"{number + 1} of {observations} observations", file=sys.stderr, flush=True)

@@ -2,7 +2,7 @@
 
 Per cell ten towns, thirty where controls are run, each with kinds of rooms, traps and a memory of its own. Per town five rounds of houses,
 each house attempted once by MCTS and once by R-MCTS: the same search with lessons. Lessons go the whole way: the signals of the journal,
-the embedded reflector, the memory's embedding, its merging and retrieval, the embedded agent's change of priors and values. The memory is
+the embedded reflector, the memory's embedding, its merging and retrieval, the built-in agent's change of priors and values. The memory is
 frozen within a round; lessons of the same house are excluded as in any benchmark. What lessons are made of is the agent's own verdict on
 its attempt, made once more after the end, which errs in 0, 10, 20 or 30 percent of the attempts. A search ends with the first end that is
 worth 0.8, and is cut off after a number of iterations. A house is solved when its way out was taken.
@@ -40,7 +40,7 @@ from _traps import RemindedPolicy, RemindedValue, house
 from exact.agents.agent import Agent
 from exact.config import Config, parse
 from exact.context import Reflection
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.reflection.builtin import BuiltinReflector
 from exact.reflection.lesson import content_id
 from exact.reflection.memory import SQLiteMemory
@@ -55,7 +55,7 @@ TOWNS = 10
 MORE = 30
 """Towns where controls are run."""
 SEED = 200
-"""Number of the first town. The embedded agent's use of lessons was tried out in towns 7 to 17, 30 to 39 and 100 to 129."""
+"""Number of the first town. The built-in agent's use of lessons was tried out in towns 7 to 17, 30 to 39 and 100 to 129."""
 LIMIT = 100
 """Iterations for one committed action."""
 FEW = 7
@@ -101,21 +101,23 @@ def settings(learning: dict[str, Any], limit: int) -> Config:
 async def attempted(folder: Path, cell: Cell, town: int, tasks: Sequence[Task], learning: dict[str, Any]) -> list[Attempt]:
     """Some houses of a town with one agent."""
     config, spent = settings(learning, cell.limit), dict[str, int]()
-    world: list[Any] = []
+    environment: list[Any] = []
 
-    def open_worlds(task: Task) -> Any:
-        world[:] = [house(cell.recurrence, task.seed or 0, town)]
-        return nullcontext(ToyWorlds(world[0]))
+    def open_environments(task: Task) -> Any:
+        environment[:] = [house(cell.recurrence, task.seed or 0, town)]
+        return nullcontext(ToyFactory(environment[0]))
 
     def build(config: Config, models: object) -> Agent:
         reflector = None if config.reflection.kind == "none" else BuiltinReflector()
-        return Agent(policy=RemindedPolicy(world[0]), value=RemindedValue(world[0], errs=cell.errs, seed=town), reflector=reflector)
+        return Agent(
+            policy=RemindedPolicy(environment[0]), value=RemindedValue(environment[0], errs=cell.errs, seed=town), reflector=reflector
+        )
 
     def watch(task: Task, state: State, event: ev.AnyEvent) -> None:
         spent[task.id] = state.tree.iterations
 
     made = create(folder, tuple(tasks), config)
-    lines: list[Line] = await Runner(folder=made, config=config, open_worlds=open_worlds, build_agent=build, watch=watch).run()
+    lines: list[Line] = await Runner(folder=made, config=config, open_environments=open_environments, build_agent=build, watch=watch).run()
     return [Attempt(spent[line.task], line.score == 1.0) for line in lines]
 
 

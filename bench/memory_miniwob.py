@@ -1,4 +1,4 @@
-"""What lessons do to the embedded agent on MiniWoB++. The embedded agent is not a language model.
+"""What lessons do to the built-in agent on MiniWoB++. The built-in agent is not a language model.
 
 Forty tasks, those of bench/first_light.py. First each is attempted on training seeds, with nothing remembered; there the benchmark says how
 an attempt ended, so these lessons are marked. Then on other seeds, where it never does: with memory off, for the policy only, for the
@@ -32,7 +32,7 @@ from exact.config import BrowserConfig, parse
 from exact.evaluation.statistics import bootstrap, differences, rate
 from exact.evaluation.summary import grouped, task_of
 from exact.reflection.memory import SQLiteMemory
-from exact.runs.environment_cache import SharedWorlds
+from exact.runs.environment_cache import EnvironmentCache
 from exact.runs.journal.store import Line
 from exact.runs.runner import Runner, create, reopen
 
@@ -85,8 +85,10 @@ async def attempted(folder: Path, name: str, ids: Sequence[str], reflection: Map
     if not (folder / "run.json").exists():
         create(folder, tuple(MiniWob().task(id) for id in ids), config)
     run, config = reopen(folder)
-    async with SharedWorlds(lambda task: "miniwob", lambda task: MiniWob().worlds(BrowserConfig(screenshots=False))) as worlds:
-        await Runner(folder=run, config=config, open_worlds=worlds).run()
+    async with EnvironmentCache(
+        lambda task: "miniwob", lambda task: MiniWob().environments(BrowserConfig(screenshots=False))
+    ) as environments:
+        await Runner(folder=run, config=config, open_environments=environments).run()
 
 
 def part(folder: Path, name: str, ids: Sequence[str], reflection: Mapping[str, Any]) -> list[Line]:

@@ -1,10 +1,10 @@
-"""Does search help the embedded agent on MiniWoB++ as a whole, by how much, at what cost?
+"""Does search help the built-in agent on MiniWoB++ as a whole, by how much, at what cost?
 
 BrowserGym's 125 tasks, 5 seeds each (40 to 44, on which no agent was run before), 15 committed actions for every agent. Strata by the
-rule of bench/strata.py, which knows no agent. The embedded agent was tuned on the tasks whose name's SHA-256 begins with an even
+rule of bench/strata.py, which knows no agent. The built-in agent was tuned on the tasks whose name's SHA-256 begins with an even
 digit, with seeds from 100 on: those are the development half. Every figure is of the other half, held out; the development half is
 shown apart. The half was held out, but not unseen: docs/results/miniwob.md names the tasks that were run before, with other seeds.
-The embedded agent is not a language model.
+The built-in agent is not a language model.
 
 Agents, by default: react; best_of_n, best_first, tot, mcts and rmcts (mcts that remembers lessons, none from the same task), each
 with at most 40 environment steps a task, replays included. Controls: random; filter (ReAct with a one-step value filter); constant,
@@ -12,8 +12,8 @@ and shuffled (the value's own distribution, dealt out to states by a hash): neit
 oracle (told every verdict: headroom, labelled).
 `mcts@15` caps the judgements of a task and not its steps (100): the same search at 15, 30 and 60.
 
-Success is of the committed actions in a world that search never used. Intervals are 95 percent, bootstrapped over tasks, seeds within.
-Tasks in which termination itself tells success, or where a restore replays seeded luck, are in no stratum: they are shown apart.
+Success is of the committed actions in an environment that search never used. Intervals are 95 percent, bootstrapped over tasks, seeds
+within. Tasks in which termination itself tells success, or where a restore replays seeded luck, are in no stratum: they are shown apart.
 
     python bench/miniwob.py --json bench/results/miniwob.json     all of it; goes on from --work after an interruption
     python bench/miniwob.py --agents react,mcts --share 0.2        a fifth of the tasks, by hash
@@ -57,7 +57,7 @@ CONTROLS = "random,filter,constant,shuffled,oracle"
 TELLING = ("click-test", "focus-text", "use-colorwheel", "use-colorwheel-2", "click-dialog", "guess-number")
 """Termination itself tells success: whoever looks where an episode ends knows the answer."""
 LUCKY = ("click-pie", "click-pie-nodelay", "terminal", "stock-market", "visual-addition")
-"""Upstream names them as not repeating with their seed: what a restore replays may be luck that a fresh world does not give."""
+"""Upstream names them as not repeating with their seed: what a restore replays may be luck that a fresh environment does not give."""
 STRATA = ("information", "ends", "form", "other")
 QUICK, QUICK_STEPS = ("click-tab", "click-checkboxes", "login-user"), 25
 
@@ -91,7 +91,7 @@ def digest(name: str) -> str:
 
 
 def held_out(name: str) -> bool:
-    """Whether the embedded agent was never tuned on a task."""
+    """Whether the built-in agent was never tuned on a task."""
     return bool(int(digest(name)[0], 16) % 2)
 
 

@@ -30,17 +30,17 @@ REFUSED: State = ("refused", ())
 END: State = ("end", ())
 
 
-async def episode(world: Environment, task: Task) -> list[State]:
+async def episode(environment: Environment, task: Task) -> list[State]:
     """The states of a random episode."""
     draw = random.Random(task.id)
-    seen = await world.reset(task)
+    seen = await environment.reset(task)
     states: list[State] = [(seen.fingerprint, seen.elements)]
     for _ in range(STEPS):
         elements = [e for e in seen.elements if e.visible and e.box and e.box.width] or list(seen.elements)
         element = draw.choice(elements)
         text = f'fill [{element.id}] "{draw.randint(0, 9)}"' if element.role in ("textbox", "spinbutton") else f"click [{element.id}]"
         try:
-            transition = await world.step(world.actions.parse(text))
+            transition = await environment.step(environment.actions.parse(text))
         except ActionError:
             states.append(REFUSED)
             continue
@@ -64,9 +64,9 @@ async def measure(seeds: range, noise: Noise) -> dict[str, dict[str, int]]:
     parted: dict[str, dict[str, int]] = {"fingerprint": {}, "places": {}}
     suite = MiniWob()
     async with (
-        suite.worlds(BrowserConfig(screenshots=False)) as worlds,
-        worlds.open(speculative=False) as left,
-        worlds.open(speculative=False) as right,
+        suite.environments(BrowserConfig(screenshots=False)) as environments,
+        environments.open(simulation=False) as left,
+        environments.open(simulation=False) as right,
     ):
         for name in BROWSERGYM:
             noise.probe()

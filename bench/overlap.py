@@ -1,11 +1,11 @@
-"""How much of the time for restores is hidden behind the model's thinking; and what four workers save in real worlds.
+"""How much of the time for restores is hidden behind the model's thinking; and what four workers save in real environments.
 
-A search of the form application (see _form.py; 0.3 s a page) in worlds that fork. Policy and judge are not models but take as long as
-one, 2 s by default, and say the same each time. From the journal: `wait` is what the search stood still for until a world was where it
-was wanted; the restores used are those and the ones that had been made ready while the model thought.
+A search of the form application (see _form.py; 0.3 s a page) in environments that fork. Policy and judge are not models but take as long as
+one, 2 s by default, and say the same each time. From the journal: `wait` is what the search stood still for until an environment was
+where it was wanted; the restores used are those and the ones that had been made ready while the model thought.
 
   restore_hidden      1 - wait / (seconds of all restores used); goal 0.8
-  hit_rate            states that were asked for and stood ready, of all that a world had to be brought to
+  hit_rate            states that were asked for and stood ready, of all that an environment had to be brought to
   wasted              restores made ready that nobody asked for, of all made ready
   speedup_4_workers   seconds of one worker over seconds of four, for the same iterations behind a model that takes 1 s; the median of
                       three pairs, one after the other; goal 2.5
@@ -26,13 +26,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import _common
-from _worlds import form, forms
+from _environments import form, forms
 
 from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.browser.fork.factory import ForkingWorlds
+from exact.environments.browser.fork.factory import ForkingFactory
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read
 from exact.runs.runner import Runner, create, reopen
@@ -110,7 +110,7 @@ def overlap(journal: list[ev.AnyEvent]) -> Overlap:
     return Overlap(ended - began, wait, used, moved, hits, prepared)
 
 
-async def search(worlds: ForkingWorlds, iterations: int, thinks: float, **more: Any) -> Overlap:
+async def search(environments: ForkingFactory, iterations: int, thinks: float, **more: Any) -> Overlap:
     """One search to its decision."""
     site = form(PAGE_SECONDS)
     settings = parse(
@@ -124,22 +124,22 @@ async def search(worlds: ForkingWorlds, iterations: int, thinks: float, **more: 
     with tempfile.TemporaryDirectory() as folder:
         run = create(Path(folder) / "run", (site.task,), settings)
         run, settings = reopen(run.path)
-        runner = Runner(folder=run, config=settings, open_worlds=lambda task: nullcontext(worlds))
+        runner = Runner(folder=run, config=settings, open_environments=lambda task: nullcontext(environments))
         agent = Agent(policy=thinker, value=thinker)
         await replace(runner, build_agent=lambda config, models: agent).run()
         return overlap(list(read(run.task_folder(site.task) / "journal.jsonl")))
 
 
 async def measure(quick: bool, thinks: float, noise: _common.Noise) -> tuple[dict[str, Overlap], list[Pair]]:
-    """Searches without and with worlds made ready; then with one worker and with four, in turn."""
+    """Searches without and with environments made ready; then with one worker and with four, in turn."""
     iterations, crowd = (4, 6) if quick else (30, 32)
     ahead, pairs = dict[str, Overlap](), list[Pair]()
-    async with forms() as worlds:
+    async with forms() as environments:
         for spare in (1,) if quick else (0, 1):
-            ahead[f"{spare} to spare"] = await search(worlds, iterations, thinks, prefetch=spare)
+            ahead[f"{spare} to spare"] = await search(environments, iterations, thinks, prefetch=spare)
             noise.probe()
         for _ in range(1 if quick else 3):
-            one, four = [await search(worlds, crowd, 1.0, workers=number, prefetch=1) for number in (1, 4)]
+            one, four = [await search(environments, crowd, 1.0, workers=number, prefetch=1) for number in (1, 4)]
             pairs.append(Pair(one, four))
             noise.probe()
     return ahead, pairs

@@ -1,6 +1,6 @@
 """What many workers on one tree save in time, and what they cost in decisions.
 
-Simulated clock: policy and judge answer after 1 s each (constant, or heavy-tailed with the same mean), a step in a forked world takes
+Simulated clock: policy and judge answer after 1 s each (constant, or heavy-tailed with the same mean), a step in a forked environment takes
 0.1 s. The game is a decision tree of known answer with a noisy policy and judge. A decision is right if the committed action is the
 one of the highest worth. One of the lines is ExACT's schedule: one call at a time, and every step after a reset and a replay of the
 path (1 s for a reset, 2.5 s for an action: the fixed sleeps of its code). Real clock: the same search through the driver, with policy
@@ -39,7 +39,7 @@ WORKERS = (1, 2, 4, 8, 16)
 BUDGETS = (8, 20, 60)
 ITERATIONS = 128
 STEP, RESET, SLEEP = 0.1, 1.0, 2.5
-"""Seconds: a step in a forked world; ExACT's reset, and its sleep after each action."""
+"""Seconds: a step in a forked environment; ExACT's reset, and its sleep after each action."""
 
 
 def constant(need: Need, selection: Selection, depth: int) -> float:
@@ -59,7 +59,7 @@ def heavy(seed: int) -> Latency:
 
 
 def replaying(need: Need, selection: Selection, depth: int) -> float:
-    """ExACT's: calls take 1 s; before a step the world is reset and the path replayed."""
+    """ExACT's: calls take 1 s; before a step the environment is reset and the path replayed."""
     return RESET + (depth + 1) * SLEEP if need == "step" else 1.0
 
 
@@ -115,11 +115,11 @@ def _workers(n: int) -> str:
 def speeds(seeds: Sequence[int], noise: _common.Noise) -> dict[str, dict[str, float]]:
     """Seconds for each schedule."""
     rows = {}
-    schedules: list[tuple[str, int, Callable[[int], Latency], Literal["lazy", "speculative"]]] = [
+    schedules: list[tuple[str, int, Callable[[int], Latency], Literal["lazy", "simulation"]]] = [
         ("ExACT's schedule, 1 worker", 1, lambda seed: replaying, "lazy"),
         *((f"constant, {_workers(n)}", n, lambda seed: constant, "lazy") for n in WORKERS),
         *((f"heavy tails, {_workers(n)}", n, heavy, "lazy") for n in WORKERS),
-        *((f"constant, {_workers(n)}, speculative", n, lambda seed: constant, "speculative") for n in (1, 8)),
+        *((f"constant, {_workers(n)}, speculative", n, lambda seed: constant, "simulation") for n in (1, 8)),
     ]
     for name, workers, latency, expansion in schedules:
         seconds, calls = speed(seeds, workers, latency, expansion)

@@ -1,7 +1,7 @@
 """Reports of large trees: how long they take to build, how large they are, and how soon and how smoothly they move in a browser.
 
-Trees of 100, 1,000 and 5,000 states are grown by the real search over a made-up world of pages, and journalled as a run is; a twentieth of
-the states has a screenshot. Each is built into a page, and opened in headless Chromium from the disk. *Interactive* is the
+Trees of 100, 1,000 and 5,000 states are grown by the real search over a made-up environment of pages, and journalled as a run is; a
+twentieth of the states has a screenshot. Each is built into a page, and opened in headless Chromium from the disk. *Interactive* is the
 time from the start of the navigation until the page answers, and then until every state is unfolded and drawn: a report opens with the
 committed path only where all would not be seen. A *zoom frame* is the time from one frame to the next while each frame changes the
 scale, all states unfolded; the 95th percentile counts. In the same run a bare page with a canvas draws the same states as plain
@@ -88,11 +88,11 @@ requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("intera
 SEARCH = """
 import asyncio, sys, time
 from pathlib import Path
-from exact.environments.toy import ToyWorlds
-from exact.environments.toy_worlds import form
+from exact.environments.toy import ToyFactory
+from exact.environments.toy.known import form
 from tests.runs.toys import config, toy_runner
 settings = config(search={"algorithm": "mcts", "iterations": 200, "k": 4, "commit": "plan"}, limits={"actions": 3})
-runner = toy_runner(Path(sys.argv[1]), ToyWorlds(form(6), latency=lambda: asyncio.sleep(float(sys.argv[2]))), settings, noise=0.1)
+runner = toy_runner(Path(sys.argv[1]), ToyFactory(form(6), latency=lambda: asyncio.sleep(float(sys.argv[2]))), settings, noise=0.1)
 sys.stdin.readline()
 began = time.process_time()
 asyncio.run(runner.run())
@@ -121,8 +121,8 @@ def unsynced():
 def grown(folder: Path, states: int) -> RunFolder:
     """An unfinished run of so many states."""
     run, config = journals.new_run(folder, f"grown/{states}", iterations=10 * states, c=4.0, depth=9, k=5, revisit="exhaust")
-    world = journals.Grown(page_of)
-    recorder = journals.Recorder(run, run.manifest.tasks[0], config, world, screenshots=False)
+    environment = journals.Grown(page_of)
+    recorder = journals.Recorder(run, run.manifest.tasks[0], config, environment, screenshots=False)
     with unsynced():
         recorder.begin()
         while len(recorder.state.tree.nodes) < states:

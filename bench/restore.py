@@ -1,11 +1,11 @@
-"""Seconds to come back to a state, from the order until its accessibility tree is there: by restoring the whole world, by restoring the
-page (which leaves the server as it is, so that the form application then shows another state), by reset and replay in a plain browser,
-and in a world that stands there already.
+"""Seconds to come back to a state, from the order until its accessibility tree is there: by restoring the whole environment, by restoring
+the page (which leaves the server as it is, so that the form application then shows another state), by reset and replay in a plain browser,
+and in an environment that stands there already.
 
 Depths 1, 5, 10 and 20, on a MiniWoB++ page and on a form application whose server takes 0, 0.1 and 1 s for a page. All in one run, in
 turns. The restored state must have the fingerprint of the walk, or the bench fails. `crossover` is the depth from which a restore is
-cheaper than a replay, by a line through the replays. Then one search in worlds of the form application tells what snapshots and restores
-cost for each useful expansion, and the planner's choices on the MiniWoB++ page are listed.
+cheaper than a replay, by a line through the replays. Then one search in environments of the form application tells what snapshots and
+restores cost for each useful expansion, and the planner's choices on the MiniWoB++ page are listed.
 
   world_restore_s         median over those beside which a probe found the machine quiet; goal under 0.8 on two quiet cores
   world_restore_all_s     median over all
@@ -32,13 +32,13 @@ from pathlib import Path
 from typing import Any
 
 import _common
-from _worlds import CONFIG, Site, boxes, form, forms, plain_forms, service, walk
+from _environments import CONFIG, Site, boxes, form, forms, plain_forms, service, walk
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import parse
-from exact.environments.base import Environment, Snapshot, Worlds
+from exact.environments.base import Environment, EnvironmentFactory, Snapshot
 from exact.environments.browser import PageSetup
-from exact.environments.browser.fork.factory import ForkingWorlds, forking
+from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.restore import Costs, Place, Shelf, Waypoint
 from exact.environments.restore.snapshots import Kept
 from exact.environments.sandbox.proof import prove
@@ -65,19 +65,19 @@ async def timed(awaitable: Any) -> tuple[float, Any]:
 class Contest:
     """One site, walked down in a sandbox and beside it."""
 
-    def __init__(self, site: Site, depths: tuple[int, ...], forks: ForkingWorlds, plain: Worlds) -> None:
+    def __init__(self, site: Site, depths: tuple[int, ...], forks: ForkingFactory, plain: EnvironmentFactory) -> None:
         self.site, self.depths, self.forks, self.plain = site, depths, forks, plain
         self.times: Times = defaultdict(lambda: defaultdict(list))
         self.marked: list[tuple[float, float]] = []
-        """Restores of worlds, each with how slow the machine was just then."""
+        """Restores of environments, each with how slow the machine was just then."""
         self.snapshots: list[float] = []
         self.unfaithful = set[int]()
         """Depths at which a restored page was in another state."""
 
     async def begin(self, stack: AsyncExitStack, quick: bool) -> None:
         """Walk down, take the snapshots, and ask a place that stands at a state for it. `quick`: all at once; snapshots are slower."""
-        self.native: Environment = await stack.enter_async_context(self.plain.open(speculative=False))
-        inside: Environment = await stack.enter_async_context(self.forks.open(speculative=True))
+        self.native: Environment = await stack.enter_async_context(self.plain.open(simulation=False))
+        inside: Environment = await stack.enter_async_context(self.forks.open(simulation=True))
         pages = self.depths if self.native.capabilities.fidelity == "page" else ()
         if not quick:
             await self._live()
@@ -94,10 +94,10 @@ class Contest:
         for depth in (*self.depths[first:], *self.depths[:first]):
             before = noise.probe()
             seconds, same = await self._forked(self.forks, self.kept[depth])
-            self.times["world"][depth].append(seconds)
+            self.times["environment"][depth].append(seconds)
             self.marked.append((max(before, noise.probe()), seconds))
             if not same:
-                raise SystemExit(f"{self.site.name}: a restored world is in another state than was kept")
+                raise SystemExit(f"{self.site.name}: a restored environment is in another state than was kept")
             if depth in self.pages:
                 seconds, same = await self._forked(self.plain, self.pages[depth])
                 self.times["page"][depth].append(seconds)
@@ -108,10 +108,10 @@ class Contest:
                 if seen != self.kept[depth].fingerprint:
                     raise SystemExit(f"{self.site.name}: the replay to depth {depth} came to another state")
 
-    async def _forked(self, worlds: Any, snapshot: Snapshot) -> tuple[float, bool]:
+    async def _forked(self, environments: Any, snapshot: Snapshot) -> tuple[float, bool]:
         """Seconds, and whether the state is the one that was kept."""
         began = time.perf_counter()
-        async with worlds.fork(snapshot, speculative=True) as branch:
+        async with environments.fork(snapshot, simulation=True) as branch:
             return time.perf_counter() - began, branch.observation.fingerprint == snapshot.fingerprint
 
     async def _replay(self, depth: int) -> str:
@@ -123,14 +123,14 @@ class Contest:
         return seen.fingerprint
 
     async def _live(self) -> None:
-        """Walk down in a world, and at each depth ask it for the state that it stands at."""
+        """Walk down in an environment, and at each depth ask it for the state that it stands at."""
         place = Place(self.forks, self.site.task)
-        async with self.forks.open(speculative=True) as world:
-            seen = await world.reset(self.site.task)
+        async with self.forks.open(simulation=True) as environment:
+            seen = await environment.reset(self.site.task)
             path = [Waypoint(None, seen.fingerprint)]
             await place.arrive(path)
             for step in range(max(self.depths)):
-                action = self.site.action(world, seen, step)
+                action = self.site.action(environment, seen, step)
                 transition = await place.act(action)
                 assert transition.observation is not None
                 seen = transition.observation
@@ -146,15 +146,15 @@ class Contest:
 
     def growth(self) -> float:
         """The median restore at the deepest depth over that at the shallowest."""
-        shallow, deep = (statistics.median(self.times["world"][end]) for end in (min(self.depths), max(self.depths)))
+        shallow, deep = (statistics.median(self.times["environment"][end]) for end in (min(self.depths), max(self.depths)))
         return deep / shallow
 
     def crossover(self) -> float | None:
         """The depth at which a line through the replays reaches the restore; None where it does not rise."""
         found = [(depth, value) for depth in self.depths if (value := self.median("replay", depth)) is not None]
-        world = statistics.median([each for depth in self.depths for each in self.times["world"][depth]])
+        environment = statistics.median([each for depth in self.depths for each in self.times["environment"][depth]])
         slope, start = statistics.linear_regression(*zip(*found, strict=True))
-        return (world - start) / slope if slope > 0 else None
+        return (environment - start) / slope if slope > 0 else None
 
 
 class _Timing:
@@ -172,9 +172,9 @@ class _Timing:
         return snapshot
 
 
-async def scouted(site: Site, worlds: ForkingWorlds, depths: tuple[int, ...]) -> tuple[list[Waypoint], dict[int, Kept]]:
+async def scouted(site: Site, environments: ForkingFactory, depths: tuple[int, ...]) -> tuple[list[Waypoint], dict[int, Kept]]:
     """The path to the deepest depth, and a snapshot of each."""
-    async with worlds.open(speculative=True) as scout:
+    async with environments.open(simulation=True) as scout:
         seen = await scout.reset(site.task)
         path, kept = [Waypoint(None, seen.fingerprint)], dict[int, Kept]()
         for step in range(max(depths)):
@@ -188,13 +188,13 @@ async def scouted(site: Site, worlds: ForkingWorlds, depths: tuple[int, ...]) ->
         return path, kept
 
 
-async def planner(site: Site, worlds: ForkingWorlds, depths: tuple[int, ...]) -> list[dict[str, Any]]:
+async def planner(site: Site, environments: ForkingFactory, depths: tuple[int, ...]) -> list[dict[str, Any]]:
     """Which route a place takes that has a snapshot of every depth and measured costs; and what either route took at that depth."""
     async with AsyncExitStack() as stack:
-        path, kept = await scouted(site, worlds, depths)
-        costs, bare, shelf = Costs(), Shelf(worlds), Shelf(worlds)
-        replaying = Place(worlds, site.task, shelf=bare, costs=costs)
-        choosing = Place(worlds, site.task, shelf=shelf, costs=costs)
+        path, kept = await scouted(site, environments, depths)
+        costs, bare, shelf = Costs(), Shelf(environments), Shelf(environments)
+        replaying = Place(environments, site.task, shelf=bare, costs=costs)
+        choosing = Place(environments, site.task, shelf=shelf, costs=costs)
         for place in (replaying, choosing):
             stack.push_async_callback(place.close)
             await place.arrive(path[:1])
@@ -202,7 +202,7 @@ async def planner(site: Site, worlds: ForkingWorlds, depths: tuple[int, ...]) ->
         for depth in depths:
             await _away(replaying, path)  # else the reset would not be in it
             replayed[depth] = (await timed(replaying.arrive(path[: depth + 1])))[0]
-            forked[depth] = await _fork(worlds, kept[depth].snapshot)
+            forked[depth] = await _fork(environments, kept[depth].snapshot)
             costs.note("fork", forked[depth])
         for each in kept.values():
             shelf.put(each)
@@ -222,13 +222,13 @@ async def _away(place: Place, path: list[Waypoint]) -> None:
         await place.act(waypoint.action)
 
 
-async def _fork(worlds: ForkingWorlds, snapshot: Snapshot) -> float:
+async def _fork(environments: ForkingFactory, snapshot: Snapshot) -> float:
     began = time.perf_counter()
-    async with worlds.fork(snapshot, speculative=True):
+    async with environments.fork(snapshot, simulation=True):
         return time.perf_counter() - began
 
 
-async def expansions(worlds: ForkingWorlds, iterations: int, latency: float) -> dict[str, float]:
+async def expansions(environments: ForkingFactory, iterations: int, latency: float) -> dict[str, float]:
     """What snapshots and returns cost in one search of the form application, for each step that showed a new state."""
     site = form(latency)
     settings = parse(
@@ -239,11 +239,11 @@ async def expansions(worlds: ForkingWorlds, iterations: int, latency: float) -> 
             "browser": {"screenshots": False},
         }
     )
-    before = worlds.bytes  # the journal tells the total of all images
+    before = environments.bytes  # the journal tells the total of all images
     with tempfile.TemporaryDirectory() as folder:
         create(Path(folder) / "run", (site.task,), settings)
         run, settings = reopen(Path(folder) / "run")
-        await Runner(folder=run, config=settings, open_worlds=lambda task: nullcontext(worlds)).run()
+        await Runner(folder=run, config=settings, open_environments=lambda task: nullcontext(environments)).run()
         reading = Reading(run.task_folder(site.task) / "journal.jsonl", settings, run.blobs)
     found = travel(reading)
     useful = max(1, sum(not each.refused for each in reading.state.acted.values()))
@@ -260,11 +260,11 @@ async def expansions(worlds: ForkingWorlds, iterations: int, latency: float) -> 
 
 
 async def expanded(iterations: int, latency: float) -> dict[str, float]:
-    """The same in worlds that have no image yet but that of the world which has seen nothing."""
-    async with forms() as worlds:
-        async with worlds.open(speculative=True):
+    """The same in environments that have no image yet but that of the environment which has seen nothing."""
+    async with forms() as environments:
+        async with environments.open(simulation=True):
             pass
-        return await expansions(worlds, iterations, latency)
+        return await expansions(environments, iterations, latency)
 
 
 async def measure(quick: bool, noise: _common.Noise) -> dict[str, Any]:
@@ -273,8 +273,8 @@ async def measure(quick: bool, noise: _common.Noise) -> dict[str, Any]:
     rounds, slow_rounds = (1, 1) if quick else (12, 2)
     empty = [(await prove()).restore for _ in range(2 if quick else 5)]
     async with AsyncExitStack() as stack:
-        pages, form_worlds = [await stack.enter_async_context(each) for each in (MiniWob().forking_worlds(CONFIG), forms())]
-        plain_pages, plain = [await stack.enter_async_context(each) for each in (MiniWob().worlds(CONFIG), plain_forms())]
+        pages, form_worlds = [await stack.enter_async_context(each) for each in (MiniWob().forking_factory(CONFIG), forms())]
+        plain_pages, plain = [await stack.enter_async_context(each) for each in (MiniWob().environments(CONFIG), plain_forms())]
         contests = [Contest(boxes(), depths, pages, plain_pages)]
         contests += [Contest(form(latency), depths, form_worlds, plain) for latency in latencies]
         if quick:  # side by side: most of it is waiting for the slow server
@@ -295,19 +295,22 @@ async def measure(quick: bool, noise: _common.Noise) -> dict[str, Any]:
 
 
 async def weigh(mib: int, rounds: int) -> dict[str, float]:
-    """Snapshot and restore of a world that holds so much more memory."""
+    """Snapshot and restore of an environment that holds so much more memory."""
     services = [service("_ballast.py", 8000, str(mib), seconds=120.0)]
     task = Task(id="ballast", instruction="", start="http://127.0.0.1:8000/")
     snapshots, restores, size = [], [], 0.0
-    async with forking(CONFIG, PageSetup(), services=services, limit=16 << 30) as worlds, worlds.open(speculative=True) as world:
-        await world.reset(task)
+    async with (
+        forking(CONFIG, PageSetup(), services=services, limit=16 << 30) as environments,
+        environments.open(simulation=True) as environment,
+    ):
+        await environment.reset(task)
         for _ in range(rounds):
-            before = worlds.bytes
-            seconds, snapshot = await timed(world.snapshot())
+            before = environments.bytes
+            seconds, snapshot = await timed(environment.snapshot())
             snapshots.append(seconds)
-            size = worlds.bytes - before
-            restores.append(await _fork(worlds, snapshot))
-            worlds.drop(snapshot)
+            size = environments.bytes - before
+            restores.append(await _fork(environments, snapshot))
+            environments.drop(snapshot)
     return {"mib": mib, "snapshot_s": statistics.median(snapshots), "restore_s": statistics.median(restores), "image_mb": size / 1e6}
 
 
@@ -317,11 +320,11 @@ def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Fi
     rows = []
     for contest in contests:
         for depth in contest.depths:
-            cells = [contest.median(route, depth) for route in ("world", "page", "replay")]
+            cells = [contest.median(route, depth) for route in ("environment", "page", "replay")]
             shown = ["-" if cell is None else f"{cell:.2f}" for cell in cells]
             shown[1] += " (another state)" if depth in contest.unfaithful else ""
             rows.append([contest.site.name, str(depth), *shown, f"{(contest.median('live', depth) or 0.0) * 1e6:.0f} us"])
-    _common.table(["seconds, medians", "depth", "world restore", "page restore", "reset + replay", "stands there"], rows)
+    _common.table(["seconds, medians", "depth", "environment restore", "page restore", "reset + replay", "stands there"], rows)
     for contest in contests:
         crossing = contest.crossover()
         says = "never" if crossing is None else f"depth {max(0.0, crossing):.1f}"
@@ -330,22 +333,22 @@ def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Fi
     for row in found["planner"]:
         print(f"  depth {row['depth']}: {row['chosen']} (replay {row['replay_s']:.2f} s, fork {row['fork_s']:.2f} s)")
     print("\n" + ", ".join(f"{name} {value:.3g}" for name, value in found["expansions"].items()))
-    every = [each for contest in contests for times in contest.times["world"].values() for each in times]
+    every = [each for contest in contests for times in contest.times["environment"].values() for each in times]
     quiet = noise.quiet([each for contest in contests for each in contest.marked])
     told = f"{len(quiet)} of {len(every)} restores were taken on a quiet machine" if len(quiet) < len(every) else "all restores count"
     print(f"\n{told}; median of all {statistics.median(every):.2f} s")
-    world, ends = statistics.median(quiet), (min(contests[0].depths), max(contests[0].depths))
-    shallow, deep = ([each for contest in contests for each in contest.times["world"][end]] for end in ends)
+    environment, ends = statistics.median(quiet), (min(contests[0].depths), max(contests[0].depths))
+    shallow, deep = ([each for contest in contests for each in contest.times["environment"][end]] for end in ends)
     slowest = contests[-1]
-    ratio = (slowest.median("replay", 10) or 0.0) / (slowest.median("world", 10) or 1.0)
+    ratio = (slowest.median("replay", 10) or 0.0) / (slowest.median("environment", 10) or 1.0)
     right = [(row["chosen"] == "replay") == (row["replay_s"] < row["fork_s"]) for row in found["planner"]]
     snapshots = [each for contest in contests for each in contest.snapshots]
     figures = [
         _common.Figure("snapshot_s", statistics.median(snapshots)),
         _common.Figure("world_restore_all_s", statistics.median(every)),
-        _common.Figure("world_vs_empty", world / statistics.median(found["empty"])),
+        _common.Figure("world_vs_empty", environment / statistics.median(found["empty"])),
         _common.Figure("planner_right", statistics.mean(right)),
-        _common.Figure("world_restore_s", world, 0.8, at_least=False),
+        _common.Figure("world_restore_s", environment, 0.8, at_least=False),
         _common.Figure("depth_growth", statistics.median(deep) / statistics.median(shallow), 1.2, at_least=False),
         _common.Figure("depth_growth_worst", max(contest.growth() for contest in contests), 1.2, at_least=False),
         _common.Figure("vs_replay_depth10_1s", ratio, 8.0),
@@ -364,7 +367,7 @@ def report(found: dict[str, Any], noise: _common.Noise) -> tuple[list[_common.Fi
 
 def main() -> None:
     options = _common.parser(__doc__ or "")
-    options.add_argument("--ballast", action="store_true", help="how both grow with the world's memory, instead of everything else")
+    options.add_argument("--ballast", action="store_true", help="how both grow with the environment's memory, instead of everything else")
     chosen = options.parse_args()
     noise = _common.Noise()
     if chosen.ballast:

@@ -5,15 +5,15 @@ visit each root action as often as the other, or the bench fails. Every state ha
 walk is nearly as long after 100,000 iterations as after 10,000, and nearly every iteration makes a new state.
 
 Times are seconds of the processor, which others on the machine disturb less than those of the clock. A simulation is all of it: ask and
-tell, an instant policy, value and world; OpenSpiel's copies of states, moves and evaluations. `vs_openspiel` is the worst ratio of whole
-simulations over two games: in the second every state has 6 actions, the default number of proposals, and no end is in reach, so that
+tell, an instant policy, value and environment; OpenSpiel's copies of states, moves and evaluations. `vs_openspiel` is the worst ratio of
+whole simulations over two games: in the second every state has 6 actions, the default number of proposals, and no end is in reach, so that
 walks are longer and choices cheaper. A stricter ratio takes off what the game costs on both sides, measured by doing it again without a
 search; it is `vs_openspiel_net`, the worst again. TreeQuest's standard MCTS is shown for information (its steps make one child each).
 
 Bytes of a node are those of tracemalloc: all that the tree holds after 10,000 iterations over the number of states, edges not followed yet
 counted in. `bytes_per_node` is the worse of the two games, the actions themselves not counted: the policy made them, and they are the
 same objects in every state. `bytes_with_texts` is with new actions with new texts in every state. Journal: writing what was asked and told,
-without waiting for the disk. Driver: a whole run over a toy world: search, journal with fsync, blobs and budgets.
+without waiting for the disk. Driver: a whole run over a toy environment: search, journal with fsync, blobs and budgets.
 
 OpenSpiel and TreeQuest live in virtual environments of their own, which the first run makes (it needs the package index then).
 """
@@ -39,7 +39,7 @@ sys.path.insert(0, str(ROOT))
 
 from exact.action import Action
 from exact.context import Evaluation, Proposal
-from exact.environments.toy.factory import TOY_ACTIONS, ToyWorlds
+from exact.environments.toy.factory import TOY_ACTIONS, ToyFactory
 from exact.environments.toy.known import chain
 from exact.runs.journal import events
 from exact.runs.journal.file import Journal
@@ -58,7 +58,7 @@ Told = Callable[[Selection, Result], None]
 
 
 class Instant:
-    """Policy, value and world of the game, at once."""
+    """Policy, value and environment of the game, at once."""
 
     def __init__(self, game: Game, *, new_texts: bool = False) -> None:
         self.game, self.new_texts = game, new_texts
@@ -105,7 +105,7 @@ class Times:
         return min(a - b for a, b in zip(self.ours, self.our_game, strict=True))
 
 
-def search(world: Instant, c: float, iterations: int, told: Told | None = None) -> Tree:
+def search(environment: Instant, c: float, iterations: int, told: Told | None = None) -> Tree:
     """`mcts` with OpenSpiel's conventions, asked and told until done."""
     rule = select.rule(c=c, first_play=first_play.zero, ends="value")
     algorithm = MCTS(iterations=iterations, k=99, depth=99, rule=rule, revisit="repeat", merging="none")
@@ -113,7 +113,7 @@ def search(world: Instant, c: float, iterations: int, told: Told | None = None) 
     while not isinstance(asked := algorithm.ask(tree), Done):
         assert isinstance(asked, Selection)
         for need in asked.needs:
-            result = world.result(asked, need)
+            result = environment.result(asked, need)
             algorithm.tell(tree, asked, result)
             if told:
                 told(asked, result)
@@ -122,15 +122,15 @@ def search(world: Instant, c: float, iterations: int, told: Told | None = None) 
 
 def again(game: Game, tree: Tree) -> float:
     """Seconds to make the results of a search once more."""
-    world, expanded = Instant(game), [node.id for node in tree.nodes if node.expansions]
+    environment, expanded = Instant(game), [node.id for node in tree.nodes if node.expansions]
     steps = [(node.parent.id, node.via) for node in tree.nodes if node.parent]
     start = time.process_time()
     for number, (node, edge) in enumerate(steps):
         asked = Selection(id=number, node=node, edge=edge, needs=("step", "value"))
-        world.result(asked, "step")
-        world.result(asked, "value")
+        environment.result(asked, "step")
+        environment.result(asked, "value")
     for node in expanded:
-        world.result(Selection(id=0, node=node, needs=("proposals",)), "proposals")
+        environment.result(Selection(id=0, node=node, needs=("proposals",)), "proposals")
     return time.process_time() - start
 
 
@@ -139,14 +139,14 @@ def race(game: Game, c: float, openspiel: Peer, iterations: int, rounds: int, no
     times, us = Times(), 1e6 / iterations
     for _ in range(rounds):
         noise.probe()
-        world = Instant(game)
+        environment = Instant(game)
         gc.collect()
         start = time.process_time()
-        tree = search(world, c, iterations)
+        tree = search(environment, c, iterations)
         times.ours.append((time.process_time() - start) * us)
         times.our_game.append(again(game, tree) * us)
         visits = [edge.visits for edge in tree.root.edges]
-        del tree, world
+        del tree, environment
         answer = openspiel.ask(iterations)
         if answer["visits"] != visits:
             raise SystemExit(f"not the same search: {visits} and OpenSpiel's {answer['visits']}")
@@ -158,11 +158,11 @@ def race(game: Game, c: float, openspiel: Peer, iterations: int, rounds: int, no
 def bytes_of_a_node(game: Game, c: float, *, new_texts: bool) -> float:
     gc.collect()
     tracemalloc.start()
-    world = Instant(game, new_texts=new_texts)
+    environment = Instant(game, new_texts=new_texts)
     before = tracemalloc.get_traced_memory()[0]
-    tree = search(world, c, SHORT)
-    world.states.clear()
-    world.depths.clear()
+    tree = search(environment, c, SHORT)
+    environment.states.clear()
+    environment.depths.clear()
     gc.collect()
     held = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
@@ -185,12 +185,12 @@ def journal_cost(game: Game, c: float, iterations: int) -> float:
 
 
 def driver_cost(iterations: int) -> float:
-    """Microseconds an iteration of a run over a toy world with everything but models and browser."""
+    """Microseconds an iteration of a run over a toy environment with everything but models and browser."""
     logging.disable(logging.INFO)
     settings = config(search={"algorithm": "mcts", "iterations": iterations, "k": 2, "depth": 99}, limits={"actions": 1})
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        asyncio.run(toy_runner(Path(folder), ToyWorlds(chain(80)), settings).run())
+        asyncio.run(toy_runner(Path(folder), ToyFactory(chain(80)), settings).run())
         return (time.perf_counter() - start) / iterations * 1e6
 
 

@@ -1,10 +1,12 @@
-"""What is a world that forks worth? The 60 tasks of Trac and Wagtail, where what a search tries changes the server.
+"""What is an environment that forks worth? The 60 tasks of Trac and Wagtail, where what a search tries changes the server.
 
-The same search (MCTS, without a memory) is run with three ways to come back to a state: `world`, snapshots of browser and server together
+The same search (MCTS, without a memory) is run with three ways to come back to a state: `environment`, snapshots of browser and server
+together
 in gVisor; `page`, the page alone is kept; `replay`, a fresh browser and the actions again. In the latter two one server runs beside the
 browser, as benchmarks are run elsewhere: it is reset before each attempt and keeps what the search writes.
 
-Two agents. The embedded one, on all tasks, with controls in forked worlds: random, ReAct, ReAct with a one-step value filter, best of n at
+Two agents. The embedded one, on all tasks, with controls in forked environments: random, ReAct, ReAct with a one-step value filter, best
+of n at
 equal steps, the search with a constant value and with a shuffled one (neither may show a gain), and with an oracle's (told of each state
 whether the agent would win if it stopped there: headroom). It was tuned on the half of the tasks whose name's SHA-256 begins with an even
 digit: its figures are of the other half, and multi-step tasks are those that the task files call medium or hard. A search spends all its
@@ -13,17 +15,18 @@ most 6 searched steps an action). And on the tasks that write, one that is told 
 about agents): it always finds what to do, so what is left to differ is how states are returned to. The figures `world_vs_replay_...` are
 of that one.
 
-Success needs both: the site is left as the task wants it, and the committed actions alone, taken again in a fresh forked world, lead there.
+Success needs both: the site is left as the task wants it, and the committed actions alone, taken again in a fresh forked environment,
+lead there.
 So a write that only the search made counts for nothing (`false 1`), and one that the search left behind is not forgiven (`spoiled`).
 Corrupted siblings: states that were returned to and were found other than they were (`drifted`). Caps are equal for all arms of an
 agent. Intervals are 95 percent: bootstrapped over tasks, and exact where all tasks end alike; gains are paired on the task, wins and losses
 tested by McNemar's exact test. Tasks were written before any agent ran.
 
     python bench/sites.py --json bench/results/sites.json     all of it: about 12 hours on two quiet cores; resumes from --work
-    python bench/sites.py --arms world --part held-out        one arm, on the tasks that the agent was not tuned on
+    python bench/sites.py --arms environment --part held-out        one arm, on the tasks that the agent was not tuned on
     python bench/sites.py --as-is                             what lies in --work, finished or not
     python bench/sites.py --references                        every reference and wrong sequence, beside and inside gVisor: about 25 minutes
-    python bench/sites.py --quick                             one destructive task under `world` and `replay`, under a minute
+    python bench/sites.py --quick                             one destructive task under `environment` and `replay`, under a minute
 """
 
 from __future__ import annotations
@@ -49,13 +52,13 @@ from _guided import guided
 from exact.agents.agent import Agent, build
 from exact.benchmarks import registry
 from exact.config import BrowserConfig, Config, parse
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.errors import InfrastructureError
 from exact.evaluation.folder import Replay
 from exact.evaluation.replay import finished, replay
 from exact.evaluation.statistics import bootstrap, differences, mcnemar, rate
 from exact.models.base import ChatModel
-from exact.runs.environment_cache import SharedWorlds
+from exact.runs.environment_cache import EnvironmentCache
 from exact.runs.journal.store import RunFolder
 from exact.runs.runner import Runner, create, reopen
 from exact.task import Task
@@ -67,7 +70,7 @@ GUIDED_ACTIONS, GUIDED_STEPS = 14, 60
 """The longest reference has ten."""
 SEARCH = {"algorithm": "mcts", "iterations": 12, "k": 6, "c": 1.0, "backup": "max", "discount": 0.97, "final": "lower_bound", "depth": 4}
 EMBEDDED = {**SEARCH, "prefetch": 0}
-"""The embedded agent thinks for no time: what is prepared meanwhile only takes the processors from attempts beside it."""
+"""The built-in agent thinks for no time: what is prepared meanwhile only takes the processors from attempts beside it."""
 WHOLE = {"algorithm": "best_of_n", "iterations": 12, "k": 6, "backup": "max", "discount": 0.97, "depth": 4, "prefetch": 0}
 INSIDE = BrowserConfig(screenshots=False, sandbox="required", settle_seconds=10.0)
 BESIDE = BrowserConfig(screenshots=False, sandbox="never", settle_seconds=30.0, answer_seconds=60.0)
@@ -88,7 +91,7 @@ def arms() -> dict[str, dict[str, Any]]:
         "guided_world": {**common, **told, "browser": inside},
         "guided_replay": {**common, **told, "browser": beside},
         "guided_page": {**common, **told, "browser": {**beside, "page_snapshots": True}},
-        "world": {**common, "search": EMBEDDED, "browser": inside, "limits": capped},
+        "environment": {**common, "search": EMBEDDED, "browser": inside, "limits": capped},
         "replay": {**common, "search": EMBEDDED, "browser": beside, "limits": capped},
         "page": {**common, "search": EMBEDDED, "browser": {**beside, "page_snapshots": True}, "limits": capped},
         "react": {**plain, "search": {"algorithm": "react"}},
@@ -105,12 +108,12 @@ def arms() -> dict[str, dict[str, Any]]:
 
 
 def held_out(id: str) -> bool:
-    """Whether the embedded agent was never tuned on a task."""
+    """Whether the built-in agent was never tuned on a task."""
     return bool(int(hashlib.sha256(id.partition("?")[0].encode()).hexdigest()[0], 16) % 2)
 
 
 def groups(tasks: Sequence[Task]) -> dict[str, set[str]]:
-    """What the embedded agent is measured on: the held-out half, its multi-step tasks, those that write; and apart, the other half."""
+    """What the built-in agent is measured on: the held-out half, its multi-step tasks, those that write; and apart, the other half."""
     out = {task.id for task in tasks if held_out(task.id)}
     long = {task.id for task in tasks if task.metadata.get("difficulty") != "easy"}
     writing = {task.id for task in registry.expand(WRITES)}
@@ -118,19 +121,19 @@ def groups(tasks: Sequence[Task]) -> dict[str, set[str]]:
 
 
 def shuffled(config: Config, models: Callable[[str], ChatModel]) -> Agent:
-    """The embedded policy, judged by values that mean nothing."""
+    """The built-in policy, judged by values that mean nothing."""
     return Agent(policy=build(config, models).policy, value=ShuffledValue(config.seed))
 
 
 @asynccontextmanager
-async def worlds_of(task: Task, config: BrowserConfig) -> AsyncIterator[Worlds]:
-    async with registry.suite(task.id).worlds(config) as worlds:
-        yield worlds
+async def worlds_of(task: Task, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
+    async with registry.suite(task.id).environments(config) as environments:
+        yield environments
 
 
-def shared(config: BrowserConfig) -> SharedWorlds:
-    """The worlds of one site at a time."""
-    return SharedWorlds(lambda task: task.id.partition("/")[0], lambda task: worlds_of(task, config))
+def shared(config: BrowserConfig) -> EnvironmentCache:
+    """The environments of one site at a time."""
+    return EnvironmentCache(lambda task: task.id.partition("/")[0], lambda task: worlds_of(task, config))
 
 
 async def attempt(name: str, settings: Mapping[str, Any], tasks: Sequence[Task], work: Path, only: Callable[[Task], bool]) -> RunFolder:
@@ -144,7 +147,7 @@ async def attempt(name: str, settings: Mapping[str, Any], tasks: Sequence[Task],
     made = guided if name.startswith("guided") else {"shuffled": shuffled}.get(name)
     async with (
         shared(config.browser) as opened,
-        Runner(folder=run, config=config, open_worlds=opened, build_agent=made).session() as once,
+        Runner(folder=run, config=config, open_environments=opened, build_agent=made).session() as once,
     ):
         for number, task in enumerate(left, 1):
             run.add_result(await once(task))
@@ -154,9 +157,9 @@ async def attempt(name: str, settings: Mapping[str, Any], tasks: Sequence[Task],
 
 
 async def replayed(run: RunFolder) -> dict[str, Replay]:
-    """The committed actions of each attempt again, in fresh worlds; what was done already is read.
+    """The committed actions of each attempt again, in fresh environments; what was done already is read.
 
-    Not where the live world was fresh and saw these actions alone.
+    Not where the live environment was fresh and saw these actions alone.
     """
     path = run.path / "replays.jsonl"
     known = [msgspec.json.decode(line, type=Replay) for line in path.read_bytes().splitlines()] if path.exists() else []
@@ -170,8 +173,8 @@ async def replayed(run: RunFolder) -> dict[str, Replay]:
             if task.id in found or (state := finished(run, config, task)) is None:
                 continue
             try:
-                async with opened(task) as worlds:
-                    found[task.id] = await replay(worlds, task, state, run.blobs)
+                async with opened(task) as environments:
+                    found[task.id] = await replay(environments, task, state, run.blobs)
             except InfrastructureError as error:
                 print(f"{task.id}: not replayed: {error}", file=sys.stderr)
                 continue
@@ -224,14 +227,14 @@ def told(found: Mapping[str, list[float]]) -> str:
 
 
 def label(name: str, found: Mapping[str, Any]) -> str:
-    """An arm's name; an oracle is called one, and void where no world told it any verdict."""
+    """An arm's name; an oracle is called one, and void where no environment told it any verdict."""
     if name.startswith("guided"):
         return f"{name} (ORACLE)"
     return name + ("" if not name.startswith("oracle") else " (ORACLE, VOID)" if found["told"] == 0 else " (ORACLE)")
 
 
 def show(rows: Mapping[str, Any], kinds: Mapping[str, set[str]]) -> None:
-    """What each arm came to; then its success by kind of task, and what the searches with worlds gain over it there."""
+    """What each arm came to; then its success by kind of task, and what the searches with environments gain over it there."""
     header = [
         "arm",
         "success",
@@ -267,7 +270,7 @@ def show(rows: Mapping[str, Any], kinds: Mapping[str, set[str]]) -> None:
     heads = [f"{kind} ({len(found)})" for kind, found in kinds.items()]
     table = [[label(name, each), *(share(each, found) for found in kinds.values())] for name, each in embedded.items()]
     _common.table(["success", *heads], table)
-    for first, second in (("world", ""), ("", "react")):
+    for first, second in (("environment", ""), ("", "react")):
         pairs = [(name, (first or name, second or name)) for name in embedded if name != (first or second)]
         table = [
             [label(name, embedded[name]), *(told(gains(embedded[one], embedded[two], found)) for found in kinds.values())]
@@ -291,26 +294,26 @@ def share(found: Mapping[str, Any], only: set[str]) -> str:
 
 
 def figures(rows: Mapping[str, Any], kinds: Mapping[str, set[str]], *, claims: bool) -> list[_common.Figure]:
-    found = [_common.Figure("world_success", within(rows["world"], kinds["held out"])[0])] if "world" in rows else []
+    found = [_common.Figure("world_success", within(rows["environment"], kinds["held out"])[0])] if "environment" in rows else []
     for caps in ("", "_each"):
         over = {
             name: bootstrap(gains(rows[name + caps], rows["react"], kinds["multi-step"]))
-            for name in ("world", "oracle", "constant")
+            for name in ("environment", "oracle", "constant")
             if {name + caps, "react"} <= set(rows) and not (name == "oracle" and rows[name + caps]["told"] == 0)
         }
-        if "world" in over:
-            found.append(_common.Figure(f"gain_multi_step{caps}_low", over["world"].low, goal=0.001 if claims else None))
+        if "environment" in over:
+            found.append(_common.Figure(f"gain_multi_step{caps}_low", over["environment"].low, goal=0.001 if claims else None))
         if "oracle" in over:
             found.append(_common.Figure(f"headroom_multi_step{caps}", over["oracle"].mean))
         if "constant" in over:
             goal = 0.0 if claims else None
             found.append(_common.Figure(f"gain_constant_multi_step{caps}_low", over["constant"].low, goal=goal, at_least=False))
     if {"guided_world", "guided_replay"} <= set(rows):
-        world, other = rows["guided_world"], rows["guided_replay"]
+        environment, other = rows["guided_world"], rows["guided_replay"]
         found += [
-            _common.Figure("world_vs_replay_success", bootstrap(gains(world, other)).mean, goal=0.001 if claims else None),
-            _common.Figure("world_vs_replay_time", world["seconds"] / max(other["seconds"], 1e-9)),
-            _common.Figure("world_corrupted", world["corrupted"], goal=0, at_least=False),
+            _common.Figure("world_vs_replay_success", bootstrap(gains(environment, other)).mean, goal=0.001 if claims else None),
+            _common.Figure("world_vs_replay_time", environment["seconds"] / max(other["seconds"], 1e-9)),
+            _common.Figure("world_corrupted", environment["corrupted"], goal=0, at_least=False),
             _common.Figure("replay_corrupted", other["corrupted"]),
         ]
     return found
@@ -325,9 +328,9 @@ async def references(args: Any) -> int:
     noise, wrong, walked = _common.Noise(), dict[str, str](), 0
     for mode, config in (("process", BESIDE), ("gVisor", INSIDE)):
         for site in (trac(), wagtail()):
-            async with site.worlds(config) as worlds:
+            async with site.environments(config) as environments:
                 for id in site.ids():
-                    wrong |= {f"{name} ({mode})": why for name, why in (await scores(worlds, site, [id])).items()}
+                    wrong |= {f"{name} ({mode})": why for name, why in (await scores(environments, site, [id])).items()}
                     walked += 1
                     print(f"\r{mode:8} {id:12} {len(wrong)} wrong", end="", file=sys.stderr, flush=True)
             noise.probe()
@@ -343,7 +346,7 @@ async def main() -> int:
     options = _common.parser(__doc__ or "")
     options.add_argument("--work", type=Path, default=_common.ROOT / ".bench" / "sites", help="where the runs lie")
     options.add_argument("--arms", default="", help="only these, by comma")
-    options.add_argument("--part", choices=["all", "held-out", "multi-step"], default="all", help="of the tasks, for the embedded agent")
+    options.add_argument("--part", choices=["all", "held-out", "multi-step"], default="all", help="of the tasks, for the built-in agent")
     options.add_argument("--fresh", action="store_true", help="forget what lies in --work")
     options.add_argument("--as-is", action="store_true", help="run nothing: show what lies in --work, finished or not")
     options.add_argument("--references", action="store_true", help="walk the reference sequences instead")

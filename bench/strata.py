@@ -1,6 +1,6 @@
 """Which MiniWoB++ tasks bench/first_light.py uses, chosen by a rule that knows no agent.
 
-The rule, applied to every task of BrowserGym's list whose name's SHA-256 begins with an odd hex digit (the embedded agent was
+The rule, applied to every task of BrowserGym's list whose name's SHA-256 begins with an odd hex digit (the built-in agent was
 tuned on the even ones only), with seeds 900 to 902 that no agent is ever run on. From the start of an episode each element
 that takes a click is clicked once, each in a fresh episode, at most 10 elements evenly spread.
 
@@ -27,7 +27,7 @@ from exact.action import ActionSpace
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.config import BrowserConfig
-from exact.environments.base import Environment, Worlds
+from exact.environments.base import Environment, EnvironmentFactory
 from exact.observation import Observation
 
 SEEDS = range(900, 903)
@@ -49,18 +49,18 @@ def words(observation: Observation) -> set[str]:
     }
 
 
-async def probe(worlds: Worlds, suite: MiniWob, name: str) -> dict[str, object]:
+async def probe(environments: EnvironmentFactory, suite: MiniWob, name: str) -> dict[str, object]:
     """What clicks do from a task's start, over the seeds."""
     clicks = ends = showing = forms = unstable = 0
-    async with worlds.open(speculative=True) as world:
+    async with environments.open(simulation=True) as environment:
         for seed in SEEDS:
             task = suite.task(f"miniwob/{name}?seed={seed}")
-            start = await world.reset(task)
-            unstable += (await world.reset(task)).fingerprint != start.fingerprint
+            start = await environment.reset(task)
+            unstable += (await environment.reset(task)).fingerprint != start.fingerprint
             forms += any(element.role in FIELDS or element.value is not None for element in start.elements)
             shown = False
             for id in [element.id for element in start.elements][:: -(-len(start.elements) // CLICKS) or 1]:
-                after = await click(world, suite, task.id, world.actions, id)
+                after = await click(environment, suite, task.id, environment.actions, id)
                 clicks += 1
                 ends += after is None
                 shown |= after is not None and bool(words(after) - words(start))
@@ -68,13 +68,13 @@ async def probe(worlds: Worlds, suite: MiniWob, name: str) -> dict[str, object]:
     return {"clicks": clicks, "ends": ends, "showing": showing, "forms": forms, "unstable": unstable}
 
 
-async def click(world: Environment, suite: MiniWob, id: str, actions: ActionSpace, element: str) -> Observation | None:
+async def click(environment: Environment, suite: MiniWob, id: str, actions: ActionSpace, element: str) -> Observation | None:
     """The state after one click from the start; None when it ended the episode."""
     from exact.errors import ActionError
 
-    start = await world.reset(suite.task(id))
+    start = await environment.reset(suite.task(id))
     try:
-        return (await world.step(actions.action("click", element))).observation
+        return (await environment.step(actions.action("click", element))).observation
     except ActionError:
         return start
 
@@ -96,10 +96,10 @@ async def main() -> None:
     options = _common.parser(__doc__ or "").parse_args()
     suite, noise, seen = MiniWob(), _common.Noise(), {}
     names = sorted((name for name in BROWSERGYM if int(digest(name)[0], 16) % 2), key=digest)
-    async with suite.worlds(BrowserConfig(screenshots=False)) as worlds:
+    async with suite.environments(BrowserConfig(screenshots=False)) as environments:
         for name in names[:6] if options.quick else names:
             noise.probe()
-            seen[name] = await probe(worlds, suite, name)
+            seen[name] = await probe(environments, suite, name)
             print(f"{name:34} {stratum(seen[name]):12} {seen[name]}", flush=True)
     strata = {
         kind: [name for name in names if name in seen and stratum(seen[name]) == kind] for kind in ("ends", "information", "form", "other")

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from exact.benchmarks.base import Suite
     from exact.config import Config
     from exact.context import Context, Evaluation, Proposal, Reflection, Taken
-    from exact.environments.base import Capabilities, Effect, Environment, Snapshot, Transition, Worlds
+    from exact.environments.base import Capabilities, Environment, EnvironmentFactory, SideEffect, Snapshot, Transition
     from exact.errors import (
         ActionError,
         AnswerError,
         BudgetExceeded,
-        EnvironmentError_,
+        EnvironmentFailure,
         EvaluatorError,
         ExactError,
         InfrastructureError,
@@ -43,12 +43,12 @@ _HOMES = {
     "benchmarks.base": ("Suite",),
     "config": ("Config",),
     "context": ("Context", "Evaluation", "Proposal", "Reflection", "Taken"),
-    "environments.base": ("Capabilities", "Effect", "Environment", "Snapshot", "Transition", "Worlds"),
+    "environments.base": ("Capabilities", "SideEffect", "Environment", "Snapshot", "Transition", "EnvironmentFactory"),
     "errors": (
         "ActionError",
         "AnswerError",
         "BudgetExceeded",
-        "EnvironmentError_",
+        "EnvironmentFailure",
         "EvaluatorError",
         "ExactError",
         "InfrastructureError",
@@ -77,10 +77,10 @@ __all__ = [
     "ChatModel",
     "Config",
     "Context",
-    "Effect",
+    "SideEffect",
     "Element",
     "Environment",
-    "EnvironmentError_",
+    "EnvironmentFailure",
     "Evaluation",
     "EvaluatorError",
     "ExactError",
@@ -108,7 +108,7 @@ __all__ = [
     "UsageError",
     "ValueFunction",
     "Verb",
-    "Worlds",
+    "EnvironmentFactory",
     "__version__",
 ]
 

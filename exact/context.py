@@ -120,7 +120,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
     task: Task
     instruction: str
-    """The goal: the task's, or where that is empty the world's."""
+    """The goal: the task's, or where that is empty the environment's."""
     observation: Observation
     """The state to act in or to judge; for a terminated node the last one before it."""
     history: tuple[Taken, ...] = ()

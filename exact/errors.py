@@ -40,7 +40,7 @@ class EvaluatorError(ExactError):
 class ActionError(ExactError):
     """An action that the environment's grammar or present state does not admit.
 
-    The world is as it was. The text goes back to the policy, so it names what is wrong and what is valid.
+    The environment is as it was. The text goes back to the policy, so it names what is wrong and what is valid.
     """
 
 
@@ -48,13 +48,13 @@ class InfrastructureError(ExactError):
     """Something the task does not depend on failed. Retried or reported, never scored."""
 
     missing = ""
-    """What did not answer, where that is known: `world`, `model`, or `judge` for a model that the verdict asks."""
+    """What did not answer, where that is known: `environment`, `model`, or `judge` for a model that the verdict asks."""
 
 
-class EnvironmentError_(InfrastructureError):
-    """A world that broke: browser gone, page crashed, server silent. Retried on a fresh world."""
+class EnvironmentFailure(InfrastructureError):
+    """An environment that broke: browser gone, page crashed, server silent. Retried on a fresh environment."""
 
-    missing = "world"
+    missing = "environment"
 
 
 class ModelError(InfrastructureError):
@@ -76,7 +76,7 @@ class JournalError(InfrastructureError):
 
 
 class UncertainCommit(ExactError):
-    """A crash lies between the intent and the end of a real step, in a world that cannot be rolled back."""
+    """A crash lies between the intent and the end of a real step, in an environment that cannot be rolled back."""
 
 
 class BudgetExceeded(ExactError):

@@ -34,7 +34,7 @@ class Element(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent may see of a state. Everything in it that came from the world is untrusted data."""
+    """What an agent may see of a state. Everything in it that came from the environment is untrusted data."""
 
     text: str
     """The accessibility tree, one element a line, indented: `[4] button "Submit" focused`."""
@@ -45,7 +45,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     url: str = ""
     title: str = ""
     instruction: str = ""
-    """The goal, where only the world knows it; else empty."""
+    """The goal, where only the environment knows it; else empty."""
     elements: tuple[Element, ...] = ()
     """In document order."""
     tabs: tuple[str, ...] = ()

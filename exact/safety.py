@@ -1,4 +1,4 @@
-"""Which addresses a world may go to: pure functions over URLs."""
+"""Which addresses an environment may go to: pure functions over URLs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def origins(*urls: str) -> tuple[str, ...]:
 
 
 def refusal(url: str, allowed: Iterable[str]) -> str:
-    """Why a world whose origins are `allowed` may not request `url`; empty if it may.
+    """Why an environment whose origins are `allowed` may not request `url`; empty if it may.
 
     `data:` and `about:` hold nothing but what the page already has. A `blob:` is judged by the origin that made it. `file:`, `chrome:` and
     every other scheme is refused.

@@ -1,4 +1,4 @@
-"""Private folders for what is needed only while this process lives: images of worlds, downloads, what guests leave in theirs.
+"""Private folders for what is needed only while this process lives: images of environments, downloads, what guests leave in theirs.
 
 The mode of each is 0700: images hold the memory of processes, typed passwords too. It is removed when it is closed, and after a crash
 by the next process of this user that opens one beside it. While its owner lives, it holds a lock on a file in it: that tells the living
@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 _YOUNG = 60.0
 """Seconds in which a folder without a lock may still be getting one."""
@@ -32,7 +32,7 @@ class Room:
     def __init__(self, kind: str, parent: Path | None = None) -> None:
         """Sweeps first what dead owners left in `parent`, by default the folder for temporary files. `kind` is a word for its name.
 
-        Raises EnvironmentError_ where nothing can be written.
+        Raises EnvironmentFailure where nothing can be written.
         """
         parent = parent or Path(tempfile.gettempdir())
         sweep(parent)
@@ -42,7 +42,7 @@ class Room:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.write(self._lock, json.dumps({"pid": os.getpid(), "started": started(os.getpid())}).encode())
         except OSError as error:
-            raise EnvironmentError_(
+            raise EnvironmentFailure(
                 f"no room for temporary files in {parent}: {error.strerror}: make some, or name another folder in TMPDIR"
             ) from error
         self._owner = os.getpid()
@@ -63,7 +63,7 @@ class Room:
 
 @contextmanager
 def scratch(kind: str) -> Iterator[Path]:
-    """An empty folder inside a room of its own, for as long as the block runs. Raises EnvironmentError_."""
+    """An empty folder inside a room of its own, for as long as the block runs. Raises EnvironmentFailure."""
     room = Room(kind)
     try:
         yield room.folder("files")

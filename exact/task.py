@@ -8,14 +8,14 @@ Scalar = str | int | float | bool | None
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to achieve in one world."""
+    """One thing to achieve in one environment."""
 
     id: str
     """Unique name with the seed in it, e.g. `miniwob/click-test?seed=3`."""
     instruction: str
-    """The goal in words. Empty where only the world knows it: then `reset` reports it in the observation."""
+    """The goal in words. Empty where only the environment knows it: then `reset` reports it in the observation."""
     start: str = ""
-    """Where the world begins: a URL for browsers."""
+    """Where the environment begins: a URL for browsers."""
     seed: int = 0
     origins: tuple[str, ...] = ()
     """Origins (`scheme://host[:port]`) the task may navigate to, besides that of `start`."""
@@ -42,7 +42,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     answer: str | None = None
     """The text of the final `stop`, if there was one."""
     task: Task | None = None
-    """What was attempted, where the world that is asked knows it."""
+    """What was attempted, where the environment that is asked knows it."""
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""R-MCTS by hand: your own policy and value function, a world of five rooms, and a journal of it all.
+"""R-MCTS by hand: your own policy and value function, an environment of five rooms, and a journal of it all.
 
 Run it: `python examples/01_toy_search.py`. Needs no browser and no model.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from exact import ActionSpace, Context, Evaluation, Proposal
 from exact.agents.agent import Agent
 from exact.config import parse
-from exact.environments.toy.factory import ToyWorlds, deceptive_chain, toy_task
+from exact.environments.toy.factory import ToyFactory, deceptive_chain, toy_task
 from exact.runs.runner import Runner, create
 
 
@@ -34,13 +34,13 @@ class DepthValue:
 
 
 async def main() -> None:
-    world, config = deceptive_chain(3), parse({"name": "by_hand", "search": {"iterations": 20}, "reflection": {"kind": "none"}})
+    environment, config = deceptive_chain(3), parse({"name": "by_hand", "search": {"iterations": 20}, "reflection": {"kind": "none"}})
     with tempfile.TemporaryDirectory() as folder:
-        run = create(Path(folder) / "run", (toy_task(world),), config)
+        run = create(Path(folder) / "run", (toy_task(environment),), config)
         runner = Runner(
             folder=run,
             config=config,
-            open_worlds=lambda task: nullcontext(ToyWorlds(world)),
+            open_environments=lambda task: nullcontext(ToyFactory(environment)),
             build_agent=lambda config, models: Agent(policy=LinkPolicy(), value=DepthValue()),
         )
         for line in await runner.run():

@@ -17,7 +17,7 @@ from exact.runs.runner import Runner, create
 class Number:
     """The environment. Its capabilities say that a search returns to a state by reset and replay."""
 
-    capabilities = Capabilities(fidelity="replay", sealed=True)
+    capabilities = Capabilities(fidelity="replay", isolated=True)
     actions = ActionSpace([Verb(name="double"), Verb(name="add_three")])
 
     def seen(self):
@@ -42,7 +42,7 @@ class Numbers:
     """Opens environments: one to act in, others to look ahead in."""
 
     @asynccontextmanager
-    async def open(self, *, speculative):
+    async def open(self, *, simulation):
         yield Number()
 
 
@@ -72,7 +72,7 @@ async def main():
     config = parse({"search": {"algorithm": "best_first", "iterations": 12, "commit": "plan"}, "reflection": {"kind": "none"}})
     with tempfile.TemporaryDirectory() as folder:
         run, agent = create(Path(folder) / "run", (task,), config), Agent(policy=BothWays(), value=Nearness())
-        runner = Runner(folder=run, config=config, open_worlds=lambda task: nullcontext(Numbers()), build_agent=lambda *_: agent)
+        runner = Runner(folder=run, config=config, open_environments=lambda task: nullcontext(Numbers()), build_agent=lambda *_: agent)
         for line in await runner.run():
             print(f"{line.task}: score {line.score} after {line.actions} actions")
 

@@ -12,11 +12,11 @@ import tempfile
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
-from exact import ActionSpace, Context, Evaluation, Proposal, Task, Worlds
+from exact import ActionSpace, Context, EnvironmentFactory, Evaluation, Proposal, Task
 from exact.agents.agent import Agent
 from exact.config import parse
-from exact.environments.process.worker import Factory, WorkerWorlds
-from exact.environments.sandbox.factory import sandboxed_worlds
+from exact.environments.process.worker import Factory, WorkerFactory
+from exact.environments.sandbox.factory import sandboxed_factory
 from exact.runs.runner import Runner, create
 
 LIGHTS = Path(__file__).parent / "own_environment" / "lights.py"
@@ -46,10 +46,10 @@ async def main(python: str, sandbox: bool) -> None:
         run = create(Path(folder) / "run", (task,), config)
         factory, log = Factory(f"{LIGHTS}:Lights", {"lamps": 5}, python=Path(python)), run.path / "guest.log"
 
-        def worlds(task: Task) -> AbstractAsyncContextManager[Worlds]:
-            return sandboxed_worlds(factory, log=log) if sandbox else nullcontext(WorkerWorlds(factory, log=log))
+        def environments(task: Task) -> AbstractAsyncContextManager[EnvironmentFactory]:
+            return sandboxed_factory(factory, log=log) if sandbox else nullcontext(WorkerFactory(factory, log=log))
 
-        runner = Runner(folder=run, config=config, open_worlds=worlds, build_agent=lambda *_: agent)
+        runner = Runner(folder=run, config=config, open_environments=environments, build_agent=lambda *_: agent)
         for line in await runner.run():
             print(f"{line.task}: score {line.score} after {line.actions} actions; it said {len(log.read_text().splitlines())} lines")
 

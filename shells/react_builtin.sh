@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The embedded agent without look-ahead, to compare with: no language model, no key, no cost.
+# The built-in agent without look-ahead, to compare with: no language model, no key, no cost.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ $# = 0 ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rejection sampling with the embedded agent and an oracle, which sees the verdict of the benchmark: headroom, not a result.
+# Rejection sampling with the built-in agent and an oracle, which sees the verdict of the benchmark: headroom, not a result.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ $# = 0 ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# R-MCTS with the embedded agent: no language model, no key, no cost.
+# R-MCTS with the built-in agent: no language model, no key, no cost.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ $# = 0 ]; then

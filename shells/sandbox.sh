@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Finds or fetches gVisor's runsc (2024-07-29 or newer), with which worlds fork, and prints its path. The system is left as it is.
+# Finds or fetches gVisor's runsc (2024-07-29 or newer), with which environments fork, and prints its path. The system is left as it is.
 # Usage: shells/sandbox.sh        where it goes: $XDG_CACHE_HOME/exact/runsc (~/.cache/exact/runsc); $EXACT_RUNSC names another one
 set -euo pipefail
 
@@ -29,7 +29,7 @@ for found in "$place/runsc" "$(command -v runsc || true)"; do
   if usable "$found"; then printf '%s\n' "$found" && exit; fi
 done
 
-[ "$(uname -s)" = Linux ] || fail "gVisor runs on Linux only: worlds return by reset and replay here"
+[ "$(uname -s)" = Linux ] || fail "gVisor runs on Linux only: environments return by reset and replay here"
 { has apt-get && has dpkg; } ||
   fail "no apt-get here: put gVisor's runsc ($oldest or newer; see gvisor.dev/docs/user_guide/install) at $place/runsc, then run this again"
 

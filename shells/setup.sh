@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes .venv, installs exact into it, and finds a browser. Run it as often as you like: what is there is kept.
 # Usage: shells/setup.sh [--no-test] [--sandbox] [--parity] [--extras] [--sites] [--desktop] [--browsergym]
-#   --no-test leaves out what only the tests need; --sandbox also finds or fetches gVisor's runsc, with which worlds fork;
+#   --no-test leaves out what only the tests need; --sandbox also finds or fetches gVisor's runsc, with which environments fork;
 #   --parity adds what the parity tests compare with: the searches of others (JAX, OpenSpiel: 600 MB), and WebArena's own evaluators in
 #   .bench/venvs/webarena (500 MB); --extras adds Ray, the weights of MiniLM and a PostgreSQL server with pgvector, which a few tests want
 #   (400 MB); --sites installs Trac and Wagtail in .bench/venvs/sites (100 MB), for the suites of those names;

@@ -1,4 +1,4 @@
-"""Fixtures that several parts share: a headless browser, and worlds of pages served on loopback."""
+"""Fixtures that several parts share: a headless browser, and environments of pages served on loopback."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest_asyncio
 from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig
-from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup, find_browser, launch
-from exact.errors import EnvironmentError_
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup, find_browser, launch
+from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
@@ -33,7 +33,7 @@ def executable() -> str:
     """Path of a headless browser; tests that need one are skipped where there is none."""
     try:
         return str(find_browser())
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
 
 
@@ -66,7 +66,7 @@ def task_at(httpserver: HTTPServer) -> Callable[..., Task]:
 
 @pytest.fixture
 def visit(browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task]) -> Visit:
-    """`async with visit(html, ...) as (environment, observation)`: a world at a page served on loopback, reset."""
+    """`async with visit(html, ...) as (environment, observation)`: an environment at a page served on loopback, reset."""
 
     @asynccontextmanager
     async def opened(
@@ -74,13 +74,13 @@ def visit(browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task]
         *,
         setup: PageSetup | None = None,
         config: BrowserConfig = CONFIG,
-        sealed: bool = False,
-        speculative: bool = False,
-        **worlds: Any,
+        isolated: bool = False,
+        simulation: bool = False,
+        **environments: Any,
     ) -> AsyncIterator[tuple[BrowserEnvironment, Observation]]:
         httpserver.expect_request("/").respond_with_data(f"<!doctype html><title>Test</title>{html}", content_type="text/html")
-        kind = BrowserWorlds(browser, setup or PageSetup(), config, sealed=sealed, **worlds)
-        async with kind.open(speculative=speculative) as environment:
+        kind = BrowserFactory(browser, setup or PageSetup(), config, isolated=isolated, **environments)
+        async with kind.open(simulation=simulation) as environment:
             yield environment, await environment.reset(task_at())
 
     return opened

@@ -17,7 +17,7 @@ def test_wrong_usage_ends_with_2_and_anything_else_with_1() -> None:
 
 def test_only_failures_of_the_machinery_are_infrastructure() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, InfrastructureError)]
-    assert {kind.__name__ for kind in kinds} == {"InfrastructureError", "EnvironmentError_", "ModelError", "AnswerError", "JournalError"}
+    assert {kind.__name__ for kind in kinds} == {"InfrastructureError", "EnvironmentFailure", "ModelError", "AnswerError", "JournalError"}
     assert issubclass(AnswerError, ModelError)
     assert not any(issubclass(kind, InfrastructureError) for kind in (ActionError, UsageError, BudgetExceeded, SearchError))
 

@@ -10,7 +10,7 @@ from exact.agents.compare import ValueComparator
 from exact.agents.roles import gives_several, model_for
 from exact.agents.value.build import comparator, value_function
 from exact.config import Config, PolicyConfig
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.oracle import Verdicts, telling
 from exact.errors import UsageError
 from exact.models.base import ChatModel
@@ -31,11 +31,11 @@ class Agent:
     oracle: bool = False
     """Whether any part sees what an agent must not; then every table says so."""
     verdicts: Verdicts | None = None
-    """Where an oracle's worlds write what it sees."""
+    """Where an oracle's environments write what it sees."""
 
-    def seeing(self, worlds: Worlds) -> Worlds:
-        """The worlds to attempt a task in: these, or for an oracle the same with their verdicts told."""
-        return worlds if self.verdicts is None else telling(worlds, self.verdicts)
+    def seeing(self, environments: EnvironmentFactory) -> EnvironmentFactory:
+        """The environments to attempt a task in: these, or for an oracle the same with their verdicts told."""
+        return environments if self.verdicts is None else telling(environments, self.verdicts)
 
     def proposer(self, index: int) -> Policy:
         """The policy of an index. Raises UsageError if there is none."""

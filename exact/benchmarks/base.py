@@ -1,4 +1,4 @@
-"""The contract of a benchmark: a named list of tasks, and the worlds to attempt them in."""
+"""The contract of a benchmark: a named list of tasks, and the environments to attempt them in."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
 from exact.config import BrowserConfig, ModelsConfig
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.page.setup import PageSetup
 from exact.task import Task
@@ -33,8 +33,8 @@ class Suite(Protocol):
         """The task of an id (`?seed=n`, 0 if absent). Raises UsageError that names the nearest id."""
         ...
 
-    def worlds(self, config: BrowserConfig) -> AbstractAsyncContextManager[Worlds]:
-        """Servers and a browser, shared by the environments opened from it; all gone on leaving. Raises EnvironmentError_."""
+    def environments(self, config: BrowserConfig) -> AbstractAsyncContextManager[EnvironmentFactory]:
+        """Servers and a browser, shared by the environments opened from it; all gone on leaving. Raises EnvironmentFailure."""
         ...
 
 
@@ -58,14 +58,14 @@ class Served(Protocol):
 
 @runtime_checkable
 class Mixed(Protocol):
-    """A suite whose tasks are not all attempted in the same worlds."""
+    """A suite whose tasks are not all attempted in the same environments."""
 
     def kind(self, task: Task) -> str:
-        """What tasks share that are attempted in the same worlds."""
+        """What tasks share that are attempted in the same environments."""
         ...
 
-    def worlds_of(self, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[Worlds]:
-        """As Suite.worlds, for tasks of this one's kind. Raises UsageError that says what is missing for them."""
+    def environments_of(self, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[EnvironmentFactory]:
+        """As Suite.environments, for tasks of this one's kind. Raises UsageError that says what is missing for them."""
         ...
 
 
@@ -78,6 +78,6 @@ class Rewarded(Protocol):
         ...
 
 
-def worlds_for(suite: Suite, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[Worlds]:
-    """The worlds in which a task of a suite is attempted."""
-    return suite.worlds_of(task, config) if isinstance(suite, Mixed) else suite.worlds(config)
+def environments_for(suite: Suite, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[EnvironmentFactory]:
+    """The environments in which a task of a suite is attempted."""
+    return suite.environments_of(task, config) if isinstance(suite, Mixed) else suite.environments(config)

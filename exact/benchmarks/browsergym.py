@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from exact.benchmarks.ids import join, split
 from exact.benchmarks.miniwob import names
 from exact.config import BrowserConfig
-from exact.environments.adapters.gym import browsergym_worlds, family_of
-from exact.environments.base import Worlds
+from exact.environments.adapters.gym import browsergym_factory, family_of
+from exact.environments.base import EnvironmentFactory
 from exact.errors import unknown
 from exact.task import Task
 
@@ -46,17 +46,17 @@ class BrowserGymSuite:
         return str(task.metadata["browsergym"]).partition(".")[0]
 
     @asynccontextmanager
-    async def worlds_of(self, task: Task, config: BrowserConfig) -> AsyncIterator[Worlds]:
+    async def environments_of(self, task: Task, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """`config.sandbox`: `required` runs BrowserGym with its browser in gVisor; else it is a process, and states are replayed.
 
         Raises UsageError that says what the task needs and this machine lacks.
         """
         name, sandbox = str(task.metadata["browsergym"]), config.sandbox == "required"
-        async with browsergym_worlds(name, screenshots=config.screenshots, sandbox=sandbox, limit=config.snapshots << 20) as worlds:
-            yield worlds
+        async with browsergym_factory(name, screenshots=config.screenshots, sandbox=sandbox, limit=config.snapshots << 20) as environments:
+            yield environments
 
     @asynccontextmanager
-    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
+    async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Those of MiniWoB's tasks."""
-        async with self.worlds_of(self.task(self.ids()[0]), config) as worlds:
-            yield worlds
+        async with self.environments_of(self.task(self.ids()[0]), config) as environments:
+            yield environments

@@ -1,4 +1,4 @@
-"""The worlds of a task, as it declares them and as the configuration allows."""
+"""The environments of a task, as it declares them and as the configuration allows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from exact.config import Config
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.errors import UsageError
 from exact.task import Task
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from exact.environments.sites.site import Outside
 
 DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation")
-"""What of a task's metadata and private part its worlds are made of."""
+"""What of a task's metadata and private part its environments are made of."""
 
 
 def kind_of(benchmark: bool, task: Task) -> str:
-    """What tasks share whose worlds are opened once: their suite and kind in it, or their site; and what they declare."""
+    """What tasks share whose environments are opened once: their suite and kind in it, or their site; and what they declare."""
     told = {**task.metadata, **task.private}
     declared = [told.get(name, "") for name in DECLARED]
     if not benchmark:
@@ -37,35 +37,37 @@ def kind_of(benchmark: bool, task: Task) -> str:
     return json.dumps([suite.name, suite.kind(task) if isinstance(suite, Mixed) else "", *declared])
 
 
-def open_worlds(task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]) -> AbstractAsyncContextManager[Worlds]:
-    """The worlds of a task: its suite's, or the user's own site. `tell` is called with what a user should know of them.
+def open_environments(
+    task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]
+) -> AbstractAsyncContextManager[EnvironmentFactory]:
+    """The environments of a task: its suite's, or the user's own site. `tell` is called with what a user should know of them.
 
-    Raises UsageError, EnvironmentError_.
+    Raises UsageError, EnvironmentFailure.
     """
     from exact.environments.sandbox.service import declared
 
     if not benchmark:
         return _judged(task, config, tell)
     from exact.benchmarks import registry
-    from exact.benchmarks.base import Served, worlds_for
+    from exact.benchmarks.base import Served, environments_for
 
     suite = registry.judged(task.id, config.models)
     if not declared(task) or not isinstance(suite, Served):
-        return worlds_for(suite, task, config.browser)
+        return environments_for(suite, task, config.browser)
     setup, evaluator = suite.page(task)
     return _own(task, config, tell, setup, evaluator)
 
 
 @asynccontextmanager
-async def _judged(task: Task, config: Config, tell: Callable[[str], None]) -> AsyncIterator[Worlds]:
+async def _judged(task: Task, config: Config, tell: Callable[[str], None]) -> AsyncIterator[EnvironmentFactory]:
     """A site of the user's, and who judges there, if anybody does."""
     from exact.benchmarks.own import evaluator
     from exact.models.open import Models
 
     models = Models(config.models, folder=Path())
     try:
-        async with _own(task, config, tell, _setup(task), evaluator(task, config.models, models.chat)) as worlds:
-            yield worlds
+        async with _own(task, config, tell, _setup(task), evaluator(task, config.models, models.chat)) as environments:
+            yield environments
     finally:
         await models.close()
 
@@ -73,7 +75,7 @@ async def _judged(task: Task, config: Config, tell: Callable[[str], None]) -> As
 @asynccontextmanager
 async def _own(
     task: Task, config: Config, tell: Callable[[str], None], setup: PageSetup, evaluator: Evaluator | None
-) -> AsyncIterator[Worlds]:
+) -> AsyncIterator[EnvironmentFactory]:
     """A site that comes with its task, or one that is elsewhere."""
     from exact.environments.browser.network.trust import pins
     from exact.environments.browser.served import elsewhere, served

@@ -1,4 +1,4 @@
-"""Outcomes for states that were searched and not taken: go there in a fresh world, let the policy finish, and ask the benchmark.
+"""Outcomes for states that were searched and not taken: go there in a fresh environment, let the policy finish, and ask the benchmark.
 
 What is committed was chosen because it was valued, so it says little about how well states are told apart. States drawn at random do.
 """
@@ -15,7 +15,7 @@ from exact.agents.base import Policy
 from exact.calibration.collect import Source, judged_nodes
 from exact.calibration.measure import Judgement
 from exact.context import Context, Taken
-from exact.environments.base import Environment, Worlds, scored
+from exact.environments.base import Environment, EnvironmentFactory, scored
 from exact.errors import ActionError, UsageError
 from exact.runs.attempt.observations import context, waypoints
 from exact.runs.journal.state import State
@@ -46,27 +46,27 @@ async def label(
     source: Source,
     count: int,
     *,
-    worlds: Callable[[Task], AbstractAsyncContextManager[Worlds]],
+    environments: Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]],
     policy: Policy,
     seed: int = 0,
     known: Container[tuple[str, int]] = (),
 ) -> AsyncIterator[Labelled]:
-    """Outcomes of `count` judged states drawn without return, or of all where there are fewer. Raises UsageError, EnvironmentError_.
+    """Outcomes of `count` judged states drawn without return, or of all where there are fewer. Raises UsageError, EnvironmentFailure.
 
     Only where `reset` undoes everything: the policy acts for real. `known`: task and node of states that are not to be drawn.
     """
     nodes = [drawn for drawn in judged_nodes(source) if (drawn[0].id, drawn[2].id) not in known]
     for task, state, node in random.Random(seed).sample(nodes, min(count, len(nodes))):
-        async with worlds(task) as opened, opened.open(speculative=False) as world:
-            if not world.capabilities.sealed or not world.capabilities.evaluates:
-                raise UsageError(f"{task.id}: labels need a world that reset undoes and a benchmark that judges it")
-            yield await _outcome(source, task, state, node, world, policy)
+        async with environments(task) as opened, opened.open(simulation=False) as environment:
+            if not environment.capabilities.isolated or not environment.capabilities.evaluates:
+                raise UsageError(f"{task.id}: labels need an environment that reset undoes and a benchmark that judges it")
+            yield await _outcome(source, task, state, node, environment, policy)
 
 
-async def _outcome(source: Source, task: Task, state: State, node: Node, world: Environment, policy: Policy) -> Labelled:
+async def _outcome(source: Source, task: Task, state: State, node: Node, environment: Environment, policy: Policy) -> Labelled:
     assert node.evaluation is not None
     found = Labelled(task=task.id, node=node.id, value=node.evaluation.value, success=False, steps=0)
-    if reason := await _arrive(world, task, node):
+    if reason := await _arrive(environment, task, node):
         return msgspec.structs.replace(found, reason=reason)
     actions = [str(point.action) for point in waypoints(node) if point.action is not None]
     if not node.terminated:
@@ -74,20 +74,20 @@ async def _outcome(source: Source, task: Task, state: State, node: Node, world: 
         left = max(0, (limit or STEPS) - len(actions))
         start = context(state, source.folder.blobs, task, node, state.moment(-1, node))
         start = msgspec.structs.replace(start, steps_left=left if limit else None)
-        actions += await _finish(world, start, policy, left)
-    score = await scored(world, task, Outcome(actions=tuple(actions), answer=_answer(world, actions)))
+        actions += await _finish(environment, start, policy, left)
+    score = await scored(environment, task, Outcome(actions=tuple(actions), answer=_answer(environment, actions)))
     return msgspec.structs.replace(found, success=score.success, steps=len(actions) - node.depth)
 
 
-async def _arrive(world: Environment, task: Task, node: Node) -> str:
+async def _arrive(environment: Environment, task: Task, node: Node) -> str:
     """Reset and walk to a state; why it is not the one, if it is not."""
     start, *path = waypoints(node)
-    if (await world.reset(task)).fingerprint != start.fingerprint:
+    if (await environment.reset(task)).fingerprint != start.fingerprint:
         return "another state after reset"
     for point in path:
         assert point.action is not None
         try:
-            came = (await world.step(point.action)).observation
+            came = (await environment.step(point.action)).observation
         except ActionError as error:
             return f"{point.action} was refused: {error}"
         if (came.fingerprint if came else "") != point.fingerprint:
@@ -95,17 +95,17 @@ async def _arrive(world: Environment, task: Task, node: Node) -> str:
     return ""
 
 
-async def _finish(world: Environment, seen: Context, policy: Policy, cap: int) -> list[str]:
+async def _finish(environment: Environment, seen: Context, policy: Policy, cap: int) -> list[str]:
     """The policy's favourite action, again and again, until the episode ends, nothing is proposed or the cap is reached; what was done."""
     done = list[str]()
     while len(done) < cap:
-        proposals = await policy.propose(seen, world.actions, 1)
+        proposals = await policy.propose(seen, environment.actions, 1)
         if not proposals:
             break
         action = proposals[0].action
         taken = Taken(observation=seen.observation, action=action, rationale=proposals[0].rationale)
         try:
-            came = await world.step(action)
+            came = await environment.step(action)
         except ActionError as error:
             if len(seen.tried) >= 2:
                 break
@@ -119,7 +119,7 @@ async def _finish(world: Environment, seen: Context, policy: Policy, cap: int) -
     return done
 
 
-def _answer(world: Environment, actions: list[str]) -> str | None:
+def _answer(environment: Environment, actions: list[str]) -> str | None:
     """The text of a final `stop`."""
-    last = world.actions.parse(actions[-1]) if actions else None
+    last = environment.actions.parse(actions[-1]) if actions else None
     return " ".join(map(str, last.args)) if last is not None and last.name == "stop" else None

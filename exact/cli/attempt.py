@@ -1,4 +1,4 @@
-"""What `exact run` and `exact resume` share: open worlds, show progress, write reports, say how it ended."""
+"""What `exact run` and `exact resume` share: open environments, show progress, write reports, say how it ended."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
-from exact.benchmarks.open import kind_of, open_worlds
+from exact.benchmarks.open import kind_of, open_environments
 from exact.cli.progress import Progress
 from exact.config import Config
 from exact.errors import EvaluatorError
-from exact.runs.environment_cache import SharedWorlds
+from exact.runs.environment_cache import EnvironmentCache
 from exact.runs.journal.store import Line, RunFolder
 from exact.runs.runner import Runner
 from exact.task import Task
@@ -69,13 +69,20 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
                 told.add(text)
                 click.echo(f"exact: {text}", err=True)
 
-        async with SharedWorlds(partial(kind_of, benchmark), lambda task: open_worlds(task, config, benchmark, tell)) as worlds:
+        async with EnvironmentCache(
+            partial(kind_of, benchmark), lambda task: open_environments(task, config, benchmark, tell)
+        ) as environments:
 
             def finished(task: Task, line: Line) -> None:
                 progress.finished(task, line, _report(folder, task))
 
             runner = Runner(
-                folder=folder, config=config, open_worlds=worlds, watch=progress.event, finished=finished, repeat_uncertain=repeat_uncertain
+                folder=folder,
+                config=config,
+                open_environments=environments,
+                watch=progress.event,
+                finished=finished,
+                repeat_uncertain=repeat_uncertain,
             )
             return await runner.run()
 

@@ -32,7 +32,7 @@ class Bounds(NamedTuple):
 
     memory: float | None = None
     cores: float | None = None
-    worlds: int | None = None
+    environments: int | None = None
     """Of each kind."""
     hang: float | None = None
 
@@ -45,9 +45,13 @@ class Bounds(NamedTuple):
 @click.option("--own-budgets", is_flag=True, help="Let each agent keep caps of its own. The table says that they are not equal.")
 @click.option("--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one key of all agents. Repeatable.")
 @click.option("--parallel", "-p", type=click.IntRange(1), help="Attempts at once. Default: one a processor.")
-@click.option("--memory", type=click.FloatRange(0.1), metavar="GIB", help="Bound on what all worlds use. Default: 0.8 of what is free.")
-@click.option("--cores", type=click.FloatRange(0.1), help="No further world is used while worlds keep more processors busy than that.")
-@click.option("--worlds", type=click.IntRange(1), help="Worlds of each kind open at once. Default: as many as attempts may need.")
+@click.option(
+    "--memory", type=click.FloatRange(0.1), metavar="GIB", help="Bound on what all environments use. Default: 0.8 of what is free."
+)
+@click.option(
+    "--cores", type=click.FloatRange(0.1), help="No further environment is used while environments keep more processors busy than that."
+)
+@click.option("--environments", type=click.IntRange(1), help="Environments of each kind open at once. Default: as many as attempts may need.")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where attempts are made.")
 @click.option("--reruns", type=click.IntRange(0), default=3, help="How often an attempt that the infrastructure ended is made again.")
 @click.option("--hang", type=click.FloatRange(1), default=900.0, metavar="SECONDS", help="Silence after which an attempt is killed.")
@@ -58,7 +62,7 @@ class Bounds(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a result instead of the table.")
 def bench(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
-    overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, worlds: int | None, engine: str,
+    overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, environments: int | None, engine: str,
     reruns: int, hang: float, allow_same_task: bool, out: Path | None, resume: bool, png: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Let several agents attempt a suite: each every task and seed, at equal budgets, several attempts at once.
@@ -81,8 +85,8 @@ def bench(
         _same(folder, suite, agents, seeds)
     else:
         folder = _create(suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out)
-    bounds = Bounds(memory=memory, cores=cores, worlds=worlds, hang=hang)
-    parallel = _fitting(folder, parallel or os.cpu_count() or 1, worlds)
+    bounds = Bounds(memory=memory, cores=cores, environments=environments, hang=hang)
+    parallel = _fitting(folder, parallel or os.cpu_count() or 1, environments)
     if resume:
         _go_on(folder)
     try:
@@ -268,7 +272,7 @@ async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bound
             lanes=parallel,
             hang=bounds.hang,
             make=f"{__name__}:lane_engine",
-            arguments=(parallel, bounds.cores, bounds.worlds),
+            arguments=(parallel, bounds.cores, bounds.environments),
             key=partial(kind_of, not folder.plan.own),
         ) as lanes:
             yield lanes
@@ -277,9 +281,9 @@ async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bound
         yield local
 
 
-def lane_engine(folder: BenchFolder, lanes: int, cores: float | None, worlds: int | None) -> LocalEngine:
+def lane_engine(folder: BenchFolder, lanes: int, cores: float | None, environments: int | None) -> LocalEngine:
     """One lane's part of what all of them may use. Who looks for one that hangs is outside."""
-    part = Bounds(cores=cores and cores / lanes, worlds=worlds and max(1, worlds // lanes))
+    part = Bounds(cores=cores and cores / lanes, environments=environments and max(1, environments // lanes))
     return local_engine(folder, 1, part, share=1 / lanes)
 
 
@@ -287,7 +291,7 @@ def local_engine(folder: BenchFolder, parallel: int, bounds: Bounds, *, share: f
     """Attempts in this process. `share`: of what providers of models allow."""
     from functools import partial
 
-    from exact.benchmarks.open import kind_of, open_worlds
+    from exact.benchmarks.open import kind_of, open_environments
     from exact.environments.pool.slot import PoolLimits
     from exact.evaluation.local import LocalEngine
 
@@ -300,26 +304,26 @@ def local_engine(folder: BenchFolder, parallel: int, bounds: Bounds, *, share: f
 
     return LocalEngine(
         folder,
-        open_worlds=lambda task, config: open_worlds(task, config, benchmark, tell),
+        open_environments=lambda task, config: open_environments(task, config, benchmark, tell),
         key=partial(kind_of, benchmark),
-        limits=PoolLimits(worlds=bounds.worlds or _wanted(folder) * parallel, processors=bounds.cores),
+        limits=PoolLimits(environments=bounds.environments or _wanted(folder) * parallel, processors=bounds.cores),
         hang=bounds.hang,
         share=share,
     )
 
 
 def _wanted(folder: BenchFolder) -> int:
-    """Worlds that one attempt may hold at once."""
-    from exact.evaluation.local import worlds_wanted
+    """Environments that one attempt may hold at once."""
+    from exact.evaluation.local import environments_wanted
 
-    return max(worlds_wanted(folder.agent(agent)[1]) for agent in folder.plan.agents)
+    return max(environments_wanted(folder.agent(agent)[1]) for agent in folder.plan.agents)
 
 
-def _fitting(folder: BenchFolder, parallel: int, worlds: int | None) -> int:
-    """As many attempts at once as can have all their worlds: who waits for a world while holding one would wait for ever."""
-    if worlds is not None and worlds < _wanted(folder):
-        raise UsageError(f"--worlds {worlds} is too few: one attempt may need {_wanted(folder)}; give more, or search.workers=1")
-    return parallel if worlds is None else min(parallel, worlds // _wanted(folder))
+def _fitting(folder: BenchFolder, parallel: int, environments: int | None) -> int:
+    """As many attempts at once as can have all their environments: who waits for an environment while holding one would wait for ever."""
+    if environments is not None and environments < _wanted(folder):
+        raise UsageError(f"--worlds {environments} is too few: one attempt may need {_wanted(folder)}; give more, or search.workers=1")
+    return parallel if environments is None else min(parallel, environments // _wanted(folder))
 
 
 def _memory(gib: float | None) -> int | None:

@@ -28,7 +28,7 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
     """Compares the judgements in RUNs with outcomes: reliability, Brier score, and how well success is told from failure (AUC).
 
     States on committed paths have the benchmark's verdict for free, but they are a biased sample: only what was chosen. With --label
-    N, states drawn at random are gone to in fresh worlds, the policy finishes, and the benchmark judges. Labels are kept in
+    N, states drawn at random are gone to in fresh environments, the policy finishes, and the benchmark judges. Labels are kept in
     RUN/labels.jsonl. "Refitted" is through a curve that was fitted to other tasks.
     """
     from exact.calibration.collect import committed, open_source
@@ -63,23 +63,24 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     kept = list(read_lines(path, Labelled))
     if count <= len(kept):
         return kept
-    from exact.benchmarks.open import kind_of, open_worlds
+    from exact.benchmarks.open import kind_of, open_environments
     from exact.models.open import Models
     from exact.prompts.library import using
-    from exact.runs.environment_cache import SharedWorlds
+    from exact.runs.environment_cache import EnvironmentCache
 
     config, benchmark = source.config, source.folder.manifest.benchmark
     opened_models = Models(config.models, folder=source.folder.path)
     models = open_models(config, opened_models)
-    shared = SharedWorlds(
-        lambda task: kind_of(benchmark, task), lambda task: open_worlds(task, config, benchmark, lambda text: click.echo(text, err=True))
+    shared = EnvironmentCache(
+        lambda task: kind_of(benchmark, task),
+        lambda task: open_environments(task, config, benchmark, lambda text: click.echo(text, err=True)),
     )
     try:
         with using(config.prompts):
             policy = build(config, models.__getitem__).policy
             known, missing = {(each.task, each.node) for each in kept}, count - len(kept)
             async with shared:
-                async for each in label(source, missing, worlds=shared, policy=policy, seed=seed, known=known):
+                async for each in label(source, missing, environments=shared, policy=policy, seed=seed, known=known):
                     kept.append(each)
                     append_line(path, each)
                     if not quiet:

@@ -17,7 +17,7 @@ import click
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
-    from exact.environments.base import Worlds
+    from exact.environments.base import EnvironmentFactory
     from exact.environments.check import Finding
     from exact.task import Task
 
@@ -41,8 +41,8 @@ def check(
     """Tries the promises of the environment contract on ENV; exit code 1 if one is not kept.
 
     ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), whose first task is taken, a task of your own (tasks.yaml#name), or
-    module:factory: a callable without arguments that gives Worlds, or an async context manager of them. With --python or --sandbox the
-    latter is what exact/environments/process/guest.py describes, and may be file.py:factory.
+    module:factory: a callable without arguments that gives EnvironmentFactory, or an async context manager of them. With --python or
+    --sandbox the latter is what exact/environments/process/guest.py describes, and may be file.py:factory.
     """
     if python and ":" not in environment:
         raise UsageError(f"{environment!r} names no factory for --python: write module:factory or file.py:factory")
@@ -64,12 +64,12 @@ def check(
 
 
 async def _check(
-    open: Callable[[], AbstractAsyncContextManager[Worlds]], task: Callable[[], Task], quick: bool, limit: float
+    open: Callable[[], AbstractAsyncContextManager[EnvironmentFactory]], task: Callable[[], Task], quick: bool, limit: float
 ) -> list[Finding]:
     from exact.environments.check import check as run
 
-    async with open() as worlds:
-        return await run(worlds, task(), quick=quick, limit=limit)
+    async with open() as environments:
+        return await run(environments, task(), quick=quick, limit=limit)
 
 
 def _task(environment: str, task_id: str | None, goal: str) -> Task:
@@ -98,33 +98,33 @@ def _same(task: Task) -> Task:
     return task
 
 
-def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[Worlds]:
-    """Its worlds."""
-    from exact.benchmarks.open import open_worlds
+def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[EnvironmentFactory]:
+    """Its environments."""
+    from exact.benchmarks.open import open_environments
     from exact.config import BrowserConfig, Config
 
     browser = BrowserConfig(screenshots=False, sandbox="auto" if sandbox is None else "required" if sandbox else "never")
-    return open_worlds(task, Config(browser=browser), False, partial(click.echo, err=True))
+    return open_environments(task, Config(browser=browser), False, partial(click.echo, err=True))
 
 
-def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
-    from exact.environments.process.worker import Factory, WorkerWorlds
-    from exact.environments.sandbox.factory import sandboxed_worlds
+def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[EnvironmentFactory]:
+    from exact.environments.process.worker import Factory, WorkerFactory
+    from exact.environments.sandbox.factory import sandboxed_factory
 
     name = str(Path(environment).absolute()) if environment.rpartition(":")[0].endswith(".py") else environment
     factory = Factory(name, python=Path(python or sys.executable))
-    return sandboxed_worlds(factory) if sandbox else nullcontext(WorkerWorlds(factory))
+    return sandboxed_factory(factory) if sandbox else nullcontext(WorkerFactory(factory))
 
 
-def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsyncContextManager[Worlds]:
+def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsyncContextManager[EnvironmentFactory]:
     module, colon, name = environment.partition(":")
     if not colon:
         from exact.benchmarks import registry
-        from exact.benchmarks.base import worlds_for
+        from exact.benchmarks.base import environments_for
         from exact.config import BrowserConfig
 
         config = BrowserConfig(screenshots=False, sandbox="required" if sandbox else "never")
-        return worlds_for(registry.suite(environment), _task(environment, task_id, ""), config)
+        return environments_for(registry.suite(environment), _task(environment, task_id, ""), config)
     if not all(module.split(".")) or not name:
         raise UsageError(f"{environment!r} names no factory: write module:factory")
     try:

@@ -20,13 +20,13 @@ def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
     rows = [
         ("tasks", f"{n}: " + ", ".join(names)),
         ("agent", f"{config.name}: {config.search.algorithm}, policy {config.policy.kind}, value {config.value.kind}"),
-        ("calls", "; ".join(models) if models else "no model: the embedded agent is not a language model"),
+        ("calls", "; ".join(models) if models else "no model: the built-in agent is not a language model"),
         ("origins", ", ".join(config.browser.allow_origins) or "only those of the tasks"),
         ("writes", f"{out}"),
         ("money", _cap(limits.money, n, "$")),
         ("model calls", _cap(limits.calls, n) if models else "0"),
-        ("actions", _cap(limits.actions, n) + ", each in the live world"),
-        ("world steps", _cap(limits.transitions, n)),
+        ("actions", _cap(limits.actions, n) + ", each in the live environment"),
+        ("environment steps", _cap(limits.transitions, n)),
         ("time", _cap(limits.seconds, n, unit=" s")),
     ]
     try:

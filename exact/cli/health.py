@@ -88,7 +88,7 @@ def _browser() -> Check:
 
 def _key(variable: str) -> Check:
     there = bool(os.environ.get(variable))
-    found = "set" if there else "not set (language models need a key; the embedded agent does not)"
+    found = "set" if there else "not set (language models need a key; the built-in agent does not)"
     return Check(name=variable, ok=there, found=found, fix=f"export {variable}=...", required=False)
 
 
@@ -98,7 +98,7 @@ def _program(name: str, purpose: str, fix: str) -> Check:
 
 
 def _sandbox() -> Check:
-    """Worlds that fork, shown by a real checkpoint and restore."""
+    """Environments that fork, shown by a real checkpoint and restore."""
     from exact.environments.sandbox.proof import advice, prove
     from exact.environments.sandbox.runsc import WAY_OUT, find_runsc
 
@@ -110,7 +110,7 @@ def _sandbox() -> Check:
     try:
         proof = asyncio.run(prove())
     except (ExactError, TimeoutError) as error:
-        found = f"{where}: worlds do not fork here: {error or 'no answer'}"
+        found = f"{where}: environments do not fork here: {error or 'no answer'}"
         return Check(name="runsc", ok=False, found=found, fix=advice(runsc), required=False)
     return Check(
         name="runsc", ok=True, found=f"{where}: checkpoint {proof.checkpoint:.1f} s, restore {proof.restore:.1f} s", required=False

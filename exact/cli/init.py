@@ -40,10 +40,10 @@ _QUESTION = """Where does it run, and what undoes what is done?
 @click.option("--reset", help="hooks: address or command that brings it to its start.")
 @click.option("--snapshot", help="hooks: what keeps its state under {name}.")
 @click.option("--restore", help="hooks: what brings {name} back.")
-@click.option("--login", type=click.Choice(LOGIN), prompt="Log-in", default="none", help="How a world logs in.")
+@click.option("--login", type=click.Choice(LOGIN), prompt="Log-in", default="none", help="How an environment logs in.")
 @click.option("--login-url", default="", help="script: where it begins. Default: the start page.")
 @click.option(
-    "--model", prompt="Model (empty: the embedded agent, which needs none)", default="", help="Name of a chat model; PROVIDER/MODEL."
+    "--model", prompt="Model (empty: the built-in agent, which needs none)", default="", help="Name of a chat model; PROVIDER/MODEL."
 )
 @click.option("--goal", prompt="A first task, in words", help="What the agent is to achieve.")
 @click.option("--check/--no-check", "checked", default=True, show_default=True, help="Open the start page and try the promises.")
@@ -165,26 +165,26 @@ def _try(folder: Path) -> int:
 async def _tried(task: Task, config: Config) -> tuple[list[Finding], str, bool]:
     import msgspec
 
-    from exact.benchmarks.open import open_worlds
+    from exact.benchmarks.open import open_environments
     from exact.environments.check import check
 
     browser = msgspec.structs.replace(config.browser, screenshots=False)
     config = msgspec.structs.replace(config, browser=browser)
-    async with open_worlds(task, config, False, lambda text: click.echo(text, err=True)) as opened:
-        async with opened.open(speculative=True) as world:
-            seen = await world.reset(task)
+    async with open_environments(task, config, False, lambda text: click.echo(text, err=True)) as opened:
+        async with opened.open(simulation=True) as environment:
+            seen = await environment.reset(task)
             click.echo(f"opened {seen.url}: {json.dumps(seen.title)}, {len(seen.elements)} elements")
-            can = world.capabilities
-        return await check(opened, task, quick=True, names=PROMISES), can.fidelity, can.sealed
+            can = environment.capabilities
+        return await check(opened, task, quick=True, names=PROMISES), can.fidelity, can.isolated
 
 
-def verdict(fidelity: str, sealed: bool) -> str:
+def verdict(fidelity: str, isolated: bool) -> str:
     """One line: what a state comes back with, and so what is explored."""
     come = {
-        "world": "browser and application come back as one",
+        "environment": "browser and application come back as one",
         "client": "the browser comes back whole, the application does not",
         "page": "pages come back without the state of their scripts",
         "replay": "states are reached by a reset and the same steps again",
     }[fidelity]
-    writes = "explored and rolled back" if sealed else "held back while looking ahead, and done once, at a commit"
+    writes = "explored and rolled back" if isolated else "held back while looking ahead, and done once, at a commit"
     return f"fidelity {fidelity}: {come}; writes are {writes}"

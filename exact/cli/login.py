@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 from exact.safety import is_web
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: f
     from exact.environments.browser.launch.launch import arguments
 
     if not headless and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise EnvironmentError_("a browser window needs a screen, and DISPLAY is not set: run this where there is one, and copy the file")
+        raise EnvironmentFailure("a browser window needs a screen, and DISPLAY is not set: run this where there is one, and copy the file")
     async with drive() as playwright:
         try:
             browser = await playwright.chromium.launch(executable_path=find_browser(not headless), headless=headless, args=arguments({}))
@@ -96,7 +96,7 @@ async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: f
             state = await context.storage_state()
             await browser.close()
         except Error as error:
-            raise EnvironmentError_(f"the browser was closed, or could not go to {url}: {str(error).splitlines()[0]}") from error
+            raise EnvironmentFailure(f"the browser was closed, or could not go to {url}: {str(error).splitlines()[0]}") from error
     write(path, json.dumps(state))
 
 
@@ -109,10 +109,10 @@ async def _wait(browser: Browser, context: BrowserContext, until: re.Pattern[str
         async with asyncio.timeout(seconds):
             while not any(until.search(page.url) for page in context.pages):
                 if not browser.is_connected() or not context.pages:
-                    raise EnvironmentError_("the window was closed before anybody was logged in: nothing was kept")
+                    raise EnvironmentFailure("the window was closed before anybody was logged in: nothing was kept")
                 await asyncio.sleep(0.1)
     except TimeoutError as error:
-        raise EnvironmentError_(f"no address matched {until.pattern!r} within {seconds:g} s: nothing was kept") from error
+        raise EnvironmentFailure(f"no address matched {until.pattern!r} within {seconds:g} s: nothing was kept") from error
 
 
 def write(path: Path, text: str) -> None:

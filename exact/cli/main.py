@@ -24,7 +24,7 @@ COMMANDS = {
     "resume": ("exact.cli.resume:resume", "Goes on with a run that was interrupted."),
     "bench": ("exact.cli.bench:bench", "Lets several agents attempt a suite, paired and at equal budgets, and writes tables and curves."),
     "compare": ("exact.cli.compare:compare", "Compares two runs task by task."),
-    "rescore": ("exact.cli.rescore:rescore", "Takes the committed actions of a run again in fresh worlds and evaluates them."),
+    "rescore": ("exact.cli.rescore:rescore", "Takes the committed actions of a run again in fresh environments and evaluates them."),
     "report": ("exact.cli.report:report", "Builds the reports of a run again."),
     "view": ("exact.cli.view:view", "Shows searches in a browser while they run, and takes commands for them."),
     "show": ("exact.cli.show:show", "Prints what a search found: figures, warnings, the principal variation, one state."),

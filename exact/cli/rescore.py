@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from exact.config import Config
     from exact.evaluation.folder import Replay
-    from exact.runs.environment_cache import SharedWorlds
+    from exact.runs.environment_cache import EnvironmentCache
     from exact.runs.journal.state import State
     from exact.runs.journal.store import RunFolder
     from exact.task import Task
@@ -34,8 +34,8 @@ class _Again(NamedTuple):
 @click.option("--adopt", is_flag=True, help="Let the new scores count: in `exact compare`, and in a benchmark's results and tables.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
 def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
-    """Takes the committed actions of RUN again, each task in a fresh world, and evaluates where they lead. Nothing is searched, no model
-    is asked for an action, and results.jsonl stays as it is unless --adopt is given; the new scores are in rescored.jsonl.
+    """Takes the committed actions of RUN again, each task in a fresh environment, and evaluates where they lead. Nothing is searched, no
+    model is asked for an action, and results.jsonl stays as it is unless --adopt is given; the new scores are in rescored.jsonl.
 
     RUN is a run of `exact run`, or a benchmark. Where an evaluator was mended, or a score is in doubt, this is the way to another one.
     """
@@ -69,13 +69,15 @@ async def _rescored(runs: Mapping[str, tuple[RunFolder, Config]], pattern: str |
 
 
 async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Sequence[Task], adopt: bool) -> AsyncIterator[_Again]:
-    from exact.benchmarks.open import kind_of, open_worlds
+    from exact.benchmarks.open import kind_of, open_environments
     from exact.evaluation.replay import finished
-    from exact.runs.environment_cache import SharedWorlds
+    from exact.runs.environment_cache import EnvironmentCache
     from exact.runs.journal.store import append_line
 
     benchmark, before = folder.manifest.benchmark, {line.task: line.score for line in folder.results()}
-    async with SharedWorlds(lambda task: kind_of(benchmark, task), lambda task: open_worlds(task, config, benchmark, _tell)) as shared:
+    async with EnvironmentCache(
+        lambda task: kind_of(benchmark, task), lambda task: open_environments(task, config, benchmark, _tell)
+    ) as shared:
         for task in tasks:
             state = finished(folder, config, task)
             if state is None:
@@ -89,16 +91,16 @@ async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Seq
             yield again
 
 
-async def _again(agent: str, task: Task, before: float | None, shared: SharedWorlds, folder: RunFolder, state: State) -> _Again:
-    from exact.errors import EnvironmentError_, ExactError, InfrastructureError
+async def _again(agent: str, task: Task, before: float | None, shared: EnvironmentCache, folder: RunFolder, state: State) -> _Again:
+    from exact.errors import EnvironmentFailure, ExactError, InfrastructureError
     from exact.evaluation.replay import replay
 
     try:
-        async with shared(task) as worlds:
+        async with shared(task) as environments:
             try:
-                return _Again(agent, task.id, before, await replay(worlds, task, state, folder.blobs))
-            except EnvironmentError_:
-                raise  # the worlds are closed by it
+                return _Again(agent, task.id, before, await replay(environments, task, state, folder.blobs))
+            except EnvironmentFailure:
+                raise  # the environments are closed by it
             except ExactError as error:  # of this task alone: it wrote where that stays, or nobody is named to judge it
                 return _Again(agent, task.id, before, None, str(error))
             except Exception as error:  # noqa: BLE001 - whatever an evaluator raises is of its own task, and ends no other

@@ -18,7 +18,7 @@ from exact.task import Task
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
 @click.option(
-    "--config", "-c", "path", type=click.Path(path_type=Path), help="YAML file: agent, search, models, limits. Default: the embedded agent."
+    "--config", "-c", "path", type=click.Path(path_type=Path), help="YAML file: agent, search, models, limits. Default: the built-in agent."
 )
 @click.option("--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one key: search.iterations=32. Repeatable.")
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder of the run. Default: runs/<name>-<number>.")

@@ -49,7 +49,7 @@ class TapeConfig(Strict, frozen=True, kw_only=True):
 
 
 class LoginConfig(Strict, frozen=True, kw_only=True):
-    """How a world logs in before a task begins. A value `$NAME` is that environment variable's; see docs/own_application.md."""
+    """How an environment logs in before a task begins. A value `$NAME` is that environment variable's; see docs/own_application.md."""
 
     state: str = ""
     """File with cookies and storage, as `exact login` writes it. A later log-in by `script` does not change it."""
@@ -67,11 +67,13 @@ class LoginConfig(Strict, frozen=True, kw_only=True):
     certificate: CertificateConfig | None = None
     expired: str = ""
     """Regular expression: an address that it matches says that nobody is logged in any more. At a task's start `script` renews the
-    log-in then; without one, or in the middle of a task, the world is broken, which is never a score. Status 401 of a page says so too."""
+    log-in then; without one, or in the middle of a task, the environment is broken, which is never a score. Status 401 of a page says so
+    too."""
 
 
 class BrowserConfig(Strict, frozen=True, kw_only=True):
-    """The browser world. A task may set much of it its own way, in its metadata's `browser`: see environments/browser/task_config.py."""
+    """The browser environment. A task may set much of it its own way, in its metadata's `browser`: see
+    environments/browser/task_config.py."""
 
     headed: bool = False
     screenshots: bool = True
@@ -97,7 +99,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     download_bytes: AtLeastZero = 50_000_000
     """A file that is larger is not downloaded."""
     traces: str = ""
-    """Folder in which Playwright's trace of each world that acts for good is kept; empty: none. Traces hold all that a page holds."""
+    """Folder in which Playwright's trace of each environment that acts for good is kept; empty: none. Traces hold all that a page holds."""
     tape: TapeConfig = TapeConfig()
     proxy: ProxyConfig = ProxyConfig()
     authorities: tuple[str, ...] = ()
@@ -110,23 +112,25 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """Origins that may be navigated to, besides the task's."""
     page_snapshots: bool = False
     """Whether a page may be returned to by a snapshot where that is cheaper than a replay: its fields, storage, focus and scroll come
-    back, its scripts' state does not, and a fingerprint sees that only as far as it shows. Not in worlds that fork: theirs are whole."""
+    back, its scripts' state does not, and a fingerprint sees that only as far as it shows. Not in environments that fork: theirs are
+    whole."""
     masks: tuple[str, ...] = ()
     """Regular expressions: what they match in names, values and addresses does not tell states apart. Besides clocks, ages and tokens.
     A task adds its own by `masks` in its metadata, one a line."""
     learn_masks: bool = False
-    """Whether the start of a task is reset to and looked at twice at first: what differs is volatile from then on. Not for worlds whose
-    resets do not repeat: what they draw would be masked."""
+    """Whether the start of a task is reset to and looked at twice at first: what differs is volatile from then on. Not for environments
+    whose resets do not repeat: what they draw would be masked."""
     clock: AtLeastZero = 0
     """Milliseconds for which the page's clock runs after each action, standing still otherwise, so that what moves moves alike each
     time. 0: it runs by itself."""
     sandbox: Literal["auto", "never", "required"] = "auto"
-    """Whether browser and services are kept and forked as one world, in gVisor. auto: where this machine can and a task declares services,
+    """Whether browser and services are kept and forked as one environment, in gVisor. auto: where this machine can and a task declares
+    services,
     its site has hooks, or it is on a desktop; else states are reached by reset and replay. required: always, or the task fails."""
     snapshots: AtLeastZero = 4096
     """MiB of snapshots kept at most; the least recently used goes first."""
     speculation: Literal["rollback", "observe", "free"] = "rollback"
-    """Writes while exploring. rollback: only where the world rolls back. observe: never, they are held back and done at a commit.
+    """Writes while exploring. rollback: only where the environment rolls back. observe: never, they are held back and done at a commit.
     free: everywhere, also where nothing undoes them; then one worker acts at a time."""
 
 

@@ -57,10 +57,10 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     retries: AtLeastZero = 2
     """How often a failed piece of work is asked for again before its node is closed."""
     workers: AtLeastOne = 1
-    """How many pieces of work of one tree may be under way at once; each has a world of its own."""
+    """How many pieces of work of one tree may be under way at once; each has an environment of its own."""
     order: Literal["arrival", "selection"] = "arrival"
     """With several workers, results are taken in as they come, or in rounds, in the order they were asked for: that takes longer and
-    leads to the same tree each time, as far as world and models do."""
+    leads to the same tree each time, as far as environment and models do."""
     judgements: AtLeastOne | None = None
     """How often one state may be judged. None: 3 times by a language model, once by a judge that would say the same again."""
     explore: Literal["puct", "uct", "muzero"] = "puct"
@@ -114,13 +114,14 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     subtree: bool = False
     """Whether `iterations` counts visits of the root, so that a kept subtree counts."""
     commit: Literal["replan", "plan"] = "replan"
-    """replan: one action, then search again. plan: the whole path, until the world differs from what was foreseen."""
+    """replan: one action, then search again. plan: the whole path, until the environment differs from what was foreseen."""
     enact: Literal["enact", "promote"] = "enact"
-    """At a commit. enact: act in the live world. promote: the searched world becomes the live one, where it rolls back."""
+    """At a commit. enact: act in the live environment. promote: the searched environment becomes the live one, where it rolls back."""
     prefetch: AtLeastZero = 1
-    """Worlds to spare, which are brought to the likely next states while a model thinks; where worlds fork."""
-    worlds: AtLeastZero = 0
-    """Worlds that a search has open at once, where they fork; at least one for each worker and those to spare. 0: these, and another for
+    """Environments to spare, which are brought to the likely next states while a model thinks; where environments fork."""
+    environments: AtLeastZero = 0
+    """Environments that a search has open at once, where they fork; at least one for each worker and those to spare. 0: these, and
+    another for
     each worker but one. Those beyond stay in the states where they were left, and are gone on with from there: memory for restores."""
     breadth: AtLeastOne = 3
     """Beam search and tree of thoughts: states kept at each level. best_of_n: trajectories."""
@@ -133,5 +134,5 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
 
     @property
     def standing(self) -> int:
-        """Worlds beyond those of the workers and those to spare."""
-        return max(0, self.worlds - self.workers - self.prefetch) if self.worlds else self.workers - 1
+        """Environments beyond those of the workers and those to spare."""
+        return max(0, self.environments - self.workers - self.prefetch) if self.environments else self.workers - 1

@@ -1,4 +1,4 @@
-"""The contract between search and worlds."""
+"""The contract between search and environments."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from exact.errors import InfrastructureError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
-Fidelity = Literal["world", "client", "page", "replay"]
+Fidelity = Literal["full", "client", "page", "replay"]
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
-class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that a step did, or tried to do, outside the page."""
 
     kind: Literal["request", "blocked", "download", "dialog", "tab"]
@@ -60,7 +60,7 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True):
     observation: Observation | None
     """None when the step ended the episode: a terminated state is not observed."""
     terminated: bool = False
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[SideEffect, ...] = ()
     info: dict[str, str] = {}
     """What else is known of it; journalled. An agent is told those of NOTES."""
 
@@ -80,7 +80,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 
     fidelity: Fidelity
     """Of its snapshots. `replay`: it has none of its own; returning is reset and replay (see restore/)."""
-    sealed: bool
+    isolated: bool
     """Whether `reset` undoes everything: no server or account outside keeps what a step did."""
     deterministic: bool = True
     """Whether equal actions after equal resets lead to equal fingerprints."""
@@ -92,7 +92,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Environment(Protocol):
-    """One world to act in. Not concurrent: one call at a time."""
+    """One environment to act in. Not concurrent: one call at a time."""
 
     @property
     def capabilities(self) -> Capabilities: ...
@@ -103,27 +103,27 @@ class Environment(Protocol):
         ...
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the world to the task's start. Raises EnvironmentError_."""
+        """Bring the environment to the task's start. Raises EnvironmentFailure."""
         ...
 
     async def step(self, action: Action) -> Transition:
         """Carry out one action and settle.
 
         Raises ActionError when it does not fit the present state, which is then unchanged (or the episode has terminated),
-        and EnvironmentError_ when the world broke.
+        and EnvironmentFailure when the environment broke.
         """
         ...
 
     async def snapshot(self) -> Snapshot:
-        """A handle on the present state. Raises EnvironmentError_ where fidelity is `replay`."""
+        """A handle on the present state. Raises EnvironmentFailure where fidelity is `replay`."""
         ...
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to a state of this environment. Raises EnvironmentError_ if it is gone."""
+        """Return to a state of this environment. Raises EnvironmentFailure if it is gone."""
         ...
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """The benchmark's verdict on the world as it is now: called once, after the committed actions only."""
+        """The benchmark's verdict on the environment as it is now: called once, after the committed actions only."""
         ...
 
     async def close(self) -> None:
@@ -131,18 +131,18 @@ class Environment(Protocol):
         ...
 
 
-class Worlds(Protocol):
+class EnvironmentFactory(Protocol):
     """Opens environments of one kind. Several may be open at once."""
 
-    def open(self, *, speculative: bool) -> AbstractAsyncContextManager[Environment]:
+    def open(self, *, simulation: bool) -> AbstractAsyncContextManager[Environment]:
         """A fresh environment.
 
-        A speculative one must not change the outside: unless the world is sealed, its writes are aborted and recorded.
+        A speculative one must not change the outside: unless the environment is isolated, its writes are aborted and recorded.
         """
         ...
 
 
-class Branch(Environment, Protocol):
+class Fork(Environment, Protocol):
     """An environment that was made of a snapshot."""
 
     @property
@@ -151,20 +151,20 @@ class Branch(Environment, Protocol):
         ...
 
 
-async def scored(world: Environment, task: Task, outcome: Outcome) -> Score:
-    """What a world's evaluator gives. Raises InfrastructureError where that is no score."""
-    score = await world.evaluate(outcome)
+async def scored(environment: Environment, task: Task, outcome: Outcome) -> Score:
+    """What an environment's evaluator gives. Raises InfrastructureError where that is no score."""
+    score = await environment.evaluate(outcome)
     if not 0 <= score.value <= 1:  # nor NaN
         raise InfrastructureError(f"the evaluator of {task.id} gave {score.value}: a score is in [0, 1]")
     return score
 
 
 @runtime_checkable
-class Forks(Worlds, Protocol):
-    """Worlds that are kept as a whole, so that any number of branches of one snapshot live side by side."""
+class ForkableFactory(EnvironmentFactory, Protocol):
+    """Environments that are kept as a whole, so that any number of branches of one snapshot live side by side."""
 
-    def fork(self, snapshot: Snapshot, *, speculative: bool) -> AbstractAsyncContextManager[Branch]:
-        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentError_ if it is gone."""
+    def fork(self, snapshot: Snapshot, *, simulation: bool) -> AbstractAsyncContextManager[Fork]:
+        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentFailure if it is gone."""
         ...
 
     def has(self, snapshot: Snapshot) -> bool:

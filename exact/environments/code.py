@@ -1,6 +1,6 @@
-"""Code as an action: for worlds such as desktops, where a step is a few lines of Python (OSWorld's pyautogui).
+"""Code as an action: for environments such as desktops, where a step is a few lines of Python (OSWorld's pyautogui).
 
-Nothing here runs it: it is sent to the world, which runs it inside itself.
+Nothing here runs it: it is sent to the environment, which runs it inside itself.
 """
 
 from __future__ import annotations

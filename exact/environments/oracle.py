@@ -1,11 +1,11 @@
-"""Worlds that tell how each episode ended, or would if the agent stopped, for an oracle.
+"""Environments that tell how each episode ended, or would if the agent stopped, for an oracle.
 
 The benchmark's verdict is not on an agent's path: `evaluate` is called once, after the committed actions. An oracle is the exception,
-marked wherever its results stand. It is made of these worlds, which ask for the verdict wherever an episode ends, in search too, and
+marked wherever its results stand. It is made of these environments, which ask for the verdict wherever an episode ends, in search too, and
 write it into a table; of `agents.value.oracle.OracleValue`, which looks there; and of nothing else.
 
-An application ends no episode: the agent does, by `stop`. So where worlds fork, each state that search comes to is also judged as if
-the agent stopped there: in a branch of its own, for a verdict may open pages, and the searched world must not know of it.
+An application ends no episode: the agent does, by `stop`. So where environments fork, each state that search comes to is also judged as if
+the agent stopped there: in a branch of its own, for a verdict may open pages, and the searched environment must not know of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from exact.action import Action, ActionSpace
-from exact.environments.base import Branch, Capabilities, Environment, Forks, Snapshot, Transition, Worlds
+from exact.environments.base import Capabilities, Environment, EnvironmentFactory, Fork, ForkableFactory, Snapshot, Transition
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
@@ -25,15 +25,19 @@ STOP = 'stop ""'
 """The canonical text of the action that ends an episode without an answer."""
 
 
-def telling(worlds: Worlds, verdicts: Verdicts) -> TellingWorlds:
-    """The same worlds, forking where those do; each ended episode's score is written into `verdicts`."""
-    return TellingForks(worlds, verdicts) if isinstance(worlds, Forks) else TellingWorlds(worlds, verdicts)
+def telling(environments: EnvironmentFactory, verdicts: Verdicts) -> InformedFactory:
+    """The same environments, forking where those do; each ended episode's score is written into `verdicts`."""
+    return (
+        InformedForkableFactory(environments, verdicts)
+        if isinstance(environments, ForkableFactory)
+        else InformedFactory(environments, verdicts)
+    )
 
 
-class TellingWorlds:
+class InformedFactory:
     """Opens environments that tell."""
 
-    def __init__(self, inner: Worlds, verdicts: Verdicts) -> None:
+    def __init__(self, inner: EnvironmentFactory, verdicts: Verdicts) -> None:
         self._inner, self.verdicts = inner, verdicts
         self.ways: dict[str, tuple[str, ...]] = {}
         """To each snapshot, as in `Verdicts`."""
@@ -44,27 +48,27 @@ class TellingWorlds:
         return int(getattr(self._inner, "bytes", 0))
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[Environment]:
-        """A fresh environment of the inner worlds."""
-        async with self._inner.open(speculative=speculative) as environment:
-            yield Telling(environment, self, speculative=speculative)
+    async def open(self, *, simulation: bool) -> AsyncIterator[Environment]:
+        """A fresh environment of the inner environments."""
+        async with self._inner.open(simulation=simulation) as environment:
+            yield Telling(environment, self, simulation=simulation)
 
-    async def ask(self, world: Environment, way: tuple[str, ...]) -> None:
-        """Write down what the verdict would be if the agent stopped where a world stands. These worlds cannot ask."""
+    async def ask(self, environment: Environment, way: tuple[str, ...]) -> None:
+        """Write down what the verdict would be if the agent stopped where an environment stands. These environments cannot ask."""
 
 
-class TellingForks(TellingWorlds):
+class InformedForkableFactory(InformedFactory):
     """Opens environments that tell, and forks them."""
 
-    def __init__(self, inner: Forks, verdicts: Verdicts) -> None:
+    def __init__(self, inner: ForkableFactory, verdicts: Verdicts) -> None:
         super().__init__(inner, verdicts)
         self._forks = inner
 
     @asynccontextmanager
-    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[Branch]:
-        """A branch of the inner worlds."""
-        async with self._forks.fork(snapshot, speculative=speculative) as branch:
-            yield TellingBranch(branch, self, speculative=speculative, way=self.ways[snapshot.id])
+    async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[Fork]:
+        """A branch of the inner environments."""
+        async with self._forks.fork(snapshot, simulation=simulation) as branch:
+            yield InformedFork(branch, self, simulation=simulation, way=self.ways[snapshot.id])
 
     def has(self, snapshot: Snapshot) -> bool:
         return self._forks.has(snapshot)
@@ -72,14 +76,19 @@ class TellingForks(TellingWorlds):
     def drop(self, snapshot: Snapshot) -> None:
         self._forks.drop(snapshot)
 
-    async def ask(self, world: Environment, way: tuple[str, ...]) -> None:
-        """In a branch that nobody else is in. Of a state of which no snapshot can be taken, nothing is told. Raises EnvironmentError_."""
-        obstacle: str = getattr(world, "obstacle", "")
-        if (*way, STOP) in self.verdicts or obstacle or world.capabilities.fidelity == "replay" or "stop" not in world.actions.verbs:
+    async def ask(self, environment: Environment, way: tuple[str, ...]) -> None:
+        """In a branch that nobody else is in. Of a state of which no snapshot can be taken, nothing is told. Raises EnvironmentFailure."""
+        obstacle: str = getattr(environment, "obstacle", "")
+        if (
+            (*way, STOP) in self.verdicts
+            or obstacle
+            or environment.capabilities.fidelity == "replay"
+            or "stop" not in environment.actions.verbs
+        ):
             return
-        snapshot = await world.snapshot()
+        snapshot = await environment.snapshot()
         try:
-            async with self._forks.fork(snapshot, speculative=True) as branch:
+            async with self._forks.fork(snapshot, simulation=True) as branch:
                 await branch.step(branch.actions.action("stop", ""))
                 score = await branch.evaluate(Outcome(actions=(*way[1:], STOP), answer=""))
         finally:
@@ -90,9 +99,9 @@ class TellingForks(TellingWorlds):
 class Telling:
     """One environment that tells."""
 
-    def __init__(self, inner: Environment, worlds: TellingWorlds, *, speculative: bool, way: tuple[str, ...] = ()) -> None:
+    def __init__(self, inner: Environment, environments: InformedFactory, *, simulation: bool, way: tuple[str, ...] = ()) -> None:
         """`way`: to where it stands, as in `Verdicts`."""
-        self._inner, self._worlds, self._speculative, self._way = inner, worlds, speculative, way
+        self._inner, self._environments, self._simulation, self._way = inner, environments, simulation, way
 
     @property
     def capabilities(self) -> Capabilities:
@@ -113,19 +122,19 @@ class Telling:
         if transition.terminated:
             answer = " ".join(map(str, action.args)) if action.name == "stop" else None
             score = await self._inner.evaluate(Outcome(actions=self._way[1:], answer=answer))
-            self._worlds.verdicts[self._way] = score.value
-        elif self._speculative:
-            await self._worlds.ask(self._inner, self._way)
+            self._environments.verdicts[self._way] = score.value
+        elif self._simulation:
+            await self._environments.ask(self._inner, self._way)
         return transition
 
     async def snapshot(self) -> Snapshot:
         snapshot = await self._inner.snapshot()
-        self._worlds.ways[snapshot.id] = self._way
+        self._environments.ways[snapshot.id] = self._way
         return snapshot
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         observation = await self._inner.restore(snapshot)
-        self._way = self._worlds.ways[snapshot.id]
+        self._way = self._environments.ways[snapshot.id]
         return observation
 
     async def evaluate(self, outcome: Outcome) -> Score:
@@ -135,14 +144,14 @@ class Telling:
         await self._inner.close()
 
     def __getattr__(self, name: str) -> object:
-        """What else the world offers: `obstacle`, `processor`, ..."""
+        """What else the environment offers: `obstacle`, `processor`, ..."""
         return getattr(self._inner, name)
 
 
-class TellingBranch(Telling):
+class InformedFork(Telling):
     """One that was made of a snapshot."""
 
-    _inner: Branch
+    _inner: Fork
 
     @property
     def observation(self) -> Observation:

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from exact.action import Action, ActionSpace, Parameter, Verb
-from exact.environments.base import Capabilities, Effect, Snapshot, Transition
-from exact.errors import ActionError, EnvironmentError_
+from exact.environments.base import Capabilities, SideEffect, Snapshot, Transition
+from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Element, Observation
 from exact.task import Outcome, Score, Task
 
 Mutant = Literal["stale tree", "shared server row", "lost focus", "leak", "nondeterministic reset", "hung step"]
-"""stale tree: a step shows the state before it. shared server row: all worlds save to one server. lost focus: restoring forgets
+"""stale tree: a step shows the state before it. shared server row: all environments save to one server. lost focus: restoring forgets
 where the focus was. leak: closing leaves a descriptor open. nondeterministic reset: each reset shows another number. hung step: saving
 twice never returns."""
 
@@ -53,9 +53,9 @@ class _Server:
 
 
 class Specimen:
-    """One world of the application."""
+    """One environment of the application."""
 
-    capabilities = Capabilities(fidelity="world", sealed=True)
+    capabilities = Capabilities(fidelity="full", isolated=True)
     actions = ACTIONS
 
     def __init__(self, mutant: Mutant | None, server: _Server, resets: itertools.count[int], spilt: list[int]) -> None:
@@ -72,7 +72,7 @@ class Specimen:
 
     async def step(self, action: Action) -> Transition:
         before = self._here()
-        effects: tuple[Effect, ...] = ()
+        effects: tuple[SideEffect, ...] = ()
         match action.name:
             case "focus":
                 self._page = replace(before, focus=self._field(action))
@@ -87,18 +87,18 @@ class Specimen:
         shown = before if self._mutant == "stale tree" else self._here()
         return Transition(observation=self._observed(shown), effects=effects)
 
-    async def _save(self, page: _Page) -> tuple[Effect, ...]:
+    async def _save(self, page: _Page) -> tuple[SideEffect, ...]:
         if self._mutant == "hung step" and len(page.rows) == 1:
             await asyncio.Event().wait()
         rows = self._server.rows if self._mutant == "shared server row" else list(page.rows)
         rows.append("/".join(page.fields))
         self._page = replace(page, fields=("",) * FIELDS, rows=tuple(rows))
-        return (Effect(kind="request", method="POST", url="specimen://rows", status=200),)
+        return (SideEffect(kind="request", method="POST", url="specimen://rows", status=200),)
 
     async def snapshot(self) -> Snapshot:
         page = self._here()
         self._saved.append(page)
-        return Snapshot(id=str(len(self._saved) - 1), fidelity="world", fingerprint=self._observed(page).fingerprint)
+        return Snapshot(id=str(len(self._saved) - 1), fidelity="full", fingerprint=self._observed(page).fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
         page = self._saved[int(snapshot.id)]
@@ -116,7 +116,7 @@ class Specimen:
 
     def _here(self) -> _Page:
         if self._page is None:
-            raise EnvironmentError_("the specimen was not reset: call reset first")
+            raise EnvironmentFailure("the specimen was not reset: call reset first")
         return self._page
 
     def _field(self, action: Action) -> int:
@@ -133,7 +133,7 @@ class Specimen:
         return Observation(text=text, fingerprint=hashlib.sha256(text.encode()).hexdigest()[:32], elements=(head, *fields, *rows))
 
 
-class SpecimenWorlds:
+class SpecimenFactory:
     """Opens specimens, faithful or of one mutant. `spilt`: the descriptors that a leaking one left open, for who cleans up."""
 
     def __init__(self, mutant: Mutant | None = None) -> None:
@@ -142,10 +142,10 @@ class SpecimenWorlds:
         self._server, self._resets = _Server(), itertools.count()
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[Specimen]:
+    async def open(self, *, simulation: bool) -> AsyncIterator[Specimen]:
         server = self._server if self.mutant == "shared server row" else _Server()
-        world = Specimen(self.mutant, server, self._resets, self.spilt)
+        environment = Specimen(self.mutant, server, self._resets, self.spilt)
         try:
-            yield world
+            yield environment
         finally:
-            await world.close()
+            await environment.close()

@@ -95,13 +95,15 @@ def _by_task(mine: dict[str, float], theirs: dict[str, float]) -> list[TaskPair]
 def _warnings(kept_a: Sequence[Result], kept_b: Sequence[Result], a: Side, b: Side) -> list[str]:
     found = [
         f"{each.name} is an oracle: "
-        + ("no world told it any verdict, so it shows no headroom" if untold(each.results) else "it was told the verdict")
+        + ("no environment told it any verdict, so it shows no headroom" if untold(each.results) else "it was told the verdict")
         for each in (a, b)
         if any(line.oracle for line in each.results)
     ]
     for each in (a, b):
         if used := sum(line.status == "scored" and bool(line.promoted) and not line.replay for line in each.results):
-            found.append(f"{used} scores of {each.name} are of worlds that search had used: `exact rescore RUN --adopt` takes fresh ones")
+            found.append(
+                f"{used} scores of {each.name} are of environments that search had used: `exact rescore RUN --adopt` takes fresh ones"
+            )
     both = [(each.name, each.config) for each in (a, b)]
     found += [f"limits.{kind} differs ({told}): the budgets were not equal" for kind, told in unequal_limits(both).items()]
     found += [

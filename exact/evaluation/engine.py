@@ -21,7 +21,8 @@ class Engine(Protocol):
     """Makes attempts, several at once. What an attempt has journalled is not done again by the next one at the same task."""
 
     async def keeps(self, agent: str, task: Task) -> bool:
-        """Whether what an attempt does in its worlds stays there: they are not sealed, and no two attempts may overlap in such worlds.
+        """Whether what an attempt does in its environments stays there: they are not isolated, and no two attempts may overlap in such
+        environments.
 
         Raises InfrastructureError where that cannot be found out, UsageError.
         """
@@ -35,5 +36,5 @@ class Engine(Protocol):
         ...
 
     async def replay(self, agent: str, task: Task) -> Replay:
-        """The actions of an attempt that has ended, in a fresh world. Raises InfrastructureError, UsageError."""
+        """The actions of an attempt that has ended, in a fresh environment. Raises InfrastructureError, UsageError."""
         ...

@@ -1,4 +1,4 @@
-"""Worlds that attempts share which run at once: one pool for each kind, opened when first needed, opened anew when it broke."""
+"""Environments that attempts share which run at once: one pool for each kind, opened when first needed, opened anew when it broke."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.pool.pool import Pool
 from exact.environments.pool.slot import PoolLimits
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.task import Task
 
 KEPT = 4
-"""Kinds of worlds that stay open: a site that comes with its task takes memory for as long as it runs."""
+"""Kinds of environments that stay open: a site that comes with its task takes memory for as long as it runs."""
 
 
 @dataclass(eq=False)
@@ -30,20 +30,22 @@ class _Opened:
     """Whether something broke in it: nobody new leans on it, and it closes when the last one leaves."""
 
 
-class PooledWorlds:
+class PooledFactory:
     """An async context manager; `at(task, tree)` gives one attempt its share.
 
-    Raises EnvironmentError_ where worlds cannot be opened.
+    Raises EnvironmentFailure where environments cannot be opened.
     """
 
-    def __init__(self, key: Callable[[Task], str], open: Callable[[Task], AbstractAsyncContextManager[Worlds]], limits: PoolLimits) -> None:
-        """`key`: what tasks share whose worlds are of one kind. `open`: the worlds of a task. `limits`: of each kind's pool."""
+    def __init__(
+        self, key: Callable[[Task], str], open: Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]], limits: PoolLimits
+    ) -> None:
+        """`key`: what tasks share whose environments are of one kind. `open`: the environments of a task. `limits`: of each kind's pool."""
         self._key, self._open, self._limits = key, open, limits
         self._kinds: dict[str, _Opened] = {}
         self._retired: set[_Opened] = set()
         self._keeps: dict[str, bool] = {}
 
-    async def __aenter__(self) -> PooledWorlds:
+    async def __aenter__(self) -> PooledFactory:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -53,8 +55,8 @@ class PooledWorlds:
         self._retired.clear()
 
     @asynccontextmanager
-    async def at(self, task: Task, tree: str) -> AsyncIterator[Worlds]:
-        """The worlds for one attempt. If they break in it, whoever comes next gets new ones; who is under way stays."""
+    async def at(self, task: Task, tree: str) -> AsyncIterator[EnvironmentFactory]:
+        """The environments for one attempt. If they break in it, whoever comes next gets new ones; who is under way stays."""
         key = self._key(task)
         opened = self._kinds.pop(key, None) or _Opened(key)
         self._kinds[key] = opened
@@ -62,7 +64,7 @@ class PooledWorlds:
         try:
             await self._tidy()
             yield (await self._pool(opened, task)).share(tree)
-        except EnvironmentError_:
+        except EnvironmentFailure:
             self._retire(opened)
             raise
         finally:
@@ -72,19 +74,19 @@ class PooledWorlds:
                 await self._close(opened)
 
     async def keeps(self, task: Task) -> bool:
-        """Whether what is done in the worlds of a task stays there. Each kind is asked once; the world that is opened for it is the next
-        attempt's. Raises EnvironmentError_."""
+        """Whether what is done in the environments of a task stays there. Each kind is asked once; the environment that is opened for it
+        is the next attempt's. Raises EnvironmentFailure."""
         key = self._key(task)
         if key not in self._keeps:
-            async with self.at(task, "") as worlds, worlds.open(speculative=False) as world:
-                self._keeps[key] = not world.capabilities.sealed
+            async with self.at(task, "") as environments, environments.open(simulation=False) as environment:
+                self._keeps[key] = not environment.capabilities.isolated
         return self._keeps[key]
 
     async def _pool(self, opened: _Opened, task: Task) -> Pool:
         async with opened.opening:
             if opened.pool is None:
-                worlds = await opened.stack.enter_async_context(self._open(task))
-                opened.pool = Pool(worlds, self._limits)
+                environments = await opened.stack.enter_async_context(self._open(task))
+                opened.pool = Pool(environments, self._limits)
             return opened.pool
 
     async def _tidy(self) -> None:

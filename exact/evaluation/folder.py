@@ -21,7 +21,7 @@ from exact.runs.runner import reopen
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
-    """The committed actions of an attempt, taken again in a fresh world where nobody searched."""
+    """The committed actions of an attempt, taken again in a fresh environment where nobody searched."""
 
     task: str
     score: float | None
@@ -57,9 +57,9 @@ class Result(Line, frozen=True, kw_only=True):
     """One line of results.jsonl: the last attempt at one task and seed by one agent. `score` is what tables are made of."""
 
     live_score: float | None = None
-    """Where the attempt ended. Else than `score` only if the live world was one that search had used."""
+    """Where the attempt ended. Else than `score` only if the live environment was one that search had used."""
     replay: str = ""
-    """How the committed actions fared in a fresh world; empty where the live world was fresh itself."""
+    """How the committed actions fared in a fresh environment; empty where the live environment was fresh itself."""
     attempts: int = 1
     """How many were made, those that the infrastructure ended included, replays not."""
 
@@ -181,7 +181,7 @@ class BenchFolder:
 
 
 def result_of(line: Line, replay: Replay | None, attempts: int) -> Result:
-    """What counts of an attempt: the score in a fresh world, where there is one; that of the live world else."""
+    """What counts of an attempt: the score in a fresh environment, where there is one; that of the live environment else."""
     found = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
     if replay is not None and replay.verdict == "failed":
         found |= {"status": "failed", "score": None, "raw": None, "reason": replay.reason, "missing": replay.missing}

@@ -1,4 +1,4 @@
-"""Attempts in this process: side by side in one event loop, in worlds from shared pools, with models that share their pace."""
+"""Attempts in this process: side by side in one event loop, in environments from shared pools, with models that share their pace."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import msgspec
 
 from exact.agents.agent import Agent
 from exact.config import Config
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.pool.slot import PoolLimits
 from exact.errors import JournalError
 from exact.evaluation.engine import Hung
-from exact.evaluation.environments import PooledWorlds
+from exact.evaluation.environments import PooledFactory
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.replay import finished, replay
 from exact.models.base import ChatModel
@@ -29,8 +29,8 @@ from exact.task import Task
 if TYPE_CHECKING:
     from exact.models.open import Paces
 
-OpenWorlds = Callable[[Task, Config], AbstractAsyncContextManager[Worlds]]
-"""Opens the worlds of a task for an agent's configuration."""
+OpenEnvironments = Callable[[Task, Config], AbstractAsyncContextManager[EnvironmentFactory]]
+"""Opens the environments of a task for an agent's configuration."""
 BuildAgent = Callable[[Config, Callable[[str], ChatModel]], Agent]
 
 HANG, GRACE = 900.0, 20.0
@@ -39,13 +39,13 @@ holds."""
 
 
 class LocalEngine:
-    """An async context manager. An attempt is killed by being cancelled: the worlds in which it hung are closed."""
+    """An async context manager. An attempt is killed by being cancelled: the environments in which it hung are closed."""
 
     def __init__(
         self,
         folder: BenchFolder,
         *,
-        open_worlds: OpenWorlds,
+        open_environments: OpenEnvironments,
         key: Callable[[Task], str],
         limits: PoolLimits,
         build: dict[str, BuildAgent] | None = None,
@@ -53,23 +53,23 @@ class LocalEngine:
         grace: float = GRACE,
         share: float = 1.0,
     ) -> None:
-        """`key`: what tasks share whose worlds are of one kind. `limits`: of each pool. `build`: how agents are put together that are
+        """`key`: what tasks share whose environments are of one kind. `limits`: of each pool. `build`: how agents are put together that are
         not what their configuration names. `hang`: None for no watch. `share`: the part of what providers of models allow that is this
         process's, in (0, 1]."""
-        self._folder, self._open, self._key, self._limits, self._build = folder, open_worlds, key, limits, build or {}
+        self._folder, self._open, self._key, self._limits, self._build = folder, open_environments, key, limits, build or {}
         self._hang, self._grace, self._part = hang, grace, share
         self._beats: dict[tuple[str, str], float] = {}
         self._sessions: dict[str, Callable[[Task], Awaitable[Line]]] = {}
-        self._worlds: dict[str, PooledWorlds] = {}
+        self._environments: dict[str, PooledFactory] = {}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> LocalEngine:
         from exact.models.open import Paces
 
-        kinds: dict[bytes, PooledWorlds] = {}
+        kinds: dict[bytes, PooledFactory] = {}
         paces = Paces(self._part)
         for agent in self._folder.plan.agents:
-            self._worlds[agent] = await self._pooled(agent, kinds)
+            self._environments[agent] = await self._pooled(agent, kinds)
             self._sessions[agent] = await self._stack.enter_async_context(self._runner(agent, paces).session())
         return self
 
@@ -80,7 +80,7 @@ class LocalEngine:
         """See Engine."""
         try:
             async with asyncio.timeout(self._hang):
-                return await self._worlds[agent].keeps(task)
+                return await self._environments[agent].keeps(task)
         except TimeoutError:
             raise Hung(self._hang or 0.0) from None
 
@@ -106,8 +106,8 @@ class LocalEngine:
         if state is None:
             raise JournalError(f"{task.id} has no attempt by {agent} that came to its end")
         try:
-            async with asyncio.timeout(self._hang), self._worlds[agent].at(task, f"replay {agent} {task.id}") as worlds:
-                return await replay(worlds, task, state, run.blobs)
+            async with asyncio.timeout(self._hang), self._environments[agent].at(task, f"replay {agent} {task.id}") as environments:
+                return await replay(environments, task, state, run.blobs)
         except TimeoutError:
             raise Hung(self._hang or 0.0) from None
 
@@ -132,12 +132,12 @@ class LocalEngine:
         if made.done() and not made.cancelled():
             made.exception()
 
-    async def _pooled(self, agent: str, kinds: dict[bytes, PooledWorlds]) -> PooledWorlds:
-        """Agents whose browsers are set up alike, and whose verdicts the same models give, share their worlds."""
+    async def _pooled(self, agent: str, kinds: dict[bytes, PooledFactory]) -> PooledFactory:
+        """Agents whose browsers are set up alike, and whose verdicts the same models give, share their environments."""
         _, config = self._folder.agent(agent)
         kind = msgspec.json.encode([config.browser, config.sandbox, config.models.judges])
         if kind not in kinds:
-            pooled = PooledWorlds(self._key, lambda task: self._open(task, config), self._limits)
+            pooled = PooledFactory(self._key, lambda task: self._open(task, config), self._limits)
             kinds[kind] = await self._stack.enter_async_context(pooled)
         return kinds[kind]
 
@@ -148,17 +148,17 @@ class LocalEngine:
             self._beats[agent, task.id] = asyncio.get_running_loop().time()
 
         return Runner(
-            folder=run, config=config, open_worlds=partial(self._share, agent), build_agent=self._build.get(agent), watch=watch,
-            paces=paces, worlds_tries=1,  # whether an attempt is made again is the schedule's to say, which records each
+            folder=run, config=config, open_environments=partial(self._share, agent), build_agent=self._build.get(agent), watch=watch,
+            paces=paces, environments_tries=1,  # whether an attempt is made again is the schedule's to say, which records each
         )  # fmt: skip
 
     @asynccontextmanager
-    async def _share(self, agent: str, task: Task) -> AsyncIterator[Worlds]:
-        async with self._worlds[agent].at(task, f"{agent} {task.id}") as worlds:
-            yield worlds
+    async def _share(self, agent: str, task: Task) -> AsyncIterator[EnvironmentFactory]:
+        async with self._environments[agent].at(task, f"{agent} {task.id}") as environments:
+            yield environments
 
 
-def worlds_wanted(config: Config) -> int:
-    """How many worlds one attempt may hold at once: the live one, one a worker, those to spare, each while its next one is made; and more
-    that stay where they are."""
+def environments_wanted(config: Config) -> int:
+    """How many environments one attempt may hold at once: the live one, one a worker, those to spare, each while its next one is made;
+    and more that stay where they are."""
     return 2 * (1 + config.search.workers + config.search.prefetch) + config.search.standing

@@ -59,7 +59,7 @@ def curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
 
 
 async def as_png(svg: Path) -> Path:
-    """A picture of an SVG file, beside it, drawn by the browser. Raises EnvironmentError_."""
+    """A picture of an SVG file, beside it, drawn by the browser. Raises EnvironmentFailure."""
     from exact.config import BrowserConfig
     from exact.environments.browser.launch.launch import launch
 

@@ -17,7 +17,7 @@ import msgspec
 
 from exact.errors import (
     AnswerError,
-    EnvironmentError_,
+    EnvironmentFailure,
     ExactError,
     InfrastructureError,
     JournalError,
@@ -32,10 +32,10 @@ from exact.runs.journal.store import Line
 from exact.task import Task
 
 LOOK, GRACE = 1.0, 20.0
-"""Seconds between two looks at whether an attempt's journal grows; seconds that lanes have to close their worlds."""
+"""Seconds between two looks at whether an attempt's journal grows; seconds that lanes have to close their environments."""
 _KINDS: dict[str, type[ExactError]] = {
     kind.__name__: kind
-    for kind in (UsageError, UncertainCommit, InfrastructureError, EnvironmentError_, ModelError, AnswerError, JournalError, Hung)
+    for kind in (UsageError, UncertainCommit, InfrastructureError, EnvironmentFailure, ModelError, AnswerError, JournalError, Hung)
 }
 """What a lane may raise and is told apart here, by name."""
 
@@ -54,7 +54,7 @@ class RayEngine:
         key: Callable[[Task], str] = lambda task: task.id,
     ) -> None:
         """`make`: `module:function`, which gives a lane its local engine of a BenchFolder and `arguments`. `key`: what tasks share whose
-        worlds are of one kind."""
+        environments are of one kind."""
         self._folder, self._lanes, self._hang, self._key = folder.resolve(), lanes, hang, key
         self._make, self._arguments = make, arguments
         self._keeps: dict[tuple[str, str], bool] = {}
@@ -169,7 +169,7 @@ class Lane:
         return await self._told("replay", agent, task)
 
     async def close(self) -> None:
-        """Let go of the worlds."""
+        """Let go of the environments."""
         self._end.set()
         if self._life is not None:
             await self._life

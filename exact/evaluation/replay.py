@@ -1,9 +1,10 @@
-"""The committed actions of an attempt, taken again in a fresh world: what a benchmark's headline is made of, and what rescores a run."""
+"""The committed actions of an attempt, taken again in a fresh environment: what a benchmark's headline is made of, and what rescores a
+run."""
 
 from __future__ import annotations
 
 from exact.config import Config
-from exact.environments.base import Worlds, scored
+from exact.environments.base import EnvironmentFactory, scored
 from exact.errors import ActionError, UsageError
 from exact.evaluation.folder import Replay
 from exact.observation import Observation
@@ -22,24 +23,25 @@ def finished(run: RunFolder, config: Config, task: Task) -> State | None:
     return state if state is not None and state.ended is not None and state.started else None
 
 
-async def replay(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Replay:
+async def replay(environments: EnvironmentFactory, task: Task, state: State, blobs: Blobs) -> Replay:
     """Reset, take every action that was carried out, evaluate. No model is called, and nothing is searched.
 
-    Raises EnvironmentError_ where the world breaks, UsageError where the actions wrote to a world that keeps it, JournalError.
+    Raises EnvironmentFailure where the environment breaks, UsageError where the actions wrote to an environment that keeps it,
+    JournalError.
     """
     assert state.ended is not None, "an attempt is replayed when it is over"
     steps = state.carried_out
-    async with worlds.open(speculative=False) as world:
-        if state.wrote and not world.capabilities.sealed:
+    async with environments.open(simulation=False) as environment:
+        if state.wrote and not environment.capabilities.isolated:
             raise UsageError(f"{task.id} wrote to a site that keeps it: its actions are not sent twice; reset the site and run it anew")
         verdict, reason = "same", ""
-        start = await world.reset(task)
+        start = await environment.reset(task)
         seen: Observation | None = start
         if start.fingerprint != waypoints(state.tree.root)[0].fingerprint:
             verdict, reason = "drifted", "at the start"
         for number, (step, then) in enumerate(zip(steps, known(state, blobs), strict=True), 1):
             try:
-                transition = await world.step(again(world.actions, step.action, then, seen))
+                transition = await environment.step(again(environment.actions, step.action, then, seen))
             except ActionError as error:
                 verdict, reason = "refused", f"action {number}: {error}"
                 break
@@ -48,9 +50,9 @@ async def replay(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Repl
                 verdict, reason = "drifted", f"after action {number}"
             if transition.terminated:
                 break
-        if not world.capabilities.evaluates:
+        if not environment.capabilities.evaluates:
             return Replay(task=task.id, score=None, verdict=verdict, reason=reason or "no evaluator")
-        score = await scored(world, task, Outcome(actions=tuple(step.action for step in steps), answer=state.ended.answer))
+        score = await scored(environment, task, Outcome(actions=tuple(step.action for step in steps), answer=state.ended.answer))
         return Replay(
             task=task.id, score=score.value, raw=score.raw, verdict=verdict, reason=reason or score.reason,
             missing="answer" if score.unanswered else "",

@@ -43,7 +43,7 @@ class _Job:
     hung: bool = False
     """Whether one of them hung."""
     keeps: bool = False
-    """Whether it is made in worlds that keep what is done in them, as far as was asked."""
+    """Whether it is made in environments that keep what is done in them, as far as was asked."""
 
 
 @dataclass(kw_only=True)

@@ -41,7 +41,7 @@ class Row(NamedTuple):
     oracle: bool
     """It was told the benchmark's verdict: headroom, never a result."""
     void: bool
-    """An oracle that no world told any verdict, in all of its attempts: not even headroom."""
+    """An oracle that no environment told any verdict, in all of its attempts: not even headroom."""
     attempts: int
     scored: int
     success: Interval
@@ -49,7 +49,7 @@ class Row(NamedTuple):
     partial: bool
     """Whether any score lies between 0 and 1, so that `score` tells more than `success`."""
     live: Interval | None
-    """Success where attempts ended, with worlds that search had used; None where no such world was."""
+    """Success where attempts ended, with environments that search had used; None where no such environment was."""
     rewards: dict[str, Interval]
     """By other readings of the benchmark's own figure, of all scored attempts: one that came to no such figure counts 0."""
     costs: dict[str, float]

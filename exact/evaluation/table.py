@@ -12,9 +12,9 @@ from exact.evaluation.published import published_on
 from exact.evaluation.summary import Reward, Row, Versus, by_agent, row, task_of, versus
 
 ORACLE = " (ORACLE: told the verdict, headroom only)"
-VOID = " (ORACLE, VOID: no world told it any verdict)"
+VOID = " (ORACLE, VOID: no environment told it any verdict)"
 REPLAYS = (
-    "replays not the same: the committed actions, taken again in a fresh world, met another state (drifted) or did not fit (refused); "
+    "replays not the same: the committed actions, repeated in a fresh environment, met another state (drifted) or did not fit (refused); "
     "the score is that of where they ended."
 )
 _COSTS = {
@@ -59,7 +59,7 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
     facts = [
         f"{tasks} tasks, {len(plan.tasks)} tasks and seeds, {len(plan.agents)} agents; budget for each task: {plan.stated_budget}.",
         "Intervals are 95 percent, bootstrapped over tasks with their seeds; gains are paired on task and seed. "
-        "Success is the score of the committed actions alone, in a world that search never used.",
+        "Success is the score of the committed actions alone, in an environment that search never used.",
         " ".join(f"{name} {value}." for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value),
         *later(plan),
     ]
@@ -84,7 +84,7 @@ def _success(rows: Sequence[Row]) -> list[str]:
     rewards = list(dict.fromkeys(name for each in rows for name in each.rewards))
     live, partial = any(each.live for each in rows), any(each.partial for each in rows)
     unanswered, apart = any("answer" in each.missing for each in rows), any(each.replays for each in rows)
-    header = ["agent", "success", *(["score"] if partial else []), *(["in the promoted world"] if live else []), *rewards]
+    header = ["agent", "success", *(["score"] if partial else []), *(["in the promoted environment"] if live else []), *rewards]
     body = [
         [
             label(each),

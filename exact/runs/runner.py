@@ -15,9 +15,9 @@ import msgspec
 from exact.agents.agent import Agent, build
 from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.process.stderr import logged
-from exact.errors import EnvironmentError_, InfrastructureError, UsageError
+from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
 from exact.models.base import ChatModel
 from exact.prompts.library import using
 from exact.reflection.base import Memory
@@ -36,26 +36,26 @@ from exact.task import Task
 if TYPE_CHECKING:
     from exact.models.open import Models, Paces
 
-OpenWorlds = Callable[[Task], AbstractAsyncContextManager[Worlds]]
-"""How the worlds of a task are opened; tasks of one suite give the same `key`."""
+OpenEnvironments = Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]]
+"""How the environments of a task are opened; tasks of one suite give the same `key`."""
 Watch = Callable[[Task, State, ev.AnyEvent], None]
 """Called with each event of an attempt."""
 
 
 @dataclass(kw_only=True)
 class Runner:
-    """One run: a folder, a configuration, and how to open worlds."""
+    """One run: a folder, a configuration, and how to open environments."""
 
     folder: RunFolder
     config: Config
-    open_worlds: OpenWorlds
+    open_environments: OpenEnvironments
     build_agent: Callable[[Config, Callable[[str], ChatModel]], Agent] | None = None
     """Puts the agent together; by default what the configuration names."""
     watch: Watch | None = None
     finished: Callable[[Task, Line], None] | None = None
     repeat_uncertain: bool = False
-    worlds_tries: int = 2
-    """How often a task is gone on with in new worlds after its worlds broke."""
+    environments_tries: int = 2
+    """How often a task is gone on with in new environments after its environments broke."""
     paces: Paces | None = None
     """Shared by runners that ask models at once, so that together they keep to what an endpoint allows."""
 
@@ -100,20 +100,22 @@ class Runner:
                 yield attempt
 
     async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None) -> Line:
-        """Attempt one task, in new worlds if they break; an infrastructure failure becomes a line that says so."""
-        for tries_left in reversed(range(self.worlds_tries)):
+        """Attempt one task, in new environments if they break; an infrastructure failure becomes a line that says so."""
+        for tries_left in reversed(range(self.environments_tries)):
             try:
-                async with self.open_worlds(task) as worlds:
-                    return await self._attempt(task, worlds, models, memory, again=tries_left + 1 < self.worlds_tries)
-            except EnvironmentError_ as error:
+                async with self.open_environments(task) as environments:
+                    return await self._attempt(task, environments, models, memory, again=tries_left + 1 < self.environments_tries)
+            except EnvironmentFailure as error:
                 if not tries_left:
                     return self._failed(task, error)
             except InfrastructureError as error:
                 return self._failed(task, error)
         raise AssertionError("unreachable")
 
-    async def _attempt(self, task: Task, worlds: Worlds, models: dict[str, ChatModel], memory: Memory | None, *, again: bool) -> Line:
-        """`again`: whether its worlds have just broken."""
+    async def _attempt(
+        self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, *, again: bool
+    ) -> Line:
+        """`again`: whether its environments have just broken."""
         folder = self.folder.task_folder(task)
         with self._journal(folder / "journal.jsonl") as journal:
             state = fold(self.config, read(journal.path))
@@ -134,7 +136,7 @@ class Runner:
             made = self.build_agent or partial(build, run=self.folder.path.name)
             agent = made(self.config, wrapped.__getitem__)
             attempt = Attempt(
-                task=task, config=self.config, agent=agent, worlds=agent.seeing(worlds), state=state, journal=journal,
+                task=task, config=self.config, agent=agent, environments=agent.seeing(environments), state=state, journal=journal,
                 blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain,
             )  # fmt: skip
             await attempt.run()

@@ -1,6 +1,6 @@
 """Ask and tell: how a search algorithm talks to whoever drives it.
 
-The driver asks what is needed, gets it from worlds and models in any order, and tells the results. The algorithm changes
+The driver asks what is needed, gets it from environments and models in any order, and tells the results. The algorithm changes
 nothing but the tree, does no I/O and draws no random number that is not keyed by (seed, node, index); so the tree is a fold
 over the journal of asks and tells.
 """
@@ -115,7 +115,8 @@ class Rolled(msgspec.Struct, frozen=True, kw_only=True, tag="rolled"):
 
 
 class Diverged(msgspec.Struct, frozen=True, kw_only=True, tag="diverged"):
-    """On the way to the selection's node the world went elsewhere, healthily: another outcome of an edge on the way. Ends the selection."""
+    """On the way to the selection's node the environment went elsewhere, healthily: another outcome of an edge on the way. Ends the
+    selection."""
 
     node: int
     """Where the edge starts."""
@@ -128,8 +129,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
 
     kind: Literal["action", "drifted", "environment", "model", "answer", "budget"]
     """`action`: the environment refuses it in this state, for good. `drifted`: the state was not reached again, for good.
-    The others are retried, then closed: a world or a model failed, a model's answer could not be read, or the work took more than one
-    iteration may."""
+    The others are retried, then closed: an environment or a model failed, a model's answer could not be read, or the work took more than
+    one iteration may."""
     reason: str
 
 
@@ -187,7 +188,7 @@ class Algorithm(Protocol):
         ...
 
     def refuse(self, tree: Tree, edge: int, reason: str) -> None:
-        """The real world refused a committed action at the root."""
+        """The real environment refused a committed action at the root."""
         ...
 
     def decide(self, tree: Tree) -> Decision:

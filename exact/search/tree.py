@@ -81,7 +81,7 @@ class Edge:
     child: Node | None = None
     """The outcome seen first."""
     others: tuple[Node, ...] = ()
-    """Further outcomes: the world does not always do the same."""
+    """Further outcomes: the environment does not always do the same."""
     closed: str = ""
     """Why it is not selected any more; empty while open."""
     fate: Fate = _ORDINARY
@@ -209,7 +209,7 @@ class Open(msgspec.Struct, eq=False):
 
 
 class Broken(NamedTuple):
-    """What was closed because models or worlds failed for too long."""
+    """What was closed because models or environments failed for too long."""
 
     at: Node
     """The state that the work was about, or that the action starts in."""

@@ -265,7 +265,7 @@ class Work:
         return failure.kind in ("action", "drifted") or target.failures > self.retries
 
     def _diverged(self, tree: Tree, work: Open, result: Diverged) -> None:
-        """The world is well, but elsewhere: the edge has one more outcome, or one that was seen before has come again."""
+        """The environment is well, but elsewhere: the edge has one more outcome, or one that was seen before has come again."""
         node = tree.nodes[result.node]
         edge = node.edges[result.edge]
         known = next((child for child in edge.outcomes if _is(child, result.stepped)), None)
@@ -325,7 +325,7 @@ class Work:
                 work.path = work.path[cut:]
 
     def refuse(self, tree: Tree, edge: int, reason: str) -> None:
-        """The real world refused a committed action: the root stays, the action is not tried again."""
+        """The real environment refused a committed action: the root stays, the action is not tried again."""
         refused = tree.root.edges[edge]
         refused.closed, refused.futile = f"action: {reason}", True
         tree.root.refused, tree.resting = True, None

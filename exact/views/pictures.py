@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 from exact.models import tokens
 from exact.models.base import Image
 from exact.observation import Element
@@ -79,7 +79,7 @@ def marked(data: bytes, elements: Iterable[Element]) -> bytes:
 
 
 def task_pictures(task: Task) -> tuple[Image, ...]:
-    """The pictures that belong to a task's instruction. Raises UsageError for one that cannot be read, and EnvironmentError_
+    """The pictures that belong to a task's instruction. Raises UsageError for one that cannot be read, and EnvironmentFailure
     for an address that does not answer."""
     return tuple(_picture(where) for where in task.images)
 
@@ -102,13 +102,13 @@ def _picture(where: str) -> Image:
 
 
 def _fetched(url: str) -> bytes:
-    """What is at an address. Raises EnvironmentError_."""
+    """What is at an address. Raises EnvironmentFailure."""
     try:
         with urllib.request.urlopen(url, timeout=_SECONDS) as response:
             data: bytes = response.read(_MOST)
             return data
     except OSError as error:
-        raise EnvironmentError_(f"the task's picture {url} cannot be fetched ({error}): is its site up?") from error
+        raise EnvironmentFailure(f"the task's picture {url} cannot be fetched ({error}): is its site up?") from error
 
 
 def _typed(data: bytes, where: str) -> Image:

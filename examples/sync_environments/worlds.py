@@ -1,7 +1,7 @@
-"""The first of the local tasks as worlds, to be checked and searched:
+"""The first of the local tasks as environments, to be checked and searched:
 
-PYTHONPATH=examples/sync_environments exact check worlds:plain --quick
-PYTHONPATH=examples/sync_environments exact check worlds:sandboxed --quick
+PYTHONPATH=examples/sync_environments exact check environments:plain --quick
+PYTHONPATH=examples/sync_environments exact check environments:sandboxed --quick
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from contextlib import AbstractAsyncContextManager
 
 from run import HERE, tasks
 
-from exact import Worlds
-from exact.environments.adapters.script_browser import script_browser_worlds
+from exact import EnvironmentFactory
+from exact.environments.adapters.script_browser import script_browser_factory
 
 
-def plain() -> AbstractAsyncContextManager[Worlds]:
-    return script_browser_worlds(config=tasks()[0], sealed=True)
+def plain() -> AbstractAsyncContextManager[EnvironmentFactory]:
+    return script_browser_factory(config=tasks()[0], isolated=True)
 
 
-def sandboxed() -> AbstractAsyncContextManager[Worlds]:
-    return script_browser_worlds(config=tasks()[0], sandbox=True, reads=(HERE,))
+def sandboxed() -> AbstractAsyncContextManager[EnvironmentFactory]:
+    return script_browser_factory(config=tasks()[0], sandbox=True, reads=(HERE,))

@@ -170,8 +170,8 @@ def test_verdicts_of_several_models_are_refused_before_anything_is_written(
     assert not (tmp_path / "b").exists()
 
 
-def test_too_few_worlds_for_one_attempt_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    args = ("bench", "miniwob/click-test", "-a", "mcts", "--worlds", "1", "-o", str(tmp_path / "b"))
+def test_too_few_environments_for_one_attempt_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    args = ("bench", "miniwob/click-test", "-a", "mcts", "--environments", "1", "-o", str(tmp_path / "b"))
     assert "one attempt may need 6" in told(capsys, *args)
 
 

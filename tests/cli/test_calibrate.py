@@ -12,7 +12,7 @@ from exact.agents.recalibrate import load
 from exact.cli.main import main
 from exact.config import Config, dump
 from exact.config import load as load_config
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import maze
 from exact.models.base import ChatModel
 from exact.prompts.library import names
@@ -20,7 +20,7 @@ from tests.runs.toys import toy_agent, toy_runner
 
 
 async def searched(folder: Path) -> Path:
-    runner = toy_runner(folder, ToyWorlds(maze()))
+    runner = toy_runner(folder, ToyFactory(maze()))
     await runner.run()
     return folder
 
@@ -71,23 +71,23 @@ def test_no_curve_is_fitted_to_judgements_that_went_through_one(run: Path, tmp_p
 def test_label_draws_states_and_keeps_their_outcomes(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each state is gone to in a fresh world, and none twice, however often more are asked for, and with whatever seed."""
-    world, opened = maze(), []
+    """Each state is gone to in a fresh environment, and none twice, however often more are asked for, and with whatever seed."""
+    environment, opened = maze(), []
 
-    class Counted(ToyWorlds):
-        def open(self, *, speculative: bool) -> Any:
-            opened.append(speculative)
-            return super().open(speculative=speculative)
+    class Counted(ToyFactory):
+        def open(self, *, simulation: bool) -> Any:
+            opened.append(simulation)
+            return super().open(simulation=simulation)
 
     class Suite:
         name = "toy"
 
-        def worlds(self, browser: object) -> object:
-            return nullcontext(Counted(world))
+        def environments(self, browser: object) -> object:
+            return nullcontext(Counted(environment))
 
     def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
         assert "mine" in names(), "the run's own prompts"
-        return toy_agent(world)(config, models)
+        return toy_agent(environment)(config, models)
 
     (tmp_path / "mine.j2").write_text("---\nname: mine\nversion: 1\ninputs: []\n---\n")
     (run / "config.yaml").write_text(dump(msgspec.structs.replace(load_config(run / "config.yaml"), prompts=str(tmp_path))))

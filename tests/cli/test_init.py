@@ -81,7 +81,7 @@ def test_a_file_is_no_folder_for_the_files(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_the_verdict_says_what_is_explored() -> None:
-    assert verdict("world", True).endswith("writes are explored and rolled back")
+    assert verdict("environment", True).endswith("writes are explored and rolled back")
 
 
 def test_a_log_in_is_kept_for_its_user_alone(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:

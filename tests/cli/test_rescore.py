@@ -1,4 +1,4 @@
-"""`exact rescore` on toy worlds."""
+"""`exact rescore` on toy environments."""
 
 import asyncio
 import json
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from exact.benchmarks import open as cli_worlds
+from exact.benchmarks import open as cli_environments
 from exact.cli import bench as cli_bench
 from exact.cli.main import main
-from exact.environments.base import Worlds
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.base import EnvironmentFactory
+from exact.environments.toy.factory import ToyFactory
 from exact.errors import ActionError, UncertainCommit, UsageError
 from exact.evaluation import replay as replaying
 from exact.evaluation.folder import BenchFolder, Replay
@@ -24,15 +24,15 @@ from tests.evaluation.toys import WORLD, run, settings, toy_bench
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFolder:
-    """Three attempts that ended, and toy worlds to take them again in."""
+    """Three attempts that ended, and toy environments to take them again in."""
 
     @asynccontextmanager
-    async def opened(task: Task, *rest: object) -> AsyncIterator[Worlds]:
-        yield ToyWorlds(WORLD)
+    async def opened(task: Task, *rest: object) -> AsyncIterator[EnvironmentFactory]:
+        yield ToyFactory(WORLD)
 
-    monkeypatch.setattr(cli_worlds, "open_worlds", opened)
+    monkeypatch.setattr(cli_environments, "open_environments", opened)
     monkeypatch.setattr(cli_bench, "rewards_of", lambda folder: {})
-    monkeypatch.setattr(cli_worlds, "kind_of", lambda benchmark, task: "toy")
+    monkeypatch.setattr(cli_environments, "kind_of", lambda benchmark, task: "toy")
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=3)
     asyncio.run(run(folder))
     return folder
@@ -41,7 +41,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFolder:
 def test_an_attempt_that_is_not_taken_again_ends_no_other(
     bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def refused(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Replay:
+    async def refused(environments: EnvironmentFactory, task: Task, state: State, blobs: Blobs) -> Replay:
         if task.seed == 0:
             raise UsageError("its actions are not sent twice")
         return Replay(task=task.id, score=1.0, verdict="same")
@@ -56,7 +56,7 @@ def test_an_attempt_that_is_not_taken_again_ends_no_other(
 def test_an_evaluator_that_raises_ends_no_other(
     bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
 ) -> None:
-    async def broken(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Replay:
+    async def broken(environments: EnvironmentFactory, task: Task, state: State, blobs: Blobs) -> Replay:
         if task.seed == 0:
             raise error
         return Replay(task=task.id, score=1.0, verdict="same")
@@ -70,7 +70,7 @@ def test_an_evaluator_that_raises_ends_no_other(
 def test_what_came_is_told_though_something_breaks_it_off(
     bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def interrupted(worlds: Worlds, task: Task, state: State, blobs: Blobs) -> Replay:
+    async def interrupted(environments: EnvironmentFactory, task: Task, state: State, blobs: Blobs) -> Replay:
         if task.seed == 1:
             raise KeyboardInterrupt
         return Replay(task=task.id, score=1.0, verdict="same")

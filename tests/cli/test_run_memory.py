@@ -20,7 +20,7 @@ def test_lessons_of_the_same_task_are_left_out_of_a_benchmark_unless_they_are_al
     made: list[Runner] = []
 
     def attempt(folder: RunFolder, config: Config, **_: object) -> int:
-        made.append(Runner(folder=folder, config=config, open_worlds=lambda task: pytest.fail("nothing is opened")))
+        made.append(Runner(folder=folder, config=config, open_environments=lambda task: pytest.fail("nothing is opened")))
         return 0
 
     monkeypatch.setattr(exact.cli.attempt, "attempt", attempt)

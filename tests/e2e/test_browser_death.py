@@ -14,12 +14,12 @@ from tests.processes import left, marked
 HOLD = """
 import asyncio, signal
 from exact.config import BrowserConfig
-from exact.environments.browser import BrowserWorlds, PageSetup, launch
+from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.task import Task
 
 async def main():
     async with launch(BrowserConfig()) as browser:
-        async with BrowserWorlds(browser, PageSetup(), BrowserConfig(), sealed=True).open(speculative=True) as environment:
+        async with BrowserFactory(browser, PageSetup(), BrowserConfig(), isolated=True).open(simulation=True) as environment:
             await environment.reset(Task(id="x", instruction="", start="about:blank"))
             print("up", flush=True)
             END

@@ -1,4 +1,4 @@
-"""A task on a desktop, searched by the embedded agent from the command line to the report."""
+"""A task on a desktop, searched by the built-in agent from the command line to the report."""
 
 from __future__ import annotations
 

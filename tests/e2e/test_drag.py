@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import parse
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read
 from exact.runs.runner import Runner, create
@@ -24,11 +24,11 @@ SETTINGS = {
 async def test_a_search_goes_on_behind_a_drag(tmp_path: Path) -> None:
     suite, config = MiniWob(), parse(SETTINGS)
 
-    def open_worlds(task: Task) -> AbstractAsyncContextManager[Worlds]:
-        return suite.worlds(config.browser)
+    def open_environments(task: Task) -> AbstractAsyncContextManager[EnvironmentFactory]:
+        return suite.environments(config.browser)
 
     run = create(tmp_path, (task := suite.task("miniwob/drag-box?seed=120"),), config)
-    (line,) = await Runner(folder=run, config=config, open_worlds=open_worlds).run()
+    (line,) = await Runner(folder=run, config=config, open_environments=open_environments).run()
     events = list(read(run.task_folder(task) / "journal.jsonl"))
     drags = {(each.node, each.edge) for each in events if isinstance(each, ev.Acted) and "moved" in each.info}
     first = next(each for each in events if isinstance(each, ev.Committed))

@@ -1,4 +1,4 @@
-"""Every ability of a browser world, on a page of its own: it acts, is observed, and comes back."""
+"""Every ability of a browser environment, on a page of its own: it acts, is observed, and comes back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from exact.config import BrowserConfig, PlaceConfig
-from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup, launch
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup, launch
 from exact.errors import ActionError
 from exact.observation import Observation
 from exact.task import Task
@@ -55,7 +55,7 @@ def enter(site: Browser, tmp_path: Path) -> Enter:
 
     @asynccontextmanager
     async def opened(page: str, config: BrowserConfig = CONFIG, **metadata: str) -> AsyncIterator[tuple[BrowserEnvironment, Observation]]:
-        async with BrowserWorlds(site, PageSetup(), config, sealed=True).open(speculative=False) as environment:
+        async with BrowserFactory(site, PageSetup(), config, isolated=True).open(simulation=False) as environment:
             yield environment, await environment.reset(task_of(page, tmp_path, **metadata))
 
     return opened
@@ -133,7 +133,7 @@ async def test_files_that_the_task_does_not_declare_are_not_given(enter: Enter) 
             await act(environment, seen, 'upload ["Nothing"] "notes.txt"')
 
 
-async def test_worlds_that_share_a_browser_have_a_clipboard_each(enter: Enter) -> None:
+async def test_environments_that_share_a_browser_have_a_clipboard_each(enter: Enter) -> None:
     async with enter("/clipboard") as (one, first), enter("/clipboard") as (other, second):
         for environment, seen, text in ((one, first, "of one"), (other, second, "of other")):
             seen = await go(environment, seen, f'fill ["From"] "{text}"')

@@ -1,4 +1,5 @@
-"""The gallery in a sandbox: all abilities in one world, a tab each; a branch of its snapshot must show what was seen, and go on alike."""
+"""The gallery in a sandbox: all abilities in one environment, a tab each; a branch of its snapshot must show what was seen, and go on
+alike."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ import pytest_asyncio
 
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.environment import ForkingEnvironment
-from exact.environments.browser.fork.factory import ForkingWorlds, forking
+from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.check import check
 from exact.environments.sandbox import Service, find_runsc
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 
 from .gallery_tour import TOUR, Stop, act, go
@@ -41,35 +42,35 @@ class Seen(NamedTuple):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def worlds(executable: str) -> AsyncIterator[ForkingWorlds]:
+async def environments(executable: str) -> AsyncIterator[ForkingFactory]:
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
     async with forking(TERMS, SETUP, services=[SERVICE]) as opened:
         yield opened
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def tour(worlds: ForkingWorlds, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
-    """Every ability tried in a tab of one world, and looked at again in a branch of it."""
+async def tour(environments: ForkingFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
+    """Every ability tried in a tab of one environment, and looked at again in a branch of it."""
     task, found = task_of("/", tmp_path_factory.mktemp("files")), dict[str, Seen]()
-    async with worlds.open(speculative=True) as world:
-        seen = await world.reset(task)
+    async with environments.open(simulation=True) as environment:
+        seen = await environment.reset(task)
         for stop in TOUR:
-            found[stop.name], seen = await visited(world, seen, stop)
-        snapshot = await world.snapshot()
-        async with worlds.fork(snapshot, speculative=True) as branch:
+            found[stop.name], seen = await visited(environment, seen, stop)
+        snapshot = await environment.snapshot()
+        async with environments.fork(snapshot, simulation=True) as branch:
             assert branch.observation.fingerprint == snapshot.fingerprint
             after = await around(branch, branch.observation)
     return {name: each._replace(after=after.get(each.url, "")) for name, each in found.items()}
 
 
-async def visited(world: ForkingEnvironment, seen: Observation, stop: Stop) -> tuple[Seen, Observation]:
-    seen = await go(world, await go(world, seen, "new_tab"), f'goto "{HOST}{stop.page}"')
+async def visited(environment: ForkingEnvironment, seen: Observation, stop: Stop) -> tuple[Seen, Observation]:
+    seen = await go(environment, await go(environment, seen, "new_tab"), f'goto "{HOST}{stop.page}"')
     for text, expected in stop.steps:
         try:
-            seen = await go(world, seen, text)
+            seen = await go(environment, seen, text)
         except ActionError as error:
             return Seen(failed=f"{text}: {error}"), seen
         if expected not in seen.text:
@@ -77,11 +78,11 @@ async def visited(world: ForkingEnvironment, seen: Observation, stop: Stop) -> t
     return Seen(seen.url, seen.text), seen
 
 
-async def around(world: ForkingEnvironment, seen: Observation) -> dict[str, str]:
+async def around(environment: ForkingEnvironment, seen: Observation) -> dict[str, str]:
     """What each tab shows, by its address."""
     found = {seen.url: seen.text}
     while new := [number for number, url in enumerate(seen.tabs, 1) if url not in found]:
-        seen = await go(world, seen, f"tab {new[0]}")
+        seen = await go(environment, seen, f"tab {new[0]}")
         found[seen.url] = seen.text
     return found
 
@@ -95,32 +96,32 @@ async def test_it_works_in_a_sandbox_and_comes_back(tour: dict[str, Seen], stop:
     assert seen.before and seen.after == seen.before
 
 
-async def test_downloads_tabs_and_dialogs_in_a_sandbox(worlds: ForkingWorlds, tmp_path: Path) -> None:
-    async with worlds.open(speculative=True) as world:
-        seen = await world.reset(task_of("/download", tmp_path))
-        step = await act(world, seen, 'click ["Report"]')
+async def test_downloads_tabs_and_dialogs_in_a_sandbox(environments: ForkingFactory, tmp_path: Path) -> None:
+    async with environments.open(simulation=True) as environment:
+        seen = await environment.reset(task_of("/download", tmp_path))
+        step = await act(environment, seen, 'click ["Report"]')
         assert [(effect.kind, effect.detail, effect.size) for effect in step.effects] == [("download", "report.csv", len(gallery.REPORT))]
         with pytest.raises(ActionError, match="larger than the 1,000,000 bytes"):
-            await act(world, seen, 'click ["Large"]')
-        opened = await go(world, seen, f'goto "{HOST}/tabs"')
-        there = await go(world, opened, 'click ["Opens a tab"]')
-        snapshot = await world.snapshot()
-        await go(world, there, "close_tab")
-        asked = await go(world, await go(world, opened, f'goto "{HOST}/dialogs"'), 'click ["Ask"]')
-        with pytest.raises(EnvironmentError_, match="no snapshot now: a dialog is open"):
-            await world.snapshot()
-        assert "declined" in (await go(world, asked, "dismiss")).text
-        back = await world.restore(snapshot)
+            await act(environment, seen, 'click ["Large"]')
+        opened = await go(environment, seen, f'goto "{HOST}/tabs"')
+        there = await go(environment, opened, 'click ["Opens a tab"]')
+        snapshot = await environment.snapshot()
+        await go(environment, there, "close_tab")
+        asked = await go(environment, await go(environment, opened, f'goto "{HOST}/dialogs"'), 'click ["Ask"]')
+        with pytest.raises(EnvironmentFailure, match="no snapshot now: a dialog is open"):
+            await environment.snapshot()
+        assert "declined" in (await go(environment, asked, "dismiss")).text
+        back = await environment.restore(snapshot)
         assert back.fingerprint == there.fingerprint and back.tabs == there.tabs and back.downloads == there.downloads != ()
 
 
-async def test_terms_are_those_of_the_worlds(worlds: ForkingWorlds, tmp_path: Path) -> None:
-    async with worlds.open(speculative=True) as world:
-        seen = await world.reset(task_of("/terms", tmp_path))
+async def test_terms_are_those_of_the_environments(environments: ForkingFactory, tmp_path: Path) -> None:
+    async with environments.open(simulation=True) as environment:
+        seen = await environment.reset(task_of("/terms", tmp_path))
         assert "600 | 400 | 2 | de-DE | Europe/Berlin | 12.345,6 | Mine/1" in seen.text
 
 
-async def test_the_gallery_forks_as_the_contract_asks(worlds: ForkingWorlds, tmp_path: Path) -> None:
+async def test_the_gallery_forks_as_the_contract_asks(environments: ForkingFactory, tmp_path: Path) -> None:
     names = ("resets alike", "forks are independent")  # that snapshots are states: above, page by page; in depth: `exact check`
-    found = await check(worlds, task_of("/choices", tmp_path), quick=True, names=names)
+    found = await check(environments, task_of("/choices", tmp_path), quick=True, names=names)
     assert [finding for finding in found if not finding.passed] == []

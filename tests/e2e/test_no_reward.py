@@ -11,7 +11,7 @@ import pytest
 
 from exact.benchmarks.miniwob import MiniWob, flip_rewards
 from exact.config import parse
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.runs.journal.file import Journal
 from exact.runs.runner import Runner, create
 from exact.task import Task
@@ -36,11 +36,11 @@ async def scores(folder: Path, suite: MiniWob) -> list[float | None]:
     """Run the tasks into a folder; the verdicts."""
     config = parse(SETTINGS)
 
-    def open_worlds(task: Task) -> AbstractAsyncContextManager[Worlds]:
-        return suite.worlds(config.browser)
+    def open_environments(task: Task) -> AbstractAsyncContextManager[EnvironmentFactory]:
+        return suite.environments(config.browser)
 
     run = create(folder, tuple(suite.task(f"miniwob/{task}") for task in TASKS), config)
-    lines = await Runner(folder=run, config=config, open_worlds=open_worlds).run()
+    lines = await Runner(folder=run, config=config, open_environments=open_environments).run()
     return [line.score for line in lines]
 
 

@@ -17,7 +17,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.environments.sandbox import find_runsc
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read
 from exact.runs.journal.store import RunFolder
@@ -96,7 +96,7 @@ def test_a_task_on_a_site_with_its_services_is_scored_by_a_function(executable: 
 def test_hooks_of_a_site_outside_are_used_by_a_run(executable: str, application: Path, tmp_path: Path) -> None:
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
     out = tmp_path / "run"
     with shop(application):

@@ -1,4 +1,5 @@
-"""A search on a site that breaks what looks at it, in worlds that fork: it goes on, a fault is no score, and nothing is left running."""
+"""A search on a site that breaks what looks at it, in environments that fork: it goes on, a fault is no score, and nothing is left
+running."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from exact.environments.browser.page import timeouts
 from exact.environments.check.leaks import held
 from exact.environments.restore import Costs
 from exact.environments.sandbox import Service, find_runsc
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read
 from exact.runs.runner import Runner, create
@@ -57,7 +58,7 @@ async def test_a_search_gets_past_a_dying_service_a_loop_a_forbidden_popup_a_red
 ) -> None:
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
     monkeypatch.setattr(timeouts, "PATIENCE", 3.0)
     monkeypatch.setattr(Costs, "pays", lambda self, returns, way: True)
@@ -65,10 +66,12 @@ async def test_a_search_gets_past_a_dying_service_a_loop_a_forbidden_popup_a_red
     config = parse({"search": found, "reflection": {"kind": "none"}})
     browser, setup = BrowserConfig(screenshots=False, settle_seconds=1.0), PageSetup(terminated="document.title == 'Done'")
     before = held()["processes"]
-    async with forking(browser, setup, services=[SERVICE], evaluator=done) as worlds:
+    async with forking(browser, setup, services=[SERVICE], evaluator=done) as environments:
         run = create(tmp_path / "run", (TASK,), config)
         agent = Agent(policy=EveryButton(), value=Far())
-        (line,) = await Runner(folder=run, config=config, open_worlds=lambda task: nullcontext(worlds), build_agent=lambda *_: agent).run()
+        (line,) = await Runner(
+            folder=run, config=config, open_environments=lambda task: nullcontext(environments), build_agent=lambda *_: agent
+        ).run()
     assert held()["processes"] <= before
     events = list(read(run.task_folder(TASK) / "journal.jsonl"))
     acted = [event for event in events if isinstance(event, ev.Acted)]

@@ -1,4 +1,4 @@
-"""What the embedded agent does and thinks does not hang on what a page's author called things: ids, classes, fields and paths.
+"""What the built-in agent does and thinks does not hang on what a page's author called things: ids, classes, fields and paths.
 
 Each site is searched twice, in a real browser: as it is, and with all those names replaced. The two journals must tell the same, step for
 step: the same actions proposed with the same priors, the same values, the same commits. Of URLs the agent only sees whether two are equal
@@ -22,8 +22,8 @@ from pytest_httpserver import HTTPServer
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig, parse
 from exact.environments.adapters.miniwob import installed
-from exact.environments.base import Worlds
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.base import EnvironmentFactory
+from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read
 from exact.runs.runner import Runner, create
@@ -68,12 +68,12 @@ def renamed(text: str) -> str:
 
 
 async def told(
-    folder: Path, tasks: tuple[Task, ...], open_worlds: Callable[[Task], AbstractAsyncContextManager[Worlds]], agent: str
+    folder: Path, tasks: tuple[Task, ...], open_environments: Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]], agent: str
 ) -> list[Any]:
     """What an agent proposed, thought and did, in order."""
     config = parse({"search": AGENTS[agent], "limits": {"actions": 6, "transitions": 24}, "browser": msgspec.to_builtins(CONFIG)})
     run = create(folder, tasks, config)
-    await Runner(folder=run, config=config, open_worlds=open_worlds).run()
+    await Runner(folder=run, config=config, open_environments=open_environments).run()
     return list(_told(folder))
 
 
@@ -99,8 +99,8 @@ async def test_a_site_with_other_ids_classes_fields_and_paths_is_searched_the_sa
         httpserver.expect_request(renamed(path)).respond_with_data(renamed(html), content_type="text/html")
 
     @asynccontextmanager
-    async def opened(task: Task) -> AsyncIterator[Worlds]:
-        yield BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False)
+    async def opened(task: Task) -> AsyncIterator[EnvironmentFactory]:
+        yield BrowserFactory(browser, PageSetup(), CONFIG, isolated=False)
 
     both = []
     for naming in (str, renamed):
@@ -124,7 +124,7 @@ async def test_pages_of_a_benchmark_under_other_paths_are_searched_the_same(agen
         name = str(task.start).rpartition("/")[2]
         shutil.copy(installed() / "miniwob" / name, moved / "elsewhere" / f"q{n}.html")
         other.append(msgspec.structs.replace(task, start=str(task.start).replace(f"/miniwob/{name}", f"/elsewhere/q{n}.html")))
-    as_they_are = await told(tmp_path / "one", tasks, lambda task: MiniWob().worlds(CONFIG), agent)
-    elsewhere = await told(tmp_path / "two", tuple(other), lambda task: MiniWob(pages=moved).worlds(CONFIG), agent)
+    as_they_are = await told(tmp_path / "one", tasks, lambda task: MiniWob().environments(CONFIG), agent)
+    elsewhere = await told(tmp_path / "two", tuple(other), lambda task: MiniWob(pages=moved).environments(CONFIG), agent)
     assert as_they_are == elsewhere
     assert count(as_they_are, "Committed") >= 4

@@ -1,4 +1,4 @@
-"""`exact run` on a site that brings its services: worlds fork by default, and fall back to replay where they cannot."""
+"""`exact run` on a site that brings its services: environments fork by default, and fall back to replay where they cannot."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import pytest
 
 from exact.environments.restore.costs import UNMEASURED
 from exact.environments.sandbox import find_runsc
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from tests.nobody import AS_NOBODY, nobody
 
 SITES = Path(__file__).parent / "sites"
 ROOT = Path(__file__).parents[2]
 DEARER_THAN_A_WORLD = 1.0
-"""Seconds that a page takes where a test is of worlds: a quick one is replayed where that is measured to be cheaper."""
+"""Seconds that a page takes where a test is of environments: a quick one is replayed where that is measured to be cheaper."""
 SMALL = (
     "search.iterations=10",
     "search.workers=2",
@@ -40,7 +40,7 @@ def runsc(executable: str) -> str:
     """Skipped where there is no browser or no usable runsc."""
     try:
         return str(find_runsc().path)
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
 
 
@@ -82,7 +82,7 @@ def of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 def back(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of every time that a world was brought to a state: as it was needed, or ahead of that, while others were thought about."""
+    """Of every time that an environment was brought to a state: as it was needed, or ahead of that, while others were thought about."""
     return [*of(events, "arrived"), *of(events, "prepared")]
 
 
@@ -93,28 +93,28 @@ def shown(out: Path, event: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("application", ["flask_rows.py", "http_rows.py"])
-def test_two_worlds_are_alive_at_once_and_a_row_of_one_is_absent_in_its_sibling(application: str, runsc: str, tmp_path: Path) -> None:
+def test_two_environments_are_alive_at_once_and_a_row_of_one_is_absent_in_its_sibling(application: str, runsc: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = run(services(application, 8000, tmp_path, seconds=DEARER_THAN_A_WORLD), 8000, out)
     assert done.returncode == 0, done.stdout + done.stderr
     events = journal(out)
-    assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3, "the live world and two that search"
+    assert max(arrival["environments"] for arrival in of(events, "arrived")) >= 3, "the live environment and two that search"
     assert {arrival["verdict"] for arrival in of(events, "arrived")} == {"exact"}
-    assert any(came["route"].startswith(("fork", "restore")) for came in back(events)), "worlds are what it goes back by"
+    assert any(came["route"].startswith(("fork", "restore")) for came in back(events)), "environments are what it goes back by"
     first = {shown(out, act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
     assert len(first) > 1 and all("," not in each for each in first), "each sibling has its own row only"
     (committed,) = of(events, "committed")
     assert committed["agrees"] and shown(out, committed) in {*first, "none"}
 
 
-def test_a_user_without_rights_searches_in_worlds_that_fork(runsc: str) -> None:
+def test_a_user_without_rights_searches_in_environments_that_fork(runsc: str) -> None:
     with nobody(runsc) as variables:
         home = Path(variables["HOME"])
         done = run(services("http_rows.py", 8000, home), 8000, home / "run", prefix=AS_NOBODY, **variables)
         assert done.returncode == 0, done.stdout + done.stderr
         events = journal(home / "run")
-        assert "worlds do not fork" not in done.stderr
-        assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3
+        assert "environments do not fork" not in done.stderr
+        assert max(arrival["environments"] for arrival in of(events, "arrived")) >= 3
         first = {shown(home / "run", act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
         assert len(first) > 1 and all("," not in each for each in first)
 
@@ -131,7 +131,7 @@ def test_without_a_sandbox_the_run_says_so_once_replays_and_explores_no_write(ex
     port, out = free_port(), tmp_path / "run"
     done = run(services("http_rows.py", port, tmp_path), port, out, EXACT_RUNSC="/nowhere")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr.count("worlds do not fork here") == 1 and "no write is explored" in done.stderr
+    assert done.stderr.count("environments do not fork here") == 1 and "no write is explored" in done.stderr
     events = journal(out)
     assert {arrival["route"] for arrival in of(events, "arrived")} <= {"there", "onward", "replay"}
     held = [act for act in of(events, "acted") if act.get("wrote")]
@@ -165,7 +165,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def test_where_a_replay_is_cheaper_it_is_chosen_in_worlds_that_fork_too(runsc: str, tmp_path: Path) -> None:
+def test_where_a_replay_is_cheaper_it_is_chosen_in_environments_that_fork_too(runsc: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "exact.cli", "run", "miniwob/click-checkboxes?seed=1", "--out", str(tmp_path / "run")),
@@ -201,6 +201,6 @@ def test_a_browser_on_a_site_outside_forks_where_a_sandbox_is_required_and_no_wr
     done = run(None, rows, tmp_path / "run", "browser.sandbox=required")
     assert done.returncode == 0, done.stdout + done.stderr
     events = journal(tmp_path / "run")
-    assert max(arrival["worlds"] for arrival in of(events, "arrived")) >= 3
+    assert max(arrival["environments"] for arrival in of(events, "arrived")) >= 3
     held = [act for act in of(events, "acted") if act.get("wrote")]
     assert held and all(effect["kind"] == "blocked" for act in held for effect in act["effects"])

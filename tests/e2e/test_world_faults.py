@@ -1,4 +1,4 @@
-"""Searches in worlds that break: they go on, or stop with their best answer; a fault is no score, and nothing is left running."""
+"""Searches in environments that break: they go on, or stop with their best answer; a fault is no score, and nothing is left running."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from exact.environments.check.leaks import held
 from exact.environments.process.worker import Factory
 from exact.environments.restore import Costs
 from exact.environments.sandbox import Sandbox, Sandboxes, find_runsc, sandboxes
-from exact.environments.sandbox.factory import SandboxedWorlds, sandboxed_worlds
+from exact.environments.sandbox.factory import SandboxedFactory, sandboxed_factory
 from exact.environments.sandbox.images import Image
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.runs.journal.store import Line
 from exact.runs.runner import Runner, create
 from exact.task import Task
@@ -30,7 +30,7 @@ from exact.task import Task
 
 @pytest.fixture(autouse=True)
 def _kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A snapshot of every state: these worlds are so quick that the planner would rather replay, and nothing could break."""
+    """A snapshot of every state: these environments are so quick that the planner would rather replay, and nothing could break."""
     monkeypatch.setattr(Costs, "pays", lambda self, returns, way: True)
 
 
@@ -65,23 +65,25 @@ class Brightness:
 def runsc() -> None:
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
 
 
-async def search(folder: Path, factory: Factory, harm: Callable[[SandboxedWorlds, int], None]) -> Line:
+async def search(folder: Path, factory: Factory, harm: Callable[[SandboxedFactory, int], None]) -> Line:
     """One run; `harm` is called after each event with their number."""
     found = {"algorithm": "best_first", "iterations": 16, "k": 5, "commit": "plan", "workers": 2}
     config, agent, count = parse({"search": found, "reflection": {"kind": "none"}}), Agent(policy=EverySwitch(), value=Brightness()), 0
-    async with sandboxed_worlds(factory) as worlds:
+    async with sandboxed_factory(factory) as environments:
 
         def watch(*_: object) -> None:
             nonlocal count
             count += 1
-            harm(worlds, count)
+            harm(environments, count)
 
         run = create(folder / "run", (Task(id="lights/5", instruction="Turn all lamps on."),), config)
-        watched = Runner(folder=run, config=config, open_worlds=lambda task: nullcontext(worlds), build_agent=lambda *_: agent, watch=watch)
+        watched = Runner(
+            folder=run, config=config, open_environments=lambda task: nullcontext(environments), build_agent=lambda *_: agent, watch=watch
+        )
         (line,) = await watched.run()
     return line
 
@@ -96,7 +98,7 @@ def nothing_is_left_running(runsc: None) -> Iterator[None]:
 async def test_an_action_that_kills_its_guest_ends_a_branch_and_not_the_search(tmp_path: Path) -> None:
     (tmp_path / "fragile.py").write_text(FRAGILE.format(folder=str(LIGHTS.parent)))
     factory = Factory(f"{tmp_path / 'fragile.py'}:Fragile", paths=(LIGHTS.parent,))
-    line = await search(tmp_path, factory, lambda worlds, count: None)
+    line = await search(tmp_path, factory, lambda environments, count: None)
     assert (line.status, line.score) == ("scored", 1.0) and line.failures > 0
 
 
@@ -104,9 +106,9 @@ async def test_an_action_that_kills_its_guest_ends_a_branch_and_not_the_search(t
 async def test_runsc_that_is_killed_now_and_then_ends_no_search_and_all_the_time_is_a_failure_and_no_score(
     tmp_path: Path, when: range, status: str, score: float | None
 ) -> None:
-    def kill(worlds: SandboxedWorlds, count: int) -> None:
+    def kill(environments: SandboxedFactory, count: int) -> None:
         if count in when:
-            for pid in worlds.sandboxes.pids:
+            for pid in environments.sandboxes.pids:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
@@ -117,10 +119,10 @@ async def test_runsc_that_is_killed_now_and_then_ends_no_search_and_all_the_time
 async def test_images_that_are_truncated_are_gone_around(tmp_path: Path) -> None:
     harmed = set[Path]()
 
-    def truncate(worlds: SandboxedWorlds, count: int) -> None:
-        for folder in worlds.sandboxes.folder.glob("images/*"):
+    def truncate(environments: SandboxedFactory, count: int) -> None:
+        for folder in environments.sandboxes.folder.glob("images/*"):
             pages = folder / "pages.img"
-            if folder.name != worlds.origin and pages.exists() and folder.name in worlds.sandboxes.images:
+            if folder.name != environments.origin and pages.exists() and folder.name in environments.sandboxes.images:
                 os.truncate(pages, 1000)
                 harmed.add(folder)
 
@@ -139,7 +141,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(("left", "status", "score"), [(2 << 20, "scored", 1.0), (0, "failed", None)])
-async def test_on_a_disk_that_fills_snapshots_fail_and_where_not_even_a_world_can_start_that_is_no_score(
+async def test_on_a_disk_that_fills_snapshots_fail_and_where_not_even_a_environment_can_start_that_is_no_score(
     left: int, status: str, score: float | None, tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept, refused, checkpoint = list[str](), list[str](), Sandboxes.checkpoint
@@ -147,14 +149,14 @@ async def test_on_a_disk_that_fills_snapshots_fail_and_where_not_even_a_world_ca
     async def counted(self: Sandboxes, sandbox: Sandbox, *, pinned: bool = False) -> Image:
         try:
             image = await checkpoint(self, sandbox, pinned=pinned)
-        except EnvironmentError_ as error:
+        except EnvironmentFailure as error:
             refused.append(str(error))
             raise
         kept.append(image.id)
         return image
 
-    def fill(worlds: SandboxedWorlds, count: int) -> None:
-        if worlds.origin and (free := shutil.disk_usage(small).free) > left:
+    def fill(environments: SandboxedFactory, count: int) -> None:
+        if environments.origin and (free := shutil.disk_usage(small).free) > left:
             with suppress(OSError), (small / "rest").open("ab", buffering=0) as file:
                 file.write(bytes(free - left))
 

@@ -1,4 +1,4 @@
-"""A benchmark over toy worlds as a process that can be killed: `python -m tests.evaluation.killed FOLDER FIDELITY`."""
+"""A benchmark over toy environments as a process that can be killed: `python -m tests.evaluation.killed FOLDER FIDELITY`."""
 
 import asyncio
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exact.config import Config, parse
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.evaluation.folder import BenchFolder
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Price
 from exact.models.script import Question
@@ -64,7 +64,7 @@ async def slowly(path: Path, fidelity: Any) -> None:
         await asyncio.sleep(LATENCY)
 
     folder = BenchFolder(path) if (path / "bench.json").exists() else toy_bench(path, *AGENTS, seeds=4)
-    await run(folder, ToyWorlds(WORLD, latency=latency, fidelity=fidelity))
+    await run(folder, ToyFactory(WORLD, latency=latency, fidelity=fidelity))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ WALK = 13
 COMMAND = (sys.executable, "-m", "tests.evaluation.killed")
 
 
-def start(folder: Path, fidelity: str = "world") -> subprocess.Popen[bytes]:
+def start(folder: Path, fidelity: str = "full") -> subprocess.Popen[bytes]:
     return subprocess.Popen([*COMMAND, str(folder), fidelity], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
@@ -37,7 +37,8 @@ def kill_after(process: subprocess.Popen[bytes], folder: Path, lines: int) -> bo
 
 
 def timeless(folder: Path) -> list[dict[str, Any]]:
-    """Lines of results.jsonl but for how long they took, and for how often a search had to walk to a state: its worlds died with it."""
+    """Lines of results.jsonl but for how long they took, and for how often a search had to walk to a state: its environments died with
+    it."""
     return [{**line, "seconds": 0} | ({"transitions": 0, "restores": 0} if line["agent"] != "react" else {}) for line in lines(folder)]
 
 
@@ -52,7 +53,7 @@ def resumed(folder: BenchFolder, line: dict[str, Any]) -> int:
     return sum(isinstance(event, ev.Resumed) for event in events)
 
 
-@pytest.mark.parametrize("fidelity", ["world", "replay"])
+@pytest.mark.parametrize("fidelity", ["full", "replay"])
 def test_a_benchmark_killed_again_and_again_ends_with_the_results_of_one_that_was_not(tmp_path: Path, fidelity: str) -> None:
     assert start(tmp_path / "whole", fidelity).wait(timeout=60) == 0
     folder, rng, reached, kills = tmp_path / "killed", random.Random(5), 0, 0
@@ -67,7 +68,7 @@ def test_a_benchmark_killed_again_and_again_ends_with_the_results_of_one_that_wa
     asked = [line for line in lines(folder) if line["agent"] == "asking"]
     assert len(asked) == 4 and all(line["calls"] > 9 and line["tokens"] > 999 and line["cost"] > 0 for line in asked), "0 is 0 anyhow"
     assert sum(resumed(BenchFolder(folder), line) for line in asked) > 1, "some were cut short"
-    # Worlds of fidelity `world` keep states while one is free: what is walked hangs on timing there, also where nobody kills.
+    # Environments of fidelity `environment` keep states while one is free: what is walked hangs on timing there, also where nobody kills.
     if fidelity == "replay":
         for one, other in zip(lines(folder), lines(tmp_path / "whole"), strict=True):
             again, more = resumed(BenchFolder(folder), one), one["transitions"] - other["transitions"]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from exact.environments.toy.environment import Operation, ToyEnvironment
-from exact.environments.toy.factory import ToyWorlds
-from exact.errors import AnswerError, EnvironmentError_, InfrastructureError, ModelError
+from exact.environments.toy.factory import ToyFactory
+from exact.errors import AnswerError, EnvironmentFailure, InfrastructureError, ModelError
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.output import write_outputs
@@ -22,7 +22,7 @@ async def benchmark(path: Path, error: InfrastructureError | None = None, at: Op
             raise error
 
     folder = toy_bench(path, settings("mcts", **more), seeds=1, reruns=0)
-    await run(folder, ToyWorlds(WORLD, wait=wait))
+    await run(folder, ToyFactory(WORLD, wait=wait))
     return folder
 
 
@@ -37,7 +37,7 @@ def only(folder: BenchFolder) -> Result:
     [
         (ModelError("out of quota"), "judge"),
         (AnswerError("no verdict"), "judge"),
-        (EnvironmentError_("the shop is down"), "world"),
+        (EnvironmentFailure("the shop is down"), "environment"),
     ],
 )
 async def test_what_a_verdict_lacked_is_told(error: InfrastructureError, missing: str, tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ async def test_what_a_verdict_lacked_is_told(error: InfrastructureError, missing
     assert [each.missing for each in folder.attempts()] == [missing]
 
 
-async def test_a_world_that_broke_on_the_way_is_no_judge(tmp_path: Path) -> None:
-    assert only(await benchmark(tmp_path / "bench", EnvironmentError_("the browser is gone"), "reset")).missing == "world"
+async def test_a_environment_that_broke_on_the_way_is_no_judge(tmp_path: Path) -> None:
+    assert only(await benchmark(tmp_path / "bench", EnvironmentFailure("the browser is gone"), "reset")).missing == "environment"
 
 
 async def test_a_missing_answer_is_a_score_that_is_counted_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

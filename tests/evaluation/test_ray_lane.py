@@ -12,7 +12,7 @@ import pytest
 from exact.cli.bench import lane_engine
 from exact.errors import (
     AnswerError,
-    EnvironmentError_,
+    EnvironmentFailure,
     ExactError,
     InfrastructureError,
     JournalError,
@@ -29,7 +29,7 @@ from exact.runs.journal.file import Journal, is_held
 from exact.task import Task
 from tests.evaluation.toys import toy_bench
 
-KINDS = (UsageError, UncertainCommit, InfrastructureError, EnvironmentError_, ModelError, AnswerError, JournalError)
+KINDS = (UsageError, UncertainCommit, InfrastructureError, EnvironmentFailure, ModelError, AnswerError, JournalError)
 
 
 async def said(path: Path, error: ExactError, monkeypatch: pytest.MonkeyPatch) -> ExactError:
@@ -54,7 +54,7 @@ async def test_what_breaks_in_a_lane_is_raised_here_as_what_it_was(
     assert (type(here), str(here)) == (type(error), str(error))
 
 
-async def test_a_lane_says_whether_its_worlds_keep_what_is_done(tmp_path: Path) -> None:
+async def test_a_lane_says_whether_its_environments_keep_what_is_done(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     lane = Lane(str(folder.path), "tests.evaluation.toys:lane")
     assert await lane.keeps("mcts", msgspec.json.encode(folder.plan.tasks[0])) == ("done", b"false")
@@ -86,7 +86,7 @@ def saying(folder: object) -> Saying:
     return Saying()
 
 
-async def test_calls_see_what_was_set_when_the_worlds_were_opened_whatever_task_they_come_in(tmp_path: Path) -> None:
+async def test_calls_see_what_was_set_when_the_environments_were_opened_whatever_task_they_come_in(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     lane, task = Lane(str(folder.path), f"{__name__}:saying"), msgspec.json.encode(folder.plan.tasks[0])
     for _ in range(2):
@@ -97,9 +97,9 @@ async def test_calls_see_what_was_set_when_the_worlds_were_opened_whatever_task_
 async def test_a_lane_has_its_part_of_what_all_of_them_may_use(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     engine = lane_engine(folder, 4, 2.0, 9)
-    assert (engine._limits.processors, engine._limits.worlds, engine._part) == (0.5, 2, 0.25)
+    assert (engine._limits.processors, engine._limits.environments, engine._part) == (0.5, 2, 0.25)
     free = lane_engine(folder, 4, None, None)
-    assert free._limits.processors is None and free._limits.worlds >= 2
+    assert free._limits.processors is None and free._limits.environments >= 2
 
 
 async def test_a_lane_gives_its_engine_what_it_was_given(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def given(folder: object, number: int, text: str) -> Saying:
     raise ValueError(f"{number} {text}")
 
 
-async def test_worlds_that_cannot_be_opened_are_told_to_every_call(tmp_path: Path) -> None:
+async def test_environments_that_cannot_be_opened_are_told_to_every_call(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     lane, task = Lane(str(folder.path), "no_such_module_at_all:lane"), msgspec.json.encode(folder.plan.tasks[0])
     for _ in range(2):

@@ -1,11 +1,11 @@
-"""The headline: committed actions alone, in a world that search never used."""
+"""The headline: committed actions alone, in an environment that search never used."""
 
 from pathlib import Path
 
 import pytest
 
-from exact.environments.toy.factory import Faults, ToyWorlds
-from exact.errors import EnvironmentError_, UsageError
+from exact.environments.toy.factory import Faults, ToyFactory
+from exact.errors import EnvironmentFailure, UsageError
 from exact.evaluation.compare import compare, side
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.local import LocalEngine
@@ -22,20 +22,20 @@ async def ended(path: Path, **search: object) -> BenchFolder:
     return folder
 
 
-async def test_what_was_promoted_is_scored_by_a_replay_and_the_promoted_world_stands_beside(tmp_path: Path) -> None:
+async def test_what_was_promoted_is_scored_by_a_replay_and_the_promoted_environment_stands_beside(tmp_path: Path) -> None:
     (result,) = (await ended(tmp_path / "bench", enact="promote")).results()
     assert result.promoted and (result.replay, result.score) == ("same", result.live_score)
 
 
-async def test_what_was_enacted_in_a_fresh_world_needs_no_replay(tmp_path: Path) -> None:
-    worlds = ToyWorlds(WORLD)
+async def test_what_was_enacted_in_a_fresh_environment_needs_no_replay(tmp_path: Path) -> None:
+    environments = ToyFactory(WORLD)
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
-    await run(folder, worlds)
+    await run(folder, environments)
     (result,) = folder.results()
-    assert not result.promoted and result.replay == "" and worlds.counts.evaluations == 1
+    assert not result.promoted and result.replay == "" and environments.counts.evaluations == 1
 
 
-async def test_a_promoted_score_that_a_fresh_world_does_not_give_is_not_the_headline(tmp_path: Path) -> None:
+async def test_a_promoted_score_that_a_fresh_environment_does_not_give_is_not_the_headline(tmp_path: Path) -> None:
     folder = await ended(tmp_path / "bench", enact="promote")
     path = folder.agent_path("mcts") / "results.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"score":0.0', b'"score":1.0').replace(b'"score":1.0', b'"score":0.25'))
@@ -47,11 +47,11 @@ async def broken_replays(path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFo
     """Two attempts that were promoted, and whose replays break as often as they are made."""
 
     async def broken(self: LocalEngine, agent: str, task: Task) -> Replay:
-        raise EnvironmentError_("the browser is gone")
+        raise EnvironmentFailure("the browser is gone")
 
     monkeypatch.setattr(LocalEngine, "replay", broken)
     folder = toy_bench(path, settings("mcts", enact="promote"), seeds=2)
-    async with toy_engine(folder, ToyWorlds(WORLD)) as engine:
+    async with toy_engine(folder, ToyFactory(WORLD)) as engine:
         await Schedule(folder=folder, engine=engine, parallel=1).run()
     return folder
 
@@ -61,7 +61,7 @@ async def test_a_score_whose_replay_broke_is_in_no_table_and_no_comparison(tmp_p
     assert [(each.status, each.score) for each in folder.results()] == [("failed", None)] * 2
     assert list(folder.gather().values()) == folder.results() == side(folder.agent_path("mcts")).results
     write_outputs(folder)
-    assert "| 0 | 2 (world 2) | 0 | 0 |" in (folder.path / "table.md").read_text(), "scored, failed, reruns, only judged"
+    assert "| 0 | 2 (environment 2) | 0 | 0 |" in (folder.path / "table.md").read_text(), "scored, failed, reruns, only judged"
 
 
 async def test_a_replay_that_broke_is_no_rerun_of_the_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ async def test_scores_of_a_run_that_were_never_replayed_are_compared_with_a_warn
     folder = await ended(tmp_path / "bench", enact="promote")
     alone = folder.agent_path("mcts").rename(tmp_path / "alone")
     (alone / "replays.jsonl").unlink()
-    assert "1 scores of alone are of worlds that search had used" in compare(side(alone), side(alone)).warnings[0]
+    assert "1 scores of alone are of environments that search had used" in compare(side(alone), side(alone)).warnings[0]
 
 
 async def test_what_is_still_to_be_replayed_counts_as_unfinished(tmp_path: Path) -> None:
@@ -97,9 +97,9 @@ async def test_a_replay_that_was_cut_off_is_made_when_the_benchmark_is_gone_on_w
     folder = await ended(tmp_path / "bench", enact="promote")
     whole = (folder.path / "results.jsonl").read_bytes()
     (folder.agent_path("mcts") / "replays.jsonl").unlink()
-    worlds = ToyWorlds(WORLD)
-    await run(folder, worlds)
-    assert (folder.path / "results.jsonl").read_bytes() == whole and worlds.counts.evaluations == 1 and worlds.counts.forks == 0
+    environments = ToyFactory(WORLD)
+    await run(folder, environments)
+    assert (folder.path / "results.jsonl").read_bytes() == whole and environments.counts.evaluations == 1 and environments.counts.forks == 0
 
 
 async def test_a_replay_says_where_it_went_another_way(tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ async def test_a_replay_says_where_it_went_another_way(tmp_path: Path) -> None:
     task = folder.plan.tasks[0]
     state = finished(run_folder, config, task)
     assert state is not None
-    found = await replay(ToyWorlds(WORLD, faults=Faults(drift_after=0)), task, state, run_folder.blobs)
+    found = await replay(ToyFactory(WORLD, faults=Faults(drift_after=0)), task, state, run_folder.blobs)
     assert (found.verdict, found.reason) == ("drifted", "at the start")
-    assert (await replay(ToyWorlds(WORLD), task, state, run_folder.blobs)).verdict == "same"
+    assert (await replay(ToyFactory(WORLD), task, state, run_folder.blobs)).verdict == "same"
 
 
 async def test_writes_are_not_sent_twice_to_a_site_that_keeps_them(tmp_path: Path) -> None:
@@ -122,15 +122,15 @@ async def test_writes_are_not_sent_twice_to_a_site_that_keeps_them(tmp_path: Pat
     wrote = state.committed[0]
     from msgspec.structs import replace
 
-    from exact.environments.base import Effect
+    from exact.environments.base import SideEffect
 
-    state.committed[0] = replace(wrote, effects=(Effect(kind="request", method="POST"),))
+    state.committed[0] = replace(wrote, effects=(SideEffect(kind="request", method="POST"),))
     with pytest.raises(UsageError, match="not sent twice"):
-        await replay(ToyWorlds(WORLD, sealed=False), task, state, run_folder.blobs)
+        await replay(ToyFactory(WORLD, isolated=False), task, state, run_folder.blobs)
 
 
 async def test_search_cannot_reach_an_evaluator(tmp_path: Path) -> None:
-    worlds = ToyWorlds(WORLD)
+    environments = ToyFactory(WORLD)
     folder = toy_bench(tmp_path / "bench", settings("mcts", enact="promote"), seeds=3)
-    await run(folder, worlds)
-    assert worlds.counts.evaluations == 6, "once an attempt where it ended, once its replay"
+    await run(folder, environments)
+    assert environments.counts.evaluations == 6, "once an attempt where it ended, once its replay"

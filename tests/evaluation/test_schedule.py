@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from exact.environments.toy.environment import Operation
-from exact.environments.toy.factory import Faults, ToyWorlds
-from exact.errors import EnvironmentError_, ExactError, InfrastructureError, JournalError, ModelError, UncertainCommit, UsageError
+from exact.environments.toy.factory import Faults, ToyFactory
+from exact.errors import EnvironmentFailure, ExactError, InfrastructureError, JournalError, ModelError, UncertainCommit, UsageError
 from exact.evaluation import schedule as schedule_module
 from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Result
@@ -77,7 +77,7 @@ async def test_results_are_flushed_in_order_though_attempts_end_in_another(tmp_p
     assert all(each == final[: len(each)] for each in seen)
 
 
-@pytest.mark.parametrize("error", [ModelError("no answer"), EnvironmentError_("no page"), InfrastructureError("a lane died"), Hung(9.0)])
+@pytest.mark.parametrize("error", [ModelError("no answer"), EnvironmentFailure("no page"), InfrastructureError("a lane died"), Hung(9.0)])
 async def test_an_infrastructure_failure_is_made_again_and_both_attempts_are_recorded(tmp_path: Path, error: InfrastructureError) -> None:
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=1)
     (result,) = await scripted(folder, Scripted(error, line(0.0)))
@@ -142,12 +142,13 @@ async def test_an_agent_that_remembers_attempts_one_task_after_the_other_in_the_
 
 async def test_attempts_on_a_site_that_keeps_what_is_done_go_one_at_a_time_beside_all_others(tmp_path: Path) -> None:
     engine, said = Scripted(), list[str]()
-    engine.kept = lambda agent, task: agent != "sealed"
-    folder = toy_bench(tmp_path / "bench", settings("one"), settings("other"), settings("sealed"), seeds=6)
+    engine.kept = lambda agent, task: agent != "isolated"
+    folder = toy_bench(tmp_path / "bench", settings("one"), settings("other"), settings("isolated"), seeds=6)
     results = await scripted(folder, engine, told=said.append)
     assert len(results) == 18 and engine.most == 4
     assert (
-        all(len(each) - each.count("sealed") <= 1 for each in engine.together) and ("one", "sealed", "sealed", "sealed") in engine.together
+        all(len(each) - each.count("isolated") <= 1 for each in engine.together)
+        and ("one", "isolated", "isolated", "isolated") in engine.together
     )
     assert len(said) == 1 and "go one at a time" in said[0]
 
@@ -158,8 +159,8 @@ async def test_one_attempt_after_the_other_needs_no_question(tmp_path: Path) -> 
     await Schedule(folder=toy_bench(tmp_path / "bench"), engine=engine, parallel=1).run()  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("error", [EnvironmentError_("the site does not start"), ZeroDivisionError("by nothing")])
-async def test_attempts_whose_worlds_do_not_open_tell_so_themselves(tmp_path: Path, error: Exception) -> None:
+@pytest.mark.parametrize("error", [EnvironmentFailure("the site does not start"), ZeroDivisionError("by nothing")])
+async def test_attempts_whose_environments_do_not_open_tell_so_themselves(tmp_path: Path, error: Exception) -> None:
     def broken(agent: str, task: Task) -> bool:
         raise error
 
@@ -169,8 +170,8 @@ async def test_attempts_whose_worlds_do_not_open_tell_so_themselves(tmp_path: Pa
     assert len(results) == 6 and engine.most == 1, "nobody knows whether they may overlap"
 
 
-@pytest.mark.parametrize(("sealed", "most"), [(True, 3), (False, 1)])
-async def test_no_site_is_reset_under_an_attempt(tmp_path: Path, sealed: bool, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("isolated", "most"), [(True, 3), (False, 1)])
+async def test_no_site_is_reset_under_an_attempt(tmp_path: Path, isolated: bool, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     running, seen, whole = [0], [0], LocalEngine.attempt
 
     async def attempt(self: LocalEngine, agent: str, task: Task) -> Line:
@@ -182,7 +183,7 @@ async def test_no_site_is_reset_under_an_attempt(tmp_path: Path, sealed: bool, m
             running[0] -= 1
 
     monkeypatch.setattr(LocalEngine, "attempt", attempt)
-    await run(toy_bench(tmp_path / "bench"), ToyWorlds(WORLD, sealed=sealed), parallel=3)
+    await run(toy_bench(tmp_path / "bench"), ToyFactory(WORLD, isolated=isolated), parallel=3)
     assert seen[0] == most
 
 
@@ -196,81 +197,81 @@ async def test_no_attempt_begins_where_there_is_no_room_and_one_always_does(tmp_
     assert engine.most == 1 and len(engine.order) == 6
 
 
-async def test_a_hung_attempt_is_killed_with_its_world_and_made_again_once(tmp_path: Path) -> None:
+async def test_a_hung_attempt_is_killed_with_its_environment_and_made_again_once(tmp_path: Path) -> None:
     hanging = [True]
 
     async def wait(operation: Operation) -> None:
         if operation == "step" and hanging and hanging.pop():
             await asyncio.Event().wait()
 
-    worlds = ToyWorlds(WORLD, wait=wait)
+    environments = ToyFactory(WORLD, wait=wait)
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=2)
-    await run(folder, worlds, hang=0.5)
+    await run(folder, environments, hang=0.5)
     assert [each.attempts for each in folder.results()].count(2) == 1 and all(each.status == "scored" for each in folder.results())
     assert [(each.number, each.hung) for each in folder.attempts() if each.hung] == [(1, True)]
-    assert worlds.counts.live == 0, "what hung was closed too"
+    assert environments.counts.live == 0, "what hung was closed too"
 
 
-async def test_worlds_that_break_are_replaced_and_attempts_come_to_their_end(tmp_path: Path) -> None:
+async def test_environments_that_break_are_replaced_and_attempts_come_to_their_end(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=4, reruns=9)
-    await run(folder, ToyWorlds(WORLD, fidelity="replay", faults=Faults(fail_every=9)))
+    await run(folder, ToyFactory(WORLD, fidelity="replay", faults=Faults(fail_every=9)))
     assert all(each.status == "scored" for each in folder.results())
 
 
-async def test_an_attempt_whose_world_breaks_stands_in_attempts_each_time(tmp_path: Path) -> None:
+async def test_an_attempt_whose_environment_breaks_stands_in_attempts_each_time(tmp_path: Path) -> None:
     breaking = ["once", "twice", "thrice"]
 
     async def wait(operation: Operation) -> None:
         if operation == "reset" and breaking:
-            raise EnvironmentError_(f"the world is gone: {breaking.pop(0)}")
+            raise EnvironmentFailure(f"the environment is gone: {breaking.pop(0)}")
 
     folder = toy_bench(tmp_path / "bench", settings("react", "react"), seeds=2, reruns=3)
-    await run(folder, ToyWorlds(WORLD, wait=wait), parallel=1)
+    await run(folder, ToyFactory(WORLD, wait=wait), parallel=1)
     assert [each.reason for each in folder.attempts() if each.status == "failed"] == [
-        "the world is gone: once", "the world is gone: twice", "the world is gone: thrice"
+        "the environment is gone: once", "the environment is gone: twice", "the environment is gone: thrice"
     ]  # fmt: skip
     assert {each.task: each.attempts for each in folder.results()} == Counter(each.task for each in folder.attempts())
     assert all(each.status == "scored" for each in folder.results())
 
 
-async def test_an_attempt_whose_world_broke_in_a_step_that_may_have_written_is_not_made_again(tmp_path: Path) -> None:
+async def test_an_attempt_whose_environment_broke_in_a_step_that_may_have_written_is_not_made_again(tmp_path: Path) -> None:
     steps = 0
 
     async def wait(operation: Operation) -> None:
         nonlocal steps
         steps += operation == "step"
         if steps == 2:
-            raise EnvironmentError_("the site hung up")
+            raise EnvironmentFailure("the site hung up")
 
     folder = toy_bench(tmp_path / "bench", settings("react", "react"), seeds=1, reruns=3)
-    await run(folder, ToyWorlds(WORLD, sealed=False, wait=wait))
+    await run(folder, ToyFactory(WORLD, isolated=False, wait=wait))
     (attempt,) = folder.attempts()
     assert attempt.status == "failed" and "(the site hung up): look at the site" in attempt.reason
 
 
-async def test_an_attempt_is_told_what_broke_its_world(tmp_path: Path) -> None:
+async def test_an_attempt_is_told_what_broke_its_environment(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=3, reruns=9)
-    await run(folder, ToyWorlds(WORLD, faults=Faults(fail_every=5)))
+    await run(folder, ToyFactory(WORLD, faults=Faults(fail_every=5)))
     failed = [each.reason for each in folder.attempts() if each.status == "failed"]
-    assert failed and all(reason.startswith("the toy world is broken at step") for reason in failed)
+    assert failed and all(reason.startswith("the toy environment is broken at step") for reason in failed)
 
 
-async def test_attempts_share_worlds_and_leave_none_open(tmp_path: Path) -> None:
-    worlds = ToyWorlds(WORLD)
-    await run(toy_bench(tmp_path / "bench", seeds=6), worlds, parallel=2)
-    assert worlds.counts.live == 0 and worlds.counts.opened < 12, "a world serves many attempts"
+async def test_attempts_share_environments_and_leave_none_open(tmp_path: Path) -> None:
+    environments = ToyFactory(WORLD)
+    await run(toy_bench(tmp_path / "bench", seeds=6), environments, parallel=2)
+    assert environments.counts.live == 0 and environments.counts.opened < 12, "an environment serves many attempts"
 
 
 async def test_a_torn_or_lost_results_file_is_completed_and_nothing_is_run_again(tmp_path: Path) -> None:
-    folder, worlds = toy_bench(tmp_path / "bench"), ToyWorlds(WORLD)
+    folder, environments = toy_bench(tmp_path / "bench"), ToyFactory(WORLD)
     await run(folder)
     path = folder.path / "results.jsonl"
     whole = path.read_bytes()
     for left in (whole[:-20], whole[: len(whole) // 2], b""):
         path.write_bytes(left)
-        await run(folder, worlds)
+        await run(folder, environments)
         assert path.read_bytes() == whole
-    assert worlds.counts.resets == 0
+    assert environments.counts.resets == 0
 
 
 async def test_an_oracle_that_was_cut_off_begins_anew_and_its_journal_is_kept(tmp_path: Path) -> None:
@@ -287,7 +288,7 @@ async def test_an_oracle_that_was_cut_off_begins_anew_and_its_journal_is_kept(tm
 
 async def test_returns_of_a_search_are_counted_and_an_agent_without_one_has_none(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", settings("react", "react"), settings("mcts", iterations=20), seeds=2)
-    await run(folder, ToyWorlds(WORLD, fidelity="replay"))
+    await run(folder, ToyFactory(WORLD, fidelity="replay"))
     restores = {agent: sum(each.restores for each in folder.results() if each.agent == agent) for agent in ("react", "mcts")}
     assert restores["react"] == 0 < restores["mcts"]
 
@@ -303,7 +304,7 @@ async def test_a_round_begins_when_the_one_before_has_ended_and_its_tasks_are_ma
             running.update(job.task.id for job in self._running.values())
             seen.append(set(running))
 
-    async with toy_engine(folder, ToyWorlds(WORLD)) as engine:
+    async with toy_engine(folder, ToyFactory(WORLD)) as engine:
         results = await Watched(folder=folder, engine=engine, parallel=6, rounds={"mcts": 3}).run()
     first, second = ({task.id for task in folder.plan.tasks[part]} for part in (slice(0, 3), slice(3, 6)))
     assert len(results) == 6 and seen[0] == first and second in seen

@@ -66,7 +66,7 @@ def test_an_oracle_is_called_one_wherever_it_stands() -> None:
     assert 'Gain over best <span class="oracle">' in page(plan("best", "react"), lines, "")
 
 
-def test_an_oracle_that_no_world_told_anything_is_called_void() -> None:
+def test_an_oracle_that_no_environment_told_anything_is_called_void() -> None:
     void = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, None, oracle=True)]
     told = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, 1.0, oracle=True, told=2)]
     unknown = [result("best", 0, 1.0, oracle=True)]

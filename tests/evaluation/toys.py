@@ -1,4 +1,4 @@
-"""Benchmarks over toy worlds: agents under several searches, in one maze of many seeds."""
+"""Benchmarks over toy environments: agents under several searches, in one maze of many seeds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from exact.agents.agent import Agent
 from exact.config import Config, parse
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.pool.slot import PoolLimits
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.environment import Operation
-from exact.environments.toy.factory import ToyWorlds, maze, toy_task
+from exact.environments.toy.factory import ToyFactory, maze, toy_task
 from exact.evaluation.folder import BenchFolder
-from exact.evaluation.local import LocalEngine, OpenWorlds
+from exact.evaluation.local import LocalEngine, OpenEnvironments
 from exact.evaluation.plan import Plan
 from exact.evaluation.schedule import Schedule
 from exact.models.base import ChatModel
@@ -41,31 +41,37 @@ def toy_bench(path: Path, *configs: Config, seeds: int = 3, reruns: int = 1) -> 
 
 def toy_engine(
     folder: BenchFolder,
-    worlds: ToyWorlds,
+    environments: ToyFactory,
     *,
     hang: float | None = None,
     noise: float = 0.3,
-    open_worlds: OpenWorlds | None = None,
+    open_environments: OpenEnvironments | None = None,
     reflector: Reflector | None = None,
 ) -> LocalEngine:
     @asynccontextmanager
-    async def opened(task: Task, config: Config) -> AsyncIterator[Worlds]:
-        yield worlds
+    async def opened(task: Task, config: Config) -> AsyncIterator[EnvironmentFactory]:
+        yield environments
 
     def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
         return Agent(policy=ToyPolicy(WORLD, noise=noise), value=ToyValue(WORLD, noise=noise), reflector=reflector)
 
     builds = {agent: build for agent in folder.plan.agents if folder.agent(agent)[1].policy.kind != "llm"}
     return LocalEngine(
-        folder, open_worlds=open_worlds or opened, key=lambda task: "toy", limits=PoolLimits(worlds=16), build=builds, hang=hang, grace=0.2
+        folder,
+        open_environments=open_environments or opened,
+        key=lambda task: "toy",
+        limits=PoolLimits(environments=16),
+        build=builds,
+        hang=hang,
+        grace=0.2,
     )
 
 
 async def run(
-    folder: BenchFolder, worlds: ToyWorlds | None = None, *, parallel: int = 3, hang: float | None = None, **more: object
+    folder: BenchFolder, environments: ToyFactory | None = None, *, parallel: int = 3, hang: float | None = None, **more: object
 ) -> Schedule:
     """All that is left of a benchmark."""
-    async with toy_engine(folder, worlds or ToyWorlds(WORLD), hang=hang) as engine:
+    async with toy_engine(folder, environments or ToyFactory(WORLD), hang=hang) as engine:
         schedule = Schedule(folder=folder, engine=engine, parallel=parallel, **more)  # type: ignore[arg-type]
         await schedule.run()
         return schedule
@@ -73,7 +79,7 @@ async def run(
 
 def lane(folder: BenchFolder) -> LocalEngine:
     """What a lane of Ray makes attempts with."""
-    return toy_engine(folder, ToyWorlds(WORLD))
+    return toy_engine(folder, ToyFactory(WORLD))
 
 
 def learning(name: str, memory: Path) -> Config:
@@ -83,7 +89,7 @@ def learning(name: str, memory: Path) -> Config:
 
 
 def learning_lane(folder: BenchFolder) -> LocalEngine:
-    return toy_engine(folder, ToyWorlds(WORLD), reflector=BuiltinReflector())
+    return toy_engine(folder, ToyFactory(WORLD), reflector=BuiltinReflector())
 
 
 def blocking_lane(folder: BenchFolder) -> LocalEngine:
@@ -95,7 +101,7 @@ def blocking_lane(folder: BenchFolder) -> LocalEngine:
             mark.touch()
             time.sleep(3600)  # noqa: ASYNC251 - this is what hangs
 
-    return toy_engine(folder, ToyWorlds(WORLD, wait=wait))
+    return toy_engine(folder, ToyFactory(WORLD, wait=wait))
 
 
 def dying_lane(folder: BenchFolder) -> LocalEngine:
@@ -107,7 +113,7 @@ def dying_lane(folder: BenchFolder) -> LocalEngine:
             mark.touch()
             os._exit(9)
 
-    return toy_engine(folder, ToyWorlds(WORLD, wait=wait))
+    return toy_engine(folder, ToyFactory(WORLD, wait=wait))
 
 
 def broken_lane(folder: BenchFolder) -> LocalEngine:
@@ -117,4 +123,4 @@ def broken_lane(folder: BenchFolder) -> LocalEngine:
         if operation == "step":
             raise ZeroDivisionError("by nothing")
 
-    return toy_engine(folder, ToyWorlds(WORLD, wait=wait))
+    return toy_engine(folder, ToyFactory(WORLD, wait=wait))

@@ -1,4 +1,4 @@
-"""Journals of made-up searches: the real algorithm, fold, journal and blobs over a world that is a table."""
+"""Journals of made-up searches: the real algorithm, fold, journal and blobs over an environment that is a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 from exact.action import ActionSpace, Parameter, Verb
 from exact.config import Config, SearchConfig, dump
 from exact.context import Argument, Evaluation, Proposal, Reflection
-from exact.environments.base import Effect
+from exact.environments.base import SideEffect
 from exact.models.base import ChatAnswer, Choice, Sampling, Usage
 from exact.observation import Box, Element, Observation
 from exact.runs.journal import events as ev
@@ -34,7 +34,7 @@ SIZE = (332, 214)
 
 @dataclass
 class Page:
-    """One state of a made-up world: what is on it, how good it is, and what its actions do."""
+    """One state of a made-up environment: what is on it, how good it is, and what its actions do."""
 
     title: str
     elements: tuple[tuple[str, str, str], ...] = ()
@@ -124,9 +124,9 @@ LESSON = Reflection(
 class Recorder:
     """Drives one search over a table of pages and journals it, as the real driver does."""
 
-    def __init__(self, run: RunFolder, task: Task, config: Config, world: dict[str, Page], *, screenshots: bool = True) -> None:
+    def __init__(self, run: RunFolder, task: Task, config: Config, environment: dict[str, Page], *, screenshots: bool = True) -> None:
         ticks = itertools.count()
-        self.run, self.world, self.task, self.screenshots = run, world, task, screenshots
+        self.run, self.environment, self.task, self.screenshots = run, environment, task, screenshots
         self.state = State(config)
         self.journal = Journal(run.task_folder(task) / "journal.jsonl", clock=lambda: next(ticks) * 0.25)
         self.pages: dict[int, Page] = {}
@@ -138,7 +138,7 @@ class Recorder:
 
     def begin(self) -> None:
         self.write(ev.Opened(schema=ev.SCHEMA, task=self.task, seed=0, config="c0ffee", versions={"exact": "0.1.0", "python": "3.11"}))
-        page = self.world["start"]
+        page = self.environment["start"]
         blob, shot = self.run.blobs.put_observation(page.observe(screenshot=self.screenshots))
         self.write(ev.Reset(instruction=self.task.instruction, fingerprint=page.observe().fingerprint, observation=blob, screenshot=shot))
         self.pages[0] = page
@@ -188,17 +188,17 @@ class Recorder:
             self.write(ev.Acted(node=node.id, edge=edge, action=action.key, refused=refused))
             return Failure(kind="action", reason=refused)
         seen, held = self._seen(leads), leads == "HELD"
-        effects = (Effect(kind="blocked", method="POST", url="http://shop.test/basket", detail="write held back"),) if held else ()
+        effects = (SideEffect(kind="blocked", method="POST", url="http://shop.test/basket", detail="write held back"),) if held else ()
         self.write(ev.Acted(node=node.id, edge=edge, action=action.key, effects=effects, seconds=0.18, **seen))
-        if leads in self.world:
-            self.pages[len(self.state.tree.nodes)] = self.world[leads]
+        if leads in self.environment:
+            self.pages[len(self.state.tree.nodes)] = self.environment[leads]
         seen.pop("effects", None)
         return Stepped(held=held, **({"fingerprint": ""} | seen))
 
     def _seen(self, leads: str) -> dict[str, Any]:
         if leads in ("END", "HELD"):
             return {"terminated": leads == "END"}
-        observation = self.world[leads].observe(screenshot=self.screenshots)
+        observation = self.environment[leads].observe(screenshot=self.screenshots)
         blob, shot = self.run.blobs.put_observation(observation)
         return {"fingerprint": observation.fingerprint, "observation": blob, "screenshot": shot}
 
@@ -208,7 +208,7 @@ class Recorder:
             return Failure(kind="model", reason="the model did not answer: 500 Internal Server Error")
         page = self.pages.get(node.id)
         if page is None:
-            before = self.pages[node.parent.id] if node.parent else self.world["start"]
+            before = self.pages[node.parent.id] if node.parent else self.environment["start"]
             value = min(1.0, before.value + 0.05) if node.terminated else before.value / 2
             return Valued(evaluation=Evaluation(value=value, rationale=f"Judged from {before.title!r} and the last action."))
         samples = tuple(round(min(1.0, max(0.0, page.value + delta)), 2) for delta in (-0.1, 0.0, 0.1))
@@ -252,7 +252,7 @@ class Recorder:
         )  # fmt: skip
 
     def commit(self, *, otherwise: str = "") -> bool:
-        """Search, decide, do; `otherwise`: the page that the real world shows instead. True if the episode goes on."""
+        """Search, decide, do; `otherwise`: the page that the real environment shows instead. True if the episode goes on."""
         stopped = self.search()
         decision = self.state.algorithm.decide(self.state.tree)
         root, index = self.state.tree.root, decision.edges[0]
@@ -262,12 +262,12 @@ class Recorder:
         seen, child = self._seen(leads), root.edges[index].child
         agrees = None if child is None or child.held else child.fingerprint == seen.get("fingerprint", "")
         paid = leads == "END"
-        effects = (Effect(kind="request", method="POST", url="http://shop.test/pay", status=201),) if paid else ()
+        effects = (SideEffect(kind="request", method="POST", url="http://shop.test/pay", status=201),) if paid else ()
         self.write(
             ev.Committed(step=len(self.state.committed), edge=index, action=action.key, agrees=agrees, effects=effects, seconds=0.3, **seen)
         )
-        if leads in self.world:
-            self.pages[self.state.tree.root.id] = self.world[leads]
+        if leads in self.environment:
+            self.pages[self.state.tree.root.id] = self.environment[leads]
         return not self.state.tree.root.terminated
 
     def end(self, score: Score | None) -> None:
@@ -286,10 +286,15 @@ def new_run(folder: Path, *ids: str, instruction: str = "Buy two packs of green 
     return RunFolder.create(folder, Manifest(tasks=tasks, agent=config.name), dump(config)), config
 
 
-def shop_run(folder: Path, *, score: Score | None = Score(value=1.0, success=True, raw=0.93), world: dict[str, Page] = SHOP) -> RunFolder:  # noqa: B008
+def shop_run(
+    folder: Path,
+    *,
+    score: Score | None = Score(value=1.0, success=True, raw=0.93),  # noqa: B008
+    environment: dict[str, Page] = SHOP,
+) -> RunFolder:
     """A finished run over the tea shop: every kind of state is in it."""
     run, config = new_run(folder, "shop/tea?seed=1")
-    recorder = Recorder(run, run.manifest.tasks[0], config, world)
+    recorder = Recorder(run, run.manifest.tasks[0], config, environment)
     recorder.begin()
     while recorder.commit() and len(recorder.state.committed) < 6:
         pass
@@ -331,7 +336,7 @@ def debate_run(folder: Path) -> RunFolder:
 
 
 class Grown(dict[str, Page]):
-    """A world without end: each page has five links to pages never seen before."""
+    """An environment without end: each page has five links to pages never seen before."""
 
     def __init__(self, drawn: Callable[[str], Page]) -> None:
         super().__init__()

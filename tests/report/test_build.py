@@ -32,8 +32,8 @@ def journal(run: RunFolder) -> Path:
 
 def test_a_small_journal_gives_the_golden_report(tmp_path: Path) -> None:
     run, config = new_run(tmp_path / "run", "small", iterations=3)
-    world = {"start": Page("Door", (("3", "button", "Open"),), 0.5, "", {"click [3]": "END"})}
-    recorder = Recorder(run, run.manifest.tasks[0], config, world, screenshots=False)
+    environment = {"start": Page("Door", (("3", "button", "Open"),), 0.5, "", {"click [3]": "END"})}
+    recorder = Recorder(run, run.manifest.tasks[0], config, environment, screenshots=False)
     recorder.begin()
     recorder.commit()
     recorder.end(None)

@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
 from exact.cli.main import main
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
 from exact.errors import UsageError
 from exact.report import build_suite
@@ -32,7 +32,7 @@ async def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Run
     """Three runs at one task: two alike, and one with another exploration constant."""
     folder, runs = tmp_path_factory.mktemp("pair"), list[RunFolder]()
     for name, c in (("one", 0.5), ("same", 0.5), ("other", 4.0)):
-        runner = toy_runner(folder / name, ToyWorlds(form(3)), config(search={"algorithm": "mcts", "iterations": 20, "k": 4, "c": c}))
+        runner = toy_runner(folder / name, ToyFactory(form(3)), config(search={"algorithm": "mcts", "iterations": 20, "k": 4, "c": c}))
         await runner.run()
         runs.append(runner.folder)
     return runs[0], runs[1], runs[2]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import chain, deceptive_chain
 from exact.runs.journal.file import read
 from exact.runs.journal.state import fold
@@ -30,7 +30,7 @@ async def test_an_algorithm_finds_the_way_out_and_its_journal_is_its_tree(
     tmp_path: Path, name: str, more: dict[str, Any], commit: str, workers: int
 ) -> None:
     settings = config(search={"algorithm": name, "iterations": 20, "k": 4, "workers": workers, "commit": commit, **more})
-    runner = toy_runner(tmp_path / "run", ToyWorlds(deceptive_chain(3)), settings)
+    runner = toy_runner(tmp_path / "run", ToyFactory(deceptive_chain(3)), settings)
     [line] = await runner.run()
     assert line.score == 1.0 and not line.failures
     folder = next((tmp_path / "run" / "tasks").iterdir())
@@ -38,7 +38,7 @@ async def test_an_algorithm_finds_the_way_out_and_its_journal_is_its_tree(
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-async def test_best_of_n_draws_trajectories_in_real_worlds(tmp_path: Path, workers: int) -> None:
+async def test_best_of_n_draws_trajectories_in_real_environments(tmp_path: Path, workers: int) -> None:
     settings = config(search={"algorithm": "best_of_n", "breadth": 24, "iterations": 40, "workers": workers})
-    [line] = await toy_runner(tmp_path / "run", ToyWorlds(chain(2)), settings).run()
+    [line] = await toy_runner(tmp_path / "run", ToyFactory(chain(2)), settings).run()
     assert line.score == 1.0 and line.status == "scored"

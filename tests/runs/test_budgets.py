@@ -13,7 +13,7 @@ from exact.agents.base import ValueFunction
 from exact.agents.value.llm import LLMValue
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Price, Sampling, Usage
 from exact.runs.journal import events as ev
@@ -34,7 +34,7 @@ async def yielding() -> None:
 async def test_no_cap_of_a_task_is_ever_passed(kind: str, workers: int, tmp_path: Path) -> None:
     for limit in (1, 3, 7, 20):
         settings = config(search={**SEARCH, "workers": workers}, limits={kind: limit})
-        (line,) = await toy_runner(tmp_path / str(limit), ToyWorlds(form(3), latency=yielding), settings).run()
+        (line,) = await toy_runner(tmp_path / str(limit), ToyFactory(form(3), latency=yielding), settings).run()
         spent = fold(settings, journal(tmp_path / str(limit))).budget.spent.get(kind, 0)  # type: ignore[call-overload]
         assert spent - (line.actions if kind == "transitions" else 0) <= limit
         assert line.status == "scored" and line.actions > 0, "the best answer so far is given"
@@ -44,7 +44,7 @@ async def test_no_cap_of_a_task_is_ever_passed(kind: str, workers: int, tmp_path
 @pytest.mark.parametrize("kind", ["transitions", "evaluations"])
 async def test_a_search_has_its_own_caps_renewed_for_each_commit(kind: str, workers: int, tmp_path: Path) -> None:
     settings = config(search={**SEARCH, "workers": workers, "limits": {kind: 6}})
-    await toy_runner(tmp_path, ToyWorlds(form(3), latency=yielding), settings).run()
+    await toy_runner(tmp_path, ToyFactory(form(3), latency=yielding), settings).run()
     spent, stopped = [0.0], []
     for event in journal(tmp_path):
         match event:
@@ -63,7 +63,7 @@ async def test_a_search_has_its_own_caps_renewed_for_each_commit(kind: str, work
 
 async def test_a_piece_of_work_that_takes_more_than_it_may_is_closed_and_the_search_goes_on(tmp_path: Path) -> None:
     settings = config(search={**SEARCH, "iteration": {"transitions": 2}})
-    (line,) = await toy_runner(tmp_path, ToyWorlds(form(3)), settings).run()
+    (line,) = await toy_runner(tmp_path, ToyFactory(form(3)), settings).run()
     events = journal(tmp_path)
     failed = [event for event in events if isinstance(event, ev.Failed)]
     assert failed and {event.what for event in failed} == {"budget"}
@@ -88,7 +88,7 @@ async def test_when_time_is_up_waiting_ends_and_the_best_so_far_is_committed(whe
 
     sections: dict[str, dict[str, object]] = {"search": {**SEARCH, "workers": workers}, "limits": {"actions": 1}}
     sections[where]["seconds" if where == "limits" else "limits"] = 1.5 if where == "limits" else {"seconds": 1.5}
-    runner = toy_runner(tmp_path, worlds := ToyWorlds(form(3)), config(**sections))
+    runner = toy_runner(tmp_path, environments := ToyFactory(form(3)), config(**sections))
     good = runner.build_agent
     assert good is not None
     runner.build_agent = lambda settings, models: replace(agent := good(settings, models), value=Hanging(agent.value))
@@ -98,7 +98,7 @@ async def test_when_time_is_up_waiting_ends_and_the_best_so_far_is_committed(whe
     decided = next(event for event in events if isinstance(event, ev.Decided))
     scope = "task" if where == "limits" else "search"
     assert f"the {scope}'s budget of 1.5 seconds is used up" in decided.stopped
-    assert len(committed(events)) == 1 and worlds.counts.opened == worlds.counts.closed
+    assert len(committed(events)) == 1 and environments.counts.opened == environments.counts.closed
 
 
 class Priced:
@@ -127,8 +127,8 @@ class Priced:
 
 def judged_by_model(folder: Path, monkeypatch: pytest.MonkeyPatch, model: Priced, boxes: int = 4, **sections: dict[str, object]) -> Runner:
     """A toy run whose value function asks a model through the ledger."""
-    worlds = ToyWorlds(form(boxes), latency=yielding)
-    runner = toy_runner(folder, worlds, config(**sections))
+    environments = ToyFactory(form(boxes), latency=yielding)
+    runner = toy_runner(folder, environments, config(**sections))
     good = runner.build_agent
     assert good is not None
     monkeypatch.setattr("exact.runs.runner.open_models", lambda settings, models: {"value": model})

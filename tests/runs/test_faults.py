@@ -13,7 +13,7 @@ import pytest
 
 from exact.cli.main import main
 from exact.config import Config, parse
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import maze, toy_task
 from exact.models import retry
 from exact.models.base import Sampling, Usage
@@ -80,13 +80,15 @@ async def run(
     seed: int = 0,
     answers: Answers = answers,
 ) -> tuple[Line, list[ev.AnyEvent], ScriptedServer]:
-    world = maze()
+    environment = maze()
     async with ScriptedServer(answers, faults=faults) as server:
-        create(folder, (toy_task(world),), config(server.base_url, workers, seed))
+        create(folder, (toy_task(environment),), config(server.base_url, workers, seed))
         opened, settings = reopen(folder)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(retry, "FIRST_WAIT", 0.01)
-            (line,) = await Runner(folder=opened, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world))).run()
+            (line,) = await Runner(
+                folder=opened, config=settings, open_environments=lambda task: nullcontext(ToyFactory(environment))
+            ).run()
     return line, journal(folder), server
 
 

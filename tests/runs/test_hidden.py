@@ -1,4 +1,4 @@
-"""How an attempt is judged stands in some tasks: worlds need it, agents are not shown it."""
+"""How an attempt is judged stands in some tasks: environments need it, agents are not shown it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from exact.context import Context, Proposal
 from exact.environments.adapters.script_browser import task_of
 from exact.environments.toy.agents import ToyPolicy
 from exact.environments.toy.environment import ToyEnvironment
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import chain
 from exact.observation import Observation
 from exact.runs.runner import Runner, create
@@ -51,17 +51,22 @@ async def test_an_agent_is_not_shown_how_it_is_judged(kind: str, tmp_path: Path,
         shown.append(context)
         return await propose(policy, context, actions, k)
 
-    async def resets(world: ToyEnvironment, task: Task) -> Observation:
+    async def resets(environment: ToyEnvironment, task: Task) -> Observation:
         given.append(task)
-        return await reset(world, task)
+        return await reset(environment, task)
 
     monkeypatch.setattr(ToyPolicy, "propose", looks)
     monkeypatch.setattr(ToyEnvironment, "reset", resets)
-    worlds, settings = ToyWorlds(chain(2)), config()
+    environments, settings = ToyFactory(chain(2)), config()
     run = create(tmp_path / "run", (task,), settings)
-    await Runner(folder=run, config=settings, open_worlds=lambda task: nullcontext(worlds), build_agent=toy_agent(worlds.world)).run()
+    await Runner(
+        folder=run,
+        config=settings,
+        open_environments=lambda task: nullcontext(environments),
+        build_agent=toy_agent(environments.graph),
+    ).run()
     assert shown and not any(secret in msgspec.json.encode(context).decode() for context in shown)
-    assert all(secret in str(each.private) for each in given) and given, "the world, which judges, has all of it"
+    assert all(secret in str(each.private) for each in given) and given, "the environment, which judges, has all of it"
     seen = shown[0].task
     assert not seen.private and (seen.id, seen.start, seen.metadata.get("geolocation")) == (
         task.id,

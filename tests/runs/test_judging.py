@@ -9,8 +9,8 @@ from exact.agents.agent import Agent
 from exact.agents.value.several import CascadeValue
 from exact.context import Context, Evaluation
 from exact.environments.toy.agents import ToyPolicy, ToyValue
-from exact.environments.toy.factory import ToyWorlds
-from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, chain, deceptive_chain
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, chain, deceptive_chain
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read
 from exact.runs.journal.state import fold
@@ -36,7 +36,7 @@ class Recorded:
         return Evaluation(value=value, samples=(value,) * 6, within=0.01)
 
 
-def corridors() -> ToyWorld:
+def corridors() -> ToyGraph:
     """Two corridors that look alike to a cheap judge; only the second leads to the prize."""
     states = {"start": ToyState(text="start", edges={"left": ToyEdge(to="l0", prior=2.0), "right": ToyEdge(to="r0")}, looks=0.5)}
     for side, prize in (("l", 0.0), ("r", 1.0)):
@@ -44,27 +44,27 @@ def corridors() -> ToyWorld:
             on = f"{side}{i + 1}" if i < 5 else f"{side}end"
             states[f"{side}{i}"] = ToyState(text=f"{side}{i}", edges={"on": ToyEdge(to=on)}, looks=0.5)
         states[f"{side}end"] = ToyState(reward=prize)
-    return ToyWorld(name="corridors", instruction="Win.", start="start", states=states)
+    return ToyGraph(name="corridors", instruction="Win.", start="start", states=states)
 
 
-def cascading(folder: Path, world: ToyWorld, dear: Recorded, cheap: Recorded, **search: object) -> Runner:
+def cascading(folder: Path, environment: ToyGraph, dear: Recorded, cheap: Recorded, **search: object) -> Runner:
     settings = config(
         search={"algorithm": "mcts", "iterations": 12, "k": 4, **search}, value={"kind": "cascade"}, models=MODELS, limits={"actions": 1}
     )  # fmt: skip
-    runner = toy_runner(folder, ToyWorlds(world), settings)
-    runner.build_agent = lambda settings, models: Agent(policy=ToyPolicy(world), value=CascadeValue(cheap, dear))
+    runner = toy_runner(folder, ToyFactory(environment), settings)
+    runner.build_agent = lambda settings, models: Agent(policy=ToyPolicy(environment), value=CascadeValue(cheap, dear))
     return runner
 
 
 async def test_candidates_that_the_cheap_judge_cannot_tell_apart_are_put_to_the_dear_one(tmp_path: Path) -> None:
-    world = corridors()
+    environment = corridors()
     cheap = Recorded({})
     looked = Recorded({})
-    await cascading(tmp_path / "look", world, looked, cheap).run()
+    await cascading(tmp_path / "look", environment, looked, cheap).run()
     states = {context.history[-1].action.key: context.observation.fingerprint for context in looked.asked if context.history}
     assert set(states) == {'go "left"', 'go "right"'}, "the two candidates, and nothing else"
     dear = Recorded({states['go "left"']: 0.1, states['go "right"']: 0.9})
-    await (runner := cascading(tmp_path / "run", world, dear, Recorded({}))).run()
+    await (runner := cascading(tmp_path / "run", environment, dear, Recorded({}))).run()
     events = journal(tmp_path / "run")
     asked = [event.answer for event in events if isinstance(event, ev.Asked) and isinstance(event.answer, Selection)]
     assert sum(selection.contests for selection in asked) == len(dear.asked) == 2 <= 12 // 4
@@ -76,16 +76,16 @@ async def test_candidates_that_the_cheap_judge_cannot_tell_apart_are_put_to_the_
 
 
 async def test_ends_and_confirmations_go_to_the_dear_judge_and_the_rest_to_the_cheap_one(tmp_path: Path) -> None:
-    world = chain(2)
-    cheap, dear = Recorded(ToyValue(world)), Recorded(ToyValue(world))
-    await cascading(tmp_path / "run", world, dear, cheap, enough=0.9, contest=0).run()
+    environment = chain(2)
+    cheap, dear = Recorded(ToyValue(environment)), Recorded(ToyValue(environment))
+    await cascading(tmp_path / "run", environment, dear, cheap, enough=0.9, contest=0).run()
     assert cheap.asked and not any(context.terminated or context.confirms for context in cheap.asked)
     assert any(context.confirms for context in dear.asked)
     assert all(context.terminated for context in dear.asked)
 
 
 async def test_without_a_cascade_no_iteration_is_kept_for_contests(tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path / "run", ToyWorlds(corridors()), config(search={"algorithm": "mcts", "iterations": 12, "k": 4}))
+    runner = toy_runner(tmp_path / "run", ToyFactory(corridors()), config(search={"algorithm": "mcts", "iterations": 12, "k": 4}))
     await runner.run()
     assert not any(isinstance(e, ev.Asked) and getattr(e.answer, "contests", False) for e in journal(tmp_path / "run"))
 
@@ -93,8 +93,8 @@ async def test_without_a_cascade_no_iteration_is_kept_for_contests(tmp_path: Pat
 class Together(Recorded):
     """Judges siblings in one question."""
 
-    def __init__(self, world: ToyWorld) -> None:
-        super().__init__(ToyValue(world))
+    def __init__(self, environment: ToyGraph) -> None:
+        super().__init__(ToyValue(environment))
         self.batches = list[int]()
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
@@ -103,11 +103,11 @@ class Together(Recorded):
 
 
 async def test_siblings_are_judged_in_one_batch_where_the_search_wants_it(tmp_path: Path) -> None:
-    world = deceptive_chain(3)
-    value = Together(world)
+    environment = deceptive_chain(3)
+    value = Together(environment)
     settings = config(search={"algorithm": "tot_bfs", "iterations": 20, "k": 4, "batch": True})
-    runner = toy_runner(tmp_path / "run", ToyWorlds(world), settings)
-    runner.build_agent = lambda settings, models: Agent(policy=ToyPolicy(world), value=value)
+    runner = toy_runner(tmp_path / "run", ToyFactory(environment), settings)
+    runner.build_agent = lambda settings, models: Agent(policy=ToyPolicy(environment), value=value)
     (line,) = await runner.run()
     batches = [event.result for event in journal(tmp_path / "run") if isinstance(event, ev.Told) and isinstance(event.result, Batched)]
     assert line.score == 1.0 and len(batches) == len(value.batches) > 0 and set(value.batches) == {2}

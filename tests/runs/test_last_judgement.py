@@ -12,7 +12,7 @@ from exact.agents.agent import Agent
 from exact.context import Context, Evaluation
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.environment import ToyEnvironment
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import chain
 from exact.errors import AnswerError, ModelError
 from exact.runs.journal import events as ev
@@ -39,7 +39,7 @@ class Judge:
 def runner(folder: Path, error: ModelError | None, algorithm: str) -> Runner:
     """A search that may look at no state ahead, so that the last one is not judged when the attempt ends."""
     settings = config(search={"algorithm": algorithm, "iterations": 4, "k": 1, "iteration": {"transitions": 0}})
-    made = toy_runner(folder, ToyWorlds(WORLD), settings)
+    made = toy_runner(folder, ToyFactory(WORLD), settings)
     made.build_agent = lambda settings, models: Agent(policy=ToyPolicy(WORLD), value=Judge(error))
     return made
 
@@ -54,7 +54,7 @@ async def ended(folder: Path, error: ModelError | None, algorithm: str) -> tuple
 
 @pytest.fixture
 def unjudged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Worlds without an evaluator."""
+    """Environments without an evaluator."""
     begin = ToyEnvironment.__init__
 
     def made(self: ToyEnvironment, *args: Any, **more: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.context import Context, Evaluation, Proposal, Reflection
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import deceptive_chain, toy_task
 from exact.errors import InfrastructureError, ModelError
 from exact.reflection.base import Kind, Surprise
@@ -51,7 +51,7 @@ class Seeing:
 
 async def run(folder: Path, memory: Path, reflector: type[BuiltinReflector] = BuiltinReflector, **reflection: object) -> list[ev.AnyEvent]:
     """One toy task with a shared memory; its journal. Too few iterations to see through the deception."""
-    world = deceptive_chain(3)
+    environment = deceptive_chain(3)
     settings = config(
         search={"algorithm": "mcts", "iterations": 2, "k": 2},
         reflection={
@@ -64,13 +64,13 @@ async def run(folder: Path, memory: Path, reflector: type[BuiltinReflector] = Bu
             **reflection,
         },
     )
-    agent = toy_agent(world)(settings, {}.__getitem__)
+    agent = toy_agent(environment)(settings, {}.__getitem__)
 
     def build(*_: object) -> Agent:
         return Agent(policy=Seeing(agent.policy), value=Seeing(agent.value), reflector=reflector(run=folder.name))
 
-    made = create(folder, (toy_task(world),), settings)
-    await Runner(folder=made, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world)), build_agent=build).run()
+    made = create(folder, (toy_task(environment),), settings)
+    await Runner(folder=made, config=settings, open_environments=lambda task: nullcontext(ToyFactory(environment)), build_agent=build).run()
     return journal(folder)
 
 
@@ -83,18 +83,18 @@ class Refusing(BuiltinReflector):
 
 async def several(folder: Path, tasks: list[Task], *, new: bool = True, **reflection: object) -> list[list[ev.AnyEvent]]:
     """Some tasks in one run; the journal of each."""
-    world = deceptive_chain(3)
+    environment = deceptive_chain(3)
     settings = config(
         search={"algorithm": "mcts", "iterations": 2, "k": 2},
         reflection={"kind": "builtin", "threshold": 0.2, "similarity": 0.1, "signals": ["edge"], "exclude_same_task": False, **reflection},
     )
-    agent = toy_agent(world)(settings, {}.__getitem__)
+    agent = toy_agent(environment)(settings, {}.__getitem__)
 
     def build(*_: object) -> Agent:
         return Agent(policy=agent.policy, value=agent.value, reflector=BuiltinReflector())
 
     made = create(folder, tuple(tasks), settings) if new else RunFolder.open(folder)
-    await Runner(folder=made, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world)), build_agent=build).run()
+    await Runner(folder=made, config=settings, open_environments=lambda task: nullcontext(ToyFactory(environment)), build_agent=build).run()
     return [list(read(made.task_folder(task) / "journal.jsonl")) for task in tasks]
 
 
@@ -137,8 +137,8 @@ async def test_the_memory_hears_once_how_the_attempt_ended_that_a_lesson_was_sho
 
 
 async def test_tasks_of_a_round_are_shown_the_memory_as_it_was_when_the_round_began(tmp_path: Path) -> None:
-    worlds = [toy_task(deceptive_chain(3), seed) for seed in range(4)]
-    events = await several(tmp_path / "run", worlds, round=2)
+    environments = [toy_task(deceptive_chain(3), seed) for seed in range(4)]
+    events = await several(tmp_path / "run", environments, round=2)
     versions = [next(e.memory for e in of if isinstance(e, ev.Opened)) for of in events]
     assert versions[0] == versions[1] != versions[2] == versions[3]
     assert [bool(recalled(of)) for of in events] == [False, False, True, True]

@@ -16,8 +16,8 @@ from exact.agents.agent import Agent
 from exact.agents.compare import ValueComparator
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import Transition
-from exact.environments.toy.factory import TOY_ACTIONS, ToyEnvironment, ToyWorlds
-from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, form
+from exact.environments.toy.factory import TOY_ACTIONS, ToyEnvironment, ToyFactory
+from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, chain, form
 from exact.runs.journal import events as ev
 from exact.runs.runner import Runner
 from exact.search import registry
@@ -78,10 +78,10 @@ class Recording:
         return await self.agent.value.evaluate(context)
 
 
-def scripted(folder: Path, world: ToyWorld, *asks: Ask, sealed: bool = True) -> tuple[Runner, list[Recording]]:
+def scripted(folder: Path, environment: ToyGraph, *asks: Ask, isolated: bool = True) -> tuple[Runner, list[Recording]]:
     """A runner whose search asks for that, limited to one committed action; and its agent."""
     registry.BUILTIN["scripted"] = lambda config: Scripted(*asks)
-    runner = toy_runner(folder, ToyWorlds(world, sealed=sealed), config(search={"algorithm": "scripted"}, limits={"actions": 1}))
+    runner = toy_runner(folder, ToyFactory(environment, isolated=isolated), config(search={"algorithm": "scripted"}, limits={"actions": 1}))
     good, made = runner.build_agent, list[Recording]()
     assert good is not None
 
@@ -113,9 +113,9 @@ async def test_a_confirmation_is_said_to_be_one(tmp_path: Path) -> None:
 
 
 async def test_siblings_are_compared_by_their_values_where_nobody_else_does(tmp_path: Path) -> None:
-    world = bandit(2, rewards=(0.75, 0.25))
+    environment = bandit(2, rewards=(0.75, 0.25))
     compare = lambda work, tree: work.select_state(tree, [], tree.root, "comparison", rivals=(0, 1))  # noqa: E731
-    runner, _ = scripted(tmp_path, world, at_root("proposals"), step(0), step(1), compare)
+    runner, _ = scripted(tmp_path, environment, at_root("proposals"), step(0), step(1), compare)
     (line,) = await runner.run()
     assert told(tmp_path)[-1].scores == (0.75, 0.25)
     assert line.evaluations == 4, "a comparison counts as a judgement of each"
@@ -128,7 +128,7 @@ async def test_siblings_are_not_shown_what_was_tried_in_the_state_above_them(nee
     states = {"a": ToyState(edges=ways), "b": ToyState(edges=ends), "c": ToyState(edges=ends), "won": ToyState(reward=1.0)}
     rate = at_root(need, rivals=(1, 2))
     steps = (step(i, needs=("step",)) for i in range(3))
-    runner, made = scripted(tmp_path, ToyWorld(name="w", instruction="i", start="a", states=states), at_root("proposals"), *steps, rate)
+    runner, made = scripted(tmp_path, ToyGraph(name="w", instruction="i", start="a", states=states), at_root("proposals"), *steps, rate)
     await runner.run()
     siblings = [context for context in made[0].judged if len(context.history) == 1]
     assert len(siblings) >= 2 and not any(context.tried for context in siblings)
@@ -137,7 +137,7 @@ async def test_siblings_are_not_shown_what_was_tried_in_the_state_above_them(nee
 @pytest.mark.parametrize("search", [{"algorithm": "beam", "batch": True}, {"algorithm": "tot_bfs", "options": {"rating": "vote"}}])
 async def test_a_search_that_rates_siblings_together_ends_where_actions_change_nothing(search: dict[str, Any], tmp_path: Path) -> None:
     settings = config(search={"iterations": 40, "k": 4, **search})
-    (line,) = await toy_runner(tmp_path, ToyWorlds(form(3)), settings).run()
+    (line,) = await toy_runner(tmp_path, ToyFactory(form(3)), settings).run()
     assert line.status == "scored"
 
 
@@ -170,8 +170,8 @@ async def test_what_a_step_of_a_rollout_tells_stands_behind_it_where_its_end_is_
 ) -> None:
     step = ToyEnvironment.step
 
-    async def telling(world: ToyEnvironment, action: Action) -> Transition:
-        return msgspec.structs.replace(await step(world, action), info={"refused": "half of it", "reward": "0.75"})
+    async def telling(environment: ToyEnvironment, action: Action) -> Transition:
+        return msgspec.structs.replace(await step(environment, action), info={"refused": "half of it", "reward": "0.75"})
 
     monkeypatch.setattr(ToyEnvironment, "step", telling)
     runner, made = scripted(tmp_path, chain(4), at_root("proposals"), rollout(2))
@@ -237,7 +237,7 @@ async def test_a_result_for_what_was_dropped_is_late_and_kept(tmp_path: Path) ->
             return super().advance(tree, edge, observed)
 
     registry.BUILTIN["scripted"] = lambda config: Hasty(at_root("proposals"), step(1))
-    runner = toy_runner(tmp_path, ToyWorlds(two_ways()), config(search={"algorithm": "scripted", "workers": 2}))
+    runner = toy_runner(tmp_path, ToyFactory(two_ways()), config(search={"algorithm": "scripted", "workers": 2}))
     good = runner.build_agent
     assert good is not None
     runner.build_agent = lambda settings, models: replace(agent := good(settings, models), value=Slow(agent))
@@ -247,18 +247,18 @@ async def test_a_result_for_what_was_dropped_is_late_and_kept(tmp_path: Path) ->
     assert [type(result).__name__ for result in told(tmp_path)][:2] == ["Proposed", "Stepped"], "and its value was not"
 
 
-def two_ways() -> ToyWorld:
+def two_ways() -> ToyGraph:
     """The likelier one goes on, the other ends."""
     states = {
         "start": ToyState(text="two ways", edges={"arm 0": ToyEdge(to="mid", prior=2.0), "arm 1": ToyEdge(to="end")}),
         "mid": ToyState(text="on the way", edges={"arm 0": ToyEdge(to="end")}),
         "end": ToyState(reward=1.0),
     }
-    return ToyWorld(name="two ways", instruction="Win.", start="start", states=states)
+    return ToyGraph(name="two ways", instruction="Win.", start="start", states=states)
 
 
 async def test_what_was_seen_to_write_is_presumed_to_write_again(tmp_path: Path) -> None:
-    runner, _ = scripted(tmp_path, form(2, write=True), at_root("proposals"), submit, at_root("proposals", draw=1), sealed=False)
+    runner, _ = scripted(tmp_path, form(2, write=True), at_root("proposals"), submit, at_root("proposals", draw=1), isolated=False)
     await runner.run()
     first, again = (result for result in told(tmp_path) if hasattr(result, "proposals"))
     assert not any(proposal.writes for proposal in first.proposals)

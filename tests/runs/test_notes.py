@@ -12,7 +12,7 @@ from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import Transition, note
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.environment import ToyEnvironment
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import chain
 from exact.prompts.example import example_context, inputs
 from exact.prompts.library import prompt, render
@@ -29,11 +29,11 @@ TOLD = "only half of it was done; still changing after 5 s"
 
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[Context]:
-    """What agents are shown in worlds where every step has something to tell."""
+    """What agents are shown in environments where every step has something to tell."""
     step, propose, evaluate, seen = ToyEnvironment.step, ToyPolicy.propose, ToyValue.evaluate, list[Context]()
 
-    async def telling(world: ToyEnvironment, action: Action) -> Transition:
-        return msgspec.structs.replace(await step(world, action), info=INFO)
+    async def telling(environment: ToyEnvironment, action: Action) -> Transition:
+        return msgspec.structs.replace(await step(environment, action), info=INFO)
 
     async def asked(policy: ToyPolicy, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         seen.append(context)
@@ -56,7 +56,7 @@ def test_an_agent_is_told_what_is_for_it_and_nothing_else() -> None:
 @pytest.mark.parametrize("algorithm", ["mcts", "react"])
 async def test_every_step_tells_its_note_wherever_it_is_looked_back_on(tmp_path: Path, shown: list[Context], algorithm: str) -> None:
     settings = config(search={"algorithm": algorithm} | ({"iterations": 8, "k": 2} if algorithm == "mcts" else {}))
-    await toy_runner(tmp_path, ToyWorlds(chain(3)), settings).run()
+    await toy_runner(tmp_path, ToyFactory(chain(3)), settings).run()
     taken = [each for context in shown for each in context.history]
     assert taken and {each.note for each in taken} == {TOLD} and "0.75" not in repr([each.note for each in taken])
     events = [each for each in journal(tmp_path) if isinstance(each, ev.Acted | ev.Committed)]

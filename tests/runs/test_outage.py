@@ -1,4 +1,4 @@
-"""Models and worlds that are out of order for a while: an attempt that failed of it is gone on with once they are back."""
+"""Models and environments that are out of order for a while: an attempt that failed of it is gone on with once they are back."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from exact.context import Context, Evaluation
 from exact.environments.toy.environment import ToyEnvironment
-from exact.environments.toy.factory import Faults, ToyWorlds
-from exact.environments.toy.known import ToyWorld, bandit, chain
-from exact.errors import EnvironmentError_, ModelError
+from exact.environments.toy.factory import Faults, ToyFactory
+from exact.environments.toy.known import ToyGraph, bandit, chain
+from exact.errors import EnvironmentFailure, ModelError
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import fold
 from exact.runs.journal.store import Line
@@ -46,10 +46,10 @@ class Judge:
 
 
 async def attempt(
-    folder: Path, name: str, down: Callable[[int], bool], world: ToyWorld, *, parts: Collection[str] = ("value",), **search: object
+    folder: Path, name: str, down: Callable[[int], bool], environment: ToyGraph, *, parts: Collection[str] = ("value",), **search: object
 ) -> Line:
     settings = config(search={"algorithm": name, "iterations": 12, "k": 4, "depth": 4, "breadth": 12, **search})
-    runner = toy_runner(folder, ToyWorlds(world), settings)
+    runner = toy_runner(folder, ToyFactory(environment), settings)
     return await run(runner, down, parts)
 
 
@@ -103,11 +103,11 @@ async def test_a_journal_from_before_is_read_as_it_was_written(tmp_path: Path) -
     assert closed == ["model: 503", ""]
 
 
-async def test_worlds_that_broke_are_gone_on_with_in_new_ones(tmp_path: Path) -> None:
+async def test_environments_that_broke_are_gone_on_with_in_new_ones(tmp_path: Path) -> None:
     settings = config(search={"algorithm": "mcts", "iterations": 12, "k": 4, "retries": 0})
-    broken = toy_runner(tmp_path, ToyWorlds(chain(2), faults=Faults(fail_every=1)), settings)
+    broken = toy_runner(tmp_path, ToyFactory(chain(2), faults=Faults(fail_every=1)), settings)
     assert (await run(broken, never)).status == "failed"
-    assert (await run(toy_runner(tmp_path, ToyWorlds(chain(2)), settings), never)).score == 1.0
+    assert (await run(toy_runner(tmp_path, ToyFactory(chain(2)), settings), never)).score == 1.0
     assert [event.mended for event in journal(tmp_path) if isinstance(event, ev.Resumed)][-1]
 
 
@@ -121,24 +121,24 @@ async def test_where_nothing_of_what_was_proposed_could_be_judged_nothing_is_com
     assert (line.status, line.score) == ("scored", 1.0)
 
 
-class Shut(ToyWorlds):
-    """Only the live world opens."""
+class Shut(ToyFactory):
+    """Only the live environment opens."""
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool = True) -> AsyncIterator[ToyEnvironment]:
-        if speculative:
-            raise EnvironmentError_("no room for another browser")
-        async with super().open(speculative=speculative) as environment:
+    async def open(self, *, simulation: bool = True) -> AsyncIterator[ToyEnvironment]:
+        if simulation:
+            raise EnvironmentFailure("no room for another browser")
+        async with super().open(simulation=simulation) as environment:
             yield environment
 
 
 @pytest.mark.parametrize("name", LOOKING)
-async def test_where_no_world_to_search_in_opens_nothing_is_committed(name: str, tmp_path: Path) -> None:
-    world = bandit(3, rewards=(0.0, 1.0, 0.0))
+async def test_where_no_environment_to_search_in_opens_nothing_is_committed(name: str, tmp_path: Path) -> None:
+    environment = bandit(3, rewards=(0.0, 1.0, 0.0))
     settings = config(search={"algorithm": name, "iterations": 12, "k": 4})
-    (line,) = await toy_runner(tmp_path, Shut(world), settings).run()
+    (line,) = await toy_runner(tmp_path, Shut(environment), settings).run()
     assert (line.status, line.score, line.actions, line.reason) == ("failed", None, 0, "no room for another browser")
-    (line,) = await toy_runner(tmp_path, ToyWorlds(world), settings).run()
+    (line,) = await toy_runner(tmp_path, ToyFactory(environment), settings).run()
     assert (line.status, line.score) == ("scored", 1.0)
 
 

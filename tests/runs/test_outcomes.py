@@ -1,4 +1,4 @@
-"""Worlds that do not always do the same: an action has several outcomes, and only broken arrivals close."""
+"""Environments that do not always do the same: an action has several outcomes, and only broken arrivals close."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.toy.factory import ToyEdge, ToyState, ToyWorld, ToyWorlds
+from exact.environments.toy.factory import ToyEdge, ToyFactory, ToyGraph, ToyState
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import fold
 from exact.search.base import Diverged, Failure
@@ -15,8 +15,8 @@ from tests.runs.test_resume import Killed, committed, journal, kill_at, repeated
 from tests.runs.toys import config, toy_runner
 
 
-def crossing() -> ToyWorld:
-    """Thin ice that looks best and breaks every other time, and a bridge. Behind both are several ways, so worlds come back often."""
+def crossing() -> ToyGraph:
+    """Thin ice that looks best and breaks every other time, and a bridge. Behind both are several ways, so environments come back often."""
     ways = {f"way {i}": ToyEdge(to=f"hut {i}") for i in range(3)}
     huts = {f"hut {i}": ToyState(text=f"Hut {i}", edges={"in": ToyEdge(to="over")}, looks=0.7) for i in range(3)}
     states = {
@@ -31,16 +31,16 @@ def crossing() -> ToyWorld:
         "over": ToyState(reward=1.0),
         "lost": ToyState(reward=0.0),
     }
-    return ToyWorld(name="crossing", instruction="Cross the river.", start="bank", states=states | huts, seed=3)
+    return ToyGraph(name="crossing", instruction="Cross the river.", start="bank", states=states | huts, seed=3)
 
 
 SEARCH = {"algorithm": "mcts", "iterations": 40, "k": 4, "retries": 9}
-SETTINGS = {workers: config(search={**SEARCH, "workers": workers, "worlds": workers}) for workers in (1, 2)}
-"""No world more than there are workers, so that states are walked to."""
+SETTINGS = {workers: config(search={**SEARCH, "workers": workers, "environments": workers}) for workers in (1, 2)}
+"""No environment more than there are workers, so that states are walked to."""
 
 
 async def cross(folder: Path, workers: int = 1) -> list[ev.AnyEvent]:
-    await toy_runner(folder, ToyWorlds(crossing(), latency=lambda: asyncio.sleep(0)), SETTINGS[workers]).run()
+    await toy_runner(folder, ToyFactory(crossing(), latency=lambda: asyncio.sleep(0)), SETTINGS[workers]).run()
     return journal(folder)
 
 

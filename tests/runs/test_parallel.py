@@ -14,7 +14,7 @@ from exact.action import ActionSpace
 from exact.agents.agent import Agent
 from exact.config import Config
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.toy.factory import Faults, ToyEnvironment, ToyWorlds
+from exact.environments.toy.factory import Faults, ToyEnvironment, ToyFactory
 from exact.environments.toy.known import chain, form, maze
 from exact.errors import ModelError
 from exact.runs.journal import events as ev
@@ -73,20 +73,22 @@ def searched(**search: object) -> Config:
 @pytest.mark.parametrize("workers", [1, 2, 4])
 async def test_as_many_calls_and_steps_are_under_way_as_there_are_workers(workers: int, tmp_path: Path) -> None:
     calls, steps = Gauge(), Gauge()
-    worlds = ToyWorlds(form(3), latency=steps)
-    (line,) = await gauged(toy_runner(tmp_path, worlds, searched(workers=workers)), calls).run()
+    environments = ToyFactory(form(3), latency=steps)
+    (line,) = await gauged(toy_runner(tmp_path, environments, searched(workers=workers)), calls).run()
     assert line.score == 1.0
     assert calls.most == workers and steps.most == workers
-    assert worlds.counts.opened == worlds.counts.closed <= 2 * workers
+    assert environments.counts.opened == environments.counts.closed <= 2 * workers
 
 
-async def test_worlds_are_opened_only_when_they_are_needed(tmp_path: Path) -> None:
-    worlds = ToyWorlds(chain(2))
-    await toy_runner(tmp_path, worlds, config(search={"algorithm": "react", "workers": 8})).run()
-    assert worlds.counts.opened == 1, "nothing is tried out, so there is the live world alone"
+async def test_environments_are_opened_only_when_they_are_needed(tmp_path: Path) -> None:
+    environments = ToyFactory(chain(2))
+    await toy_runner(tmp_path, environments, config(search={"algorithm": "react", "workers": 8})).run()
+    assert environments.counts.opened == 1, "nothing is tried out, so there is the live environment alone"
 
 
-async def test_where_worlds_may_not_be_used_at_once_one_worker_steps_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_where_environments_may_not_be_used_at_once_one_worker_steps_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls, steps, real = Gauge(), Gauge(), ToyEnvironment.__init__
 
     def init(self: ToyEnvironment, *args: object, **more: object) -> None:
@@ -96,21 +98,21 @@ async def test_where_worlds_may_not_be_used_at_once_one_worker_steps_at_a_time(t
         self.capabilities = msgspec.structs.replace(self.capabilities, concurrent=False)
 
     monkeypatch.setattr(ToyEnvironment, "__init__", init)
-    worlds = ToyWorlds(form(3), latency=steps)
-    (line,) = await gauged(toy_runner(tmp_path, worlds, searched(workers=4)), calls).run()
+    environments = ToyFactory(form(3), latency=steps)
+    (line,) = await gauged(toy_runner(tmp_path, environments, searched(workers=4)), calls).run()
     assert line.score == 1.0
-    assert (steps.most, worlds.counts.opened) == (1, 2)
-    assert calls.most > 1, "who waits for the world does not keep others from thinking"
+    assert (steps.most, environments.counts.opened) == (1, 2)
+    assert calls.most > 1, "who waits for the environment does not keep others from thinking"
 
 
 async def test_value_and_proposals_are_asked_for_at_once_by_choice(tmp_path: Path) -> None:
     calls = Gauge()
-    await gauged(toy_runner(tmp_path, ToyWorlds(form(3)), searched(expansion="speculative")), calls).run()
+    await gauged(toy_runner(tmp_path, ToyFactory(form(3)), searched(expansion="speculative")), calls).run()
     assert calls.most == 2
 
 
 async def test_what_the_search_waits_for_is_not_polled(tmp_path: Path) -> None:
-    await gauged(toy_runner(tmp_path, ToyWorlds(maze(), latency=Gauge()), searched(workers=8)), Gauge()).run()
+    await gauged(toy_runner(tmp_path, ToyFactory(maze(), latency=Gauge()), searched(workers=8)), Gauge()).run()
     events = journal(tmp_path)
     waits = sum(isinstance(event, ev.Asked) and type(event.answer).__name__ == "Wait" for event in events)
     assert 0 < waits <= sum(isinstance(event, ev.Told | ev.Released | ev.Committed) for event in events) + 1
@@ -118,7 +120,7 @@ async def test_what_the_search_waits_for_is_not_polled(tmp_path: Path) -> None:
 
 async def test_reservations_are_all_given_back_at_the_end(tmp_path: Path) -> None:
     states = []
-    runner = toy_runner(tmp_path, ToyWorlds(form(3), faults=Faults(fail_every=5), latency=Gauge()), searched(workers=4))
+    runner = toy_runner(tmp_path, ToyFactory(form(3), faults=Faults(fail_every=5), latency=Gauge()), searched(workers=4))
     runner.watch = lambda task, state, event: states.append(state)
     await gauged(runner, Gauge()).run()
     state = states[-1]
@@ -143,7 +145,7 @@ class Moody:
 
 @pytest.mark.parametrize("workers", [1, 4])
 async def test_an_outage_never_becomes_a_value(workers: int, tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(2)), searched(workers=workers))
+    runner = toy_runner(tmp_path, ToyFactory(form(2)), searched(workers=workers))
     good = runner.build_agent
     assert good is not None
     runner.build_agent = lambda settings, models: replace(good(settings, models), value=Moody(good(settings, models)))
@@ -156,21 +158,21 @@ async def test_an_outage_never_becomes_a_value(workers: int, tmp_path: Path) -> 
     assert line.score == 1.0
 
 
-async def test_a_cancelled_attempt_closes_all_its_worlds_and_leaves_no_task(tmp_path: Path) -> None:
+async def test_a_cancelled_attempt_closes_all_its_environments_and_leaves_no_task(tmp_path: Path) -> None:
     stepping = asyncio.Event()
 
     async def forever() -> None:
-        if worlds.counts.steps == 3:
+        if environments.counts.steps == 3:
             stepping.set()
         await asyncio.get_running_loop().create_future()
 
-    worlds = ToyWorlds(form(3), latency=forever)
-    running = asyncio.create_task(toy_runner(tmp_path, worlds, searched(workers=4)).run())
+    environments = ToyFactory(form(3), latency=forever)
+    running = asyncio.create_task(toy_runner(tmp_path, environments, searched(workers=4)).run())
     await stepping.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert worlds.counts.opened == worlds.counts.closed > 2
+    assert environments.counts.opened == environments.counts.closed > 2
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
@@ -181,20 +183,20 @@ async def test_what_one_worker_cannot_mend_ends_the_run_with_its_error(tmp_path:
                 raise ZeroDivisionError("a bug")
             return await self._agent.value.evaluate(context)
 
-    worlds = ToyWorlds(form(3))
-    runner = toy_runner(tmp_path, worlds, searched(workers=4))
+    environments = ToyFactory(form(3))
+    runner = toy_runner(tmp_path, environments, searched(workers=4))
     good = runner.build_agent
     assert good is not None
     runner.build_agent = lambda settings, models: replace(good(settings, models), value=Broken(good(settings, models)))
     with pytest.raises(ZeroDivisionError):
         await runner.run()
-    assert worlds.counts.opened == worlds.counts.closed
+    assert environments.counts.opened == environments.counts.closed
 
 
 async def test_after_an_early_stop_the_work_under_way_goes_on_where_it_is_below_the_commit(tmp_path: Path) -> None:
     gauge = Gauge()
     settings = searched(workers=6, early=True, iterations=12)
-    (line,) = await gauged(toy_runner(tmp_path, ToyWorlds(maze(), latency=gauge), settings), Gauge()).run()
+    (line,) = await gauged(toy_runner(tmp_path, ToyFactory(maze(), latency=gauge), settings), Gauge()).run()
     events = journal(tmp_path)
     assert line.score == 1.0 and repeated_facts(events) == []
     told = [event.selection for event in events if isinstance(event, ev.Told | ev.Late)]

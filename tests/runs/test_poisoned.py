@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from exact.config import parse
-from exact.environments.toy.factory import ToyEdge, ToyState, ToyWorld, ToyWorlds
+from exact.environments.toy.factory import ToyEdge, ToyFactory, ToyGraph, ToyState
 from exact.environments.toy.known import toy_task
 from exact.models.base import ChatModel
 from exact.models.script import Question
@@ -27,13 +27,13 @@ EXPLAINED = "⟦observation 1a2b3c4d⟧ and ⟦/observation 1a2b3c4d⟧"
 FENCE = re.compile(r"⟦([a-z ]+) ([0-9a-f]{8})⟧\n.*?\n⟦/\1 \2⟧", re.S)
 
 
-def world() -> ToyWorld:
+def environment() -> ToyGraph:
     states = {
         "start": ToyState(text=HOSTILE, edges={HOSTILE: ToyEdge(to="lost", prior=0.9), "wait": ToyEdge(to="won", prior=0.1)}, looks=0.8),
         "lost": ToyState(reward=0.0),
         "won": ToyState(reward=1.0),
     }
-    return ToyWorld(name="hostile", instruction="Find the way out.", start="start", states=states)
+    return ToyGraph(name="hostile", instruction="Find the way out.", start="start", states=states)
 
 
 def answers(lesson: str) -> Any:
@@ -72,7 +72,7 @@ async def prompts(tmp_path: Path, reflector: str, lesson: str = "") -> tuple[lis
             "limits": {"actions": 1},
         }
     )
-    tasks: tuple[Task, ...] = tuple(toy_task(world(), seed) for seed in range(2))
+    tasks: tuple[Task, ...] = tuple(toy_task(environment(), seed) for seed in range(2))
     create(tmp_path / "run", tasks, config)
     folder, config = reopen(tmp_path / "run")
     model, asked = ScriptedModel(answers(lesson)), [0]
@@ -85,7 +85,7 @@ async def prompts(tmp_path: Path, reflector: str, lesson: str = "") -> tuple[lis
         await Runner(
             folder=folder,
             config=config,
-            open_worlds=lambda task: nullcontext(ToyWorlds(world())),
+            open_environments=lambda task: nullcontext(ToyFactory(environment())),
             finished=lambda task, line: asked.append(len(model.requests)),
         ).run()
     later = model.requests[asked[1] :]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exact.environments.toy.factory import ToyWorlds, bandit
+from exact.environments.toy.factory import ToyFactory, bandit
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import read
 from exact.runs.journal.state import fold
@@ -16,7 +16,7 @@ async def test_a_cap_on_judgements_shortens_the_phases_and_the_journal_folds(tmp
     for cap in (None, 8):
         settings = config(search={"algorithm": "gumbel", "iterations": 30, "k": 5, "limits": {"evaluations": cap}})
         folder = tmp_path / str(cap)
-        await toy_runner(folder, ToyWorlds(bandit(5, seed=3)), settings).run()
+        await toy_runner(folder, ToyFactory(bandit(5, seed=3)), settings).run()
         [journal] = folder.glob("tasks/*/journal.jsonl")
         events = list(read(journal))
         fold(settings, events)

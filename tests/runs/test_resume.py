@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.toy.factory import ToyWorlds
-from exact.environments.toy.known import ToyWorld, chain, deceptive_chain, form, maze
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.known import ToyGraph, chain, deceptive_chain, form, maze
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal, read
 from tests.runs.toys import config, toy_runner
@@ -54,34 +54,34 @@ def moves(events: list[ev.AnyEvent]) -> list[object]:
     return [{key: value for key, value in each.__rich_repr__() if key not in ("t", "seconds")} for each in found]
 
 
-async def run(folder: Path, world: ToyWorld, *, sealed: bool = True, forks: bool = False, **search: object) -> list[ev.AnyEvent]:
-    """`forks`: whether its worlds have snapshots; then what is journalled of routes hangs on measured times."""
+async def run(folder: Path, environment: ToyGraph, *, isolated: bool = True, forks: bool = False, **search: object) -> list[ev.AnyEvent]:
+    """`forks`: whether its environments have snapshots; then what is journalled of routes hangs on measured times."""
     settings = config(search={"algorithm": "mcts", "iterations": 10, "k": 4, **search})
     latency = None if search.get("workers", 1) == 1 else lambda: asyncio.sleep(0)
     await toy_runner(
-        folder, ToyWorlds(world, sealed=sealed, latency=latency, fidelity="world" if forks else "replay"), settings, noise=0.1
+        folder, ToyFactory(environment, isolated=isolated, latency=latency, fidelity="full" if forks else "replay"), settings, noise=0.1
     ).run()
     return journal(folder)
 
 
-async def killed(folder: Path, nth: int, world: ToyWorld, *, written: bool = True, **search: object) -> list[ev.AnyEvent]:
+async def killed(folder: Path, nth: int, environment: ToyGraph, *, written: bool = True, **search: object) -> list[ev.AnyEvent]:
     """A run that is killed at a write and gone on with."""
     with pytest.MonkeyPatch.context() as patch:
         kill_at(patch, nth, written=written)
         with pytest.raises(Killed):
-            await run(folder, world, **search)
-    return await run(folder, world, **search)
+            await run(folder, environment, **search)
+    return await run(folder, environment, **search)
 
 
 WORLDS = [chain(3), deceptive_chain(3), maze(), form(2)]
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+@pytest.mark.parametrize("environment", WORLDS, ids=lambda environment: environment.name)
 @pytest.mark.parametrize("written", [True, False], ids=["after the line", "before the line"])
-async def test_a_kill_between_any_two_writes_leads_to_the_same_commits(world: ToyWorld, written: bool, tmp_path: Path) -> None:
-    whole = await run(tmp_path / "whole", world)
+async def test_a_kill_between_any_two_writes_leads_to_the_same_commits(environment: ToyGraph, written: bool, tmp_path: Path) -> None:
+    whole = await run(tmp_path / "whole", environment)
     for nth in range(1, len(whole) + 1, 2 if written else 3):
-        resumed = await killed(tmp_path / str(nth), nth, world, written=written)
+        resumed = await killed(tmp_path / str(nth), nth, environment, written=written)
         assert moves(resumed) == moves(whole), f"killed at write {nth}"
         assert isinstance(resumed[-1], ev.Finished)
         assert repeated_facts(resumed) == [], f"killed at write {nth}"
@@ -89,7 +89,7 @@ async def test_a_kill_between_any_two_writes_leads_to_the_same_commits(world: To
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-async def test_where_worlds_fork_snapshots_are_lost_with_the_process_and_nothing_else(workers: int, tmp_path: Path) -> None:
+async def test_where_environments_fork_snapshots_are_lost_with_the_process_and_nothing_else(workers: int, tmp_path: Path) -> None:
     """Which routes are taken hangs on measured times, so the number of lines may differ; what the search does may not."""
     search: dict[str, object] = {"forks": True, "workers": workers, "order": "selection"}
     whole = await run(tmp_path / "whole", form(2), **search)  # type: ignore[arg-type]
@@ -131,26 +131,26 @@ WAYS: dict[str, dict[str, object]] = {
 async def test_kills_at_random_moments_of_every_way_to_search_are_gone_on_from(way: str, tmp_path: Path) -> None:
     """Forty kills of each way. With several workers the order of events may be another, but the best action is clear here."""
     search, dice = {"iterations": 24, **WAYS[way]}, random.Random(way)
-    whole = {world.name: await run(tmp_path / world.name, world, **search) for world in WORLDS}
+    whole = {environment.name: await run(tmp_path / environment.name, environment, **search) for environment in WORLDS}
     for i in range(40):
-        world = dice.choice(WORLDS)
-        events = whole[world.name]
+        environment = dice.choice(WORLDS)
+        events = whole[environment.name]
         nth = dice.randint(1, len(events) * 2 // 3 if search.get("workers") else len(events))
-        resumed = await killed(tmp_path / str(i), nth, world, written=dice.random() < 0.5, **search)
+        resumed = await killed(tmp_path / str(i), nth, environment, written=dice.random() < 0.5, **search)
         assert isinstance(resumed[-1], ev.Finished) and resumed[-1].status == "scored"
-        assert repeated_facts(resumed) == [], f"{world.name} killed at write {nth}"
-        assert committed(resumed) == committed(events), f"{world.name} killed at write {nth}"
+        assert repeated_facts(resumed) == [], f"{environment.name} killed at write {nth}"
+        assert committed(resumed) == committed(events), f"{environment.name} killed at write {nth}"
 
 
 async def test_killed_again_and_again_it_still_ends(tmp_path: Path) -> None:
-    world = maze()
-    whole = await run(tmp_path / "whole", world)
+    environment = maze()
+    whole = await run(tmp_path / "whole", environment)
     for nth in (5, 9, 4, 12, 6, 3):
         with pytest.MonkeyPatch.context() as patch:
             kill_at(patch, nth, written=True)
             with pytest.raises(Killed):
-                await run(tmp_path / "run", world)
-    resumed = await run(tmp_path / "run", world)
+                await run(tmp_path / "run", environment)
+    resumed = await run(tmp_path / "run", environment)
     assert committed(resumed) == committed(whole)
     assert repeated_facts(resumed) == []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exact.config import Config, parse
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import maze, toy_task
 from exact.models.base import ChatModel
 from exact.models.script import Question
@@ -41,9 +41,9 @@ def answers(question: Question, sample: int) -> str:
 
 
 async def run(folder: Path, model: ScriptedModel) -> list[ev.AnyEvent]:
-    world = maze()
+    environment = maze()
     if not (folder / "run.json").exists():
-        create(folder, (toy_task(world),), CONFIG)
+        create(folder, (toy_task(environment),), CONFIG)
     opened, config = reopen(folder)
 
     def models(config: Config, opened: object) -> dict[str, ChatModel]:
@@ -51,7 +51,9 @@ async def run(folder: Path, model: ScriptedModel) -> list[ev.AnyEvent]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "open_models", models)
-        await Runner(folder=opened, config=config, open_worlds=lambda task: nullcontext(ToyWorlds(world, fidelity="replay"))).run()
+        await Runner(
+            folder=opened, config=config, open_environments=lambda task: nullcontext(ToyFactory(environment, fidelity="replay"))
+        ).run()
     return journal(folder)
 
 

@@ -1,4 +1,4 @@
-"""Runs in worlds that fork, in virtual time: routes by cost, snapshots where they pay, and what is prepared while a model thinks."""
+"""Runs in environments that fork, in virtual time: routes by cost, snapshots where they pay, and what is prepared while a model thinks."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 
 from exact.config import BrowserConfig, Config
 from exact.environments.base import Snapshot
-from exact.environments.toy.factory import TOY_ACTIONS, ToyEnvironment, ToyWorlds
-from exact.errors import EnvironmentError_
+from exact.environments.toy.factory import TOY_ACTIONS, ToyEnvironment, ToyFactory
+from exact.errors import EnvironmentFailure
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import fold
 from tests.runs.test_resume import Killed, journal, kill_at
 from tests.runs.toys import config
-from tests.runs.virtual import SANDBOX, VirtualLoop, in_virtual_time, slow_runner, slow_worlds
+from tests.runs.virtual import SANDBOX, VirtualLoop, in_virtual_time, slow_environments, slow_runner
 
 FAST = {"reset": 0.02, "step": 0.02, "snapshot": 0.5, "restore": 0.5, "fork": 0.5}
 """A small page: replay is cheap."""
@@ -30,12 +30,14 @@ def searched(**search: object) -> Config:
     return config(search={"algorithm": "mcts", "iterations": 40, "k": 4, "prefetch": 0, **search}, limits={"actions": 1})
 
 
-def run(patch: pytest.MonkeyPatch, folder: Path, settings: Config, worlds: ToyWorlds | None = None, *, cores: int = 8) -> list[ev.AnyEvent]:
-    """The journal of a run in virtual time; no world is left."""
-    worlds = worlds or slow_worlds()
+def run(
+    patch: pytest.MonkeyPatch, folder: Path, settings: Config, environments: ToyFactory | None = None, *, cores: int = 8
+) -> list[ev.AnyEvent]:
+    """The journal of a run in virtual time; no environment is left."""
+    environments = environments or slow_environments()
     patch.setattr("os.cpu_count", lambda: cores)
-    in_virtual_time(slow_runner(patch, folder, worlds, settings).run())
-    assert worlds.counts.live == 0 and not worlds._setting.kept, "worlds and snapshots are gone"
+    in_virtual_time(slow_runner(patch, folder, environments, settings).run())
+    assert environments.counts.live == 0 and not environments._setting.kept, "environments and snapshots are gone"
     return journal(folder)
 
 
@@ -56,11 +58,11 @@ def moves(events: list[ev.AnyEvent]) -> list[Any]:
     return [event.result if isinstance(event, ev.Told) else event.action for event in events if isinstance(event, ev.Told | ev.Committed)]
 
 
-def test_where_the_server_is_slow_worlds_are_restored_and_the_search_goes_the_same_way(
+def test_where_the_server_is_slow_environments_are_restored_and_the_search_goes_the_same_way(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     forked = run(monkeypatch, tmp_path / "fork", searched())
-    replayed = run(monkeypatch, tmp_path / "replay", searched(), slow_worlds(fidelity="replay"))
+    replayed = run(monkeypatch, tmp_path / "replay", searched(), slow_environments(fidelity="replay"))
     assert routes(forked)["fork"] + routes(forked)["restore"] > 5 and set(routes(replayed)) <= {"there", "onward", "replay"}
     assert moves(forked) == moves(replayed)
     assert forked[-1].t < 0.9 * replayed[-1].t
@@ -68,7 +70,7 @@ def test_where_the_server_is_slow_worlds_are_restored_and_the_search_goes_the_sa
 
 
 def test_where_replay_is_cheaper_nothing_is_kept_and_nothing_restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    events = run(monkeypatch, tmp_path, searched(), slow_worlds(FAST))
+    events = run(monkeypatch, tmp_path, searched(), slow_environments(FAST))
     assert set(routes(events)) <= {"there", "onward", "replay"}
     assert not any(isinstance(event, ev.Kept) for event in events)
 
@@ -79,12 +81,12 @@ def test_what_was_kept_at_one_node_is_kept_once(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_steps_in_the_journal_are_the_steps_that_were_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    worlds, settings = slow_worlds(), searched(workers=2, prefetch=2)
-    events = run(monkeypatch, tmp_path, settings, worlds)
-    assert fold(settings, events).budget.spent["transitions"] == worlds.counts.steps
+    environments, settings = slow_environments(), searched(workers=2, prefetch=2)
+    events = run(monkeypatch, tmp_path, settings, environments)
+    assert fold(settings, events).budget.spent["transitions"] == environments.counts.steps
 
 
-def test_while_the_model_thinks_the_next_world_is_made_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_while_the_model_thinks_the_next_environment_is_made_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     plain = run(monkeypatch, tmp_path / "plain", searched())
     ahead = run(monkeypatch, tmp_path / "ahead", searched(prefetch=1))
     waited = [sum(arrival.seconds for arrival in arrivals(events)) for events in (plain, ahead)]
@@ -104,51 +106,51 @@ def test_where_steps_are_capped_none_is_repeated_in_the_background_so_the_cap_of
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     settings = config(search={"iterations": 40, "k": 4, "prefetch": 3}, limits={"transitions": 40, "actions": 1})
-    worlds = slow_worlds()
-    events = run(monkeypatch, tmp_path, settings, worlds)
-    assert worlds.counts.steps <= 41 and prepared(events)
+    environments = slow_environments()
+    events = run(monkeypatch, tmp_path, settings, environments)
+    assert environments.counts.steps <= 41 and prepared(events)
     assert not {each.route for each in prepared(events)} & {"onward", "restore+replay", "fork+replay"}
 
 
 @pytest.mark.parametrize(("given", "most"), [(0, 3 + 2 + 2 + 1), (5, 3 + 2 + 1), (1, 3 + 2 + 1), (6, 3 + 2 + 1 + 1)])
-def test_no_more_worlds_are_open_than_workers_spares_and_those_that_may_stay_and_the_live_one(
+def test_no_more_environments_are_open_than_workers_spares_and_those_that_may_stay_and_the_live_one(
     given: int, most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    worlds = slow_worlds()
-    events = run(monkeypatch, tmp_path, searched(workers=3, prefetch=2, worlds=given), worlds)
-    assert worlds.counts.most_live <= most
-    assert 4 <= max(arrival.worlds for arrival in arrivals(events)) <= most
+    environments = slow_environments()
+    events = run(monkeypatch, tmp_path, searched(workers=3, prefetch=2, environments=given), environments)
+    assert environments.counts.most_live <= most
+    assert 4 <= max(arrival.environments for arrival in arrivals(events)) <= most
 
 
-def test_worlds_that_stay_where_they_were_left_save_restores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_environments_that_stay_where_they_were_left_save_restores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     few, more = (
-        run(monkeypatch, tmp_path / str(worlds), searched(workers=4, worlds=worlds), slow_worlds()) for worlds in (4, 0)
+        run(monkeypatch, tmp_path / str(count), searched(workers=4, environments=count), slow_environments()) for count in (4, 0)
     )  # fmt: skip
     assert routes(more)["there"] > routes(few)["there"] and more[-1].t < few[-1].t
 
 
-@pytest.mark.parametrize("about", [{"sealed": False}, {"fidelity": "client"}])
-def test_where_a_world_may_hold_a_log_in_that_another_waits_for_none_stays(
+@pytest.mark.parametrize("about", [{"isolated": False}, {"fidelity": "client"}])
+def test_where_a_environment_may_hold_a_log_in_that_another_waits_for_none_stays(
     about: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    worlds = slow_worlds(**about)
-    run(monkeypatch, tmp_path, searched(workers=3), worlds)
-    assert worlds.counts.most_live <= 4
+    environments = slow_environments(**about)
+    run(monkeypatch, tmp_path, searched(workers=3), environments)
+    assert environments.counts.most_live <= 4
 
 
 @pytest.mark.parametrize("after", [3.0, 9.3, 20.1, 31.7])
-def test_a_run_that_is_cancelled_leaves_no_world_and_goes_on_as_it_would_have(
+def test_a_run_that_is_cancelled_leaves_no_environment_and_goes_on_as_it_would_have(
     after: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    settings, worlds = searched(prefetch=2), slow_worlds()
+    settings, environments = searched(prefetch=2), slow_environments()
 
     async def cut_short() -> None:
         async with asyncio.timeout(after):
-            await slow_runner(monkeypatch, tmp_path / "cut", worlds, settings).run()
+            await slow_runner(monkeypatch, tmp_path / "cut", environments, settings).run()
 
     with pytest.raises(TimeoutError), asyncio.Runner(loop_factory=VirtualLoop) as runner:
         runner.run(cut_short())
-    assert worlds.counts.live == 0
+    assert environments.counts.live == 0
     whole = run(monkeypatch, tmp_path / "whole", settings)
     assert moves(run(monkeypatch, tmp_path / "cut", settings)) == moves(whole)
 
@@ -163,31 +165,31 @@ def test_a_run_that_was_killed_loses_its_snapshots_and_goes_on_the_same_way(writ
         with pytest.MonkeyPatch.context() as patch:
             kill_at(patch, nth, written=written)
             with pytest.raises(Killed):
-                in_virtual_time(slow_runner(patch, tmp_path / str(nth), slow_worlds(), settings).run())
+                in_virtual_time(slow_runner(patch, tmp_path / str(nth), slow_environments(), settings).run())
         with pytest.MonkeyPatch.context() as patch:
             resumed = run(patch, tmp_path / str(nth), settings)
         assert moves(resumed) == moves(whole), f"killed at write {nth}"
 
 
-def test_four_workers_are_faster_in_worlds_that_fork(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_four_workers_are_faster_in_environments_that_fork(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seconds = {}
     for workers in (1, 4):
-        events = run(monkeypatch, tmp_path / str(workers), searched(workers=workers), slow_worlds(SANDBOX))
+        events = run(monkeypatch, tmp_path / str(workers), searched(workers=workers), slow_environments(SANDBOX))
         seconds[workers] = events[-1].t
     assert seconds[1] > 2.5 * seconds[4]
 
 
-class Failing(ToyWorlds):
+class Failing(ToyFactory):
     """Every other branch of a snapshot breaks while it is made, or stands elsewhere."""
 
     forked = 0
 
     @asynccontextmanager
-    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+    async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
         self.forked += 1
-        async with super().fork(snapshot, speculative=speculative) as environment:
+        async with super().fork(snapshot, simulation=simulation) as environment:
             if self.forked % 4 == 1:
-                raise EnvironmentError_("the image is truncated")
+                raise EnvironmentFailure("the image is truncated")
             if self.forked % 4 == 3:
                 await environment.step(TOY_ACTIONS.action("go", "0"))
             yield environment
@@ -196,7 +198,7 @@ class Failing(ToyWorlds):
 def test_branches_that_break_or_stand_elsewhere_cost_time_and_change_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     settings = searched(workers=2, order="selection")
     well = run(monkeypatch, tmp_path / "well", settings)
-    ill = run(monkeypatch, tmp_path / "ill", settings, slow_worlds(kind=Failing))
+    ill = run(monkeypatch, tmp_path / "ill", settings, slow_environments(kind=Failing))
     failed = [arrival for arrival in arrivals(ill) if "fork" in "".join(arrival.failed)]
     assert len(failed) > 3 and {arrival.verdict for arrival in arrivals(ill)} == {"exact"}
     assert moves(ill) == moves(well)
@@ -207,6 +209,6 @@ def test_where_writes_are_sent_to_a_shared_server_one_worker_acts_at_a_time_and_
 ) -> None:
     for mode, most in (("rollback", 4), ("free", 1)):
         settings = msgspec.structs.replace(searched(workers=4, prefetch=2), browser=BrowserConfig(speculation=mode))
-        worlds = slow_worlds(sealed=False)
-        run(monkeypatch, tmp_path / mode, settings, worlds)
-        assert (worlds.counts.most_live - 1 == most) if mode == "free" else worlds.counts.most_live > most
+        environments = slow_environments(isolated=False)
+        run(monkeypatch, tmp_path / mode, settings, environments)
+        assert (environments.counts.most_live - 1 == most) if mode == "free" else environments.counts.most_live > most

@@ -10,8 +10,8 @@ import pytest
 
 from exact.agents.agent import Agent
 from exact.context import Context, Evaluation
-from exact.environments.toy.factory import ToyWorlds
-from exact.environments.toy.known import ToyWorld, bandit, chain
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.known import ToyGraph, bandit, chain
 from exact.errors import AnswerError, ModelError
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import fold
@@ -48,8 +48,8 @@ def settings(name: str) -> object:
     return config(search={"algorithm": name, "iterations": 12, "k": 4, "depth": 4, "breadth": 12})
 
 
-async def attempt(folder: Path, name: str, world: ToyWorld, part: str, fails: Callable[[int], ModelError | None]) -> Line:
-    runner = toy_runner(folder, ToyWorlds(world), settings(name))  # type: ignore[arg-type]
+async def attempt(folder: Path, name: str, environment: ToyGraph, part: str, fails: Callable[[int], ModelError | None]) -> Line:
+    runner = toy_runner(folder, ToyFactory(environment), settings(name))  # type: ignore[arg-type]
     good = runner.build_agent
     assert good is not None
 
@@ -83,8 +83,8 @@ async def test_a_policy_that_is_not_read_any_more_keeps_what_was_done(tmp_path: 
 @pytest.mark.parametrize("name", LOOKING)
 async def test_where_no_judgement_of_what_was_proposed_can_be_read_nothing_is_committed(name: str, tmp_path: Path) -> None:
     rooted = name not in ("greedy", "flat_halving", "abmcts", "best_of_n")
-    world = bandit(3, rewards=(1.0, 1.0, 1.0))
-    line = await attempt(tmp_path, name, world, "value", lambda call: unread(call) if call > rooted else None)
+    environment = bandit(3, rewards=(1.0, 1.0, 1.0))
+    line = await attempt(tmp_path, name, environment, "value", lambda call: unread(call) if call > rooted else None)
     assert (line.status, line.score, line.actions) == ("scored", 0.0, 0) and UNREAD in line.reason
 
 
@@ -95,10 +95,10 @@ async def test_where_one_action_could_be_judged_there_is_a_choice(tmp_path: Path
 
 async def test_where_a_model_was_out_as_well_there_is_no_score_and_only_that_is_made_good(tmp_path: Path) -> None:
     """Of three actions the judge cannot be read about two, and is out at the third."""
-    world, out = bandit(3, rewards=(0.0, 0.0, 1.0)), ModelError("503")
-    line = await attempt(tmp_path, "greedy", world, "value", lambda call: unread(call) if call <= 6 else out)
+    environment, out = bandit(3, rewards=(0.0, 0.0, 1.0)), ModelError("503")
+    line = await attempt(tmp_path, "greedy", environment, "value", lambda call: unread(call) if call <= 6 else out)
     assert (line.status, line.score, line.missing, line.reason) == ("failed", None, "model", "503")
-    line = await attempt(tmp_path, "greedy", world, "value", lambda call: None)
+    line = await attempt(tmp_path, "greedy", environment, "value", lambda call: None)
     assert (line.status, line.score) == ("scored", 1.0)
     closed = [edge.closed.partition(":")[0] for edge in fold(settings("greedy"), journal(tmp_path)).tree.nodes[0].edges]  # type: ignore[arg-type]
     assert closed == ["answer", "answer", ""]

@@ -1,4 +1,4 @@
-"""Runs over toy worlds, for the tests of the driver."""
+"""Runs over toy environments, for the tests of the driver."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from exact.agents.agent import Agent
 from exact.config import Config, parse
 from exact.environments.toy.agents import ToyPolicy, ToyValue
-from exact.environments.toy.factory import ToyWorlds
-from exact.environments.toy.known import ToyWorld, toy_task
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.known import ToyGraph, toy_task
 from exact.models.base import ChatModel
 from exact.runs.runner import Runner, create, reopen
 
 
-def toy_agent(world: ToyWorld, noise: float = 0.0) -> Callable[[Config, Callable[[str], ChatModel]], Agent]:
+def toy_agent(environment: ToyGraph, noise: float = 0.0) -> Callable[[Config, Callable[[str], ChatModel]], Agent]:
     def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
-        return Agent(policy=ToyPolicy(world, noise=noise), value=ToyValue(world, noise=noise))
+        return Agent(policy=ToyPolicy(environment, noise=noise), value=ToyValue(environment, noise=noise))
 
     return build
 
@@ -27,10 +27,15 @@ def config(**sections: object) -> Config:
     return parse({**defaults, **sections})
 
 
-def toy_runner(folder: Path, worlds: ToyWorlds, settings: Config | None = None, noise: float = 0.0) -> Runner:
+def toy_runner(folder: Path, environments: ToyFactory, settings: Config | None = None, noise: float = 0.0) -> Runner:
     """A runner on one toy task; goes on with what lies in the folder."""
     settings = settings or config()
     if not (folder / "run.json").exists():
-        create(folder, (toy_task(worlds.world),), settings)
+        create(folder, (toy_task(environments.graph),), settings)
     run, settings = reopen(folder)
-    return Runner(folder=run, config=settings, open_worlds=lambda task: nullcontext(worlds), build_agent=toy_agent(worlds.world, noise))
+    return Runner(
+        folder=run,
+        config=settings,
+        open_environments=lambda task: nullcontext(environments),
+        build_agent=toy_agent(environments.graph, noise),
+    )

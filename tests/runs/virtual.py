@@ -16,7 +16,7 @@ from exact.agents.agent import Agent
 from exact.config import Config
 from exact.environments.toy.decision_environment import DecisionPolicy, DecisionValue
 from exact.environments.toy.environment import Operation
-from exact.environments.toy.factory import DecisionTree, ToyWorlds, decision_world
+from exact.environments.toy.factory import DecisionTree, ToyFactory, decision_graph
 from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.runs import runner as runner_module
 from exact.runs.journal.file import Journal
@@ -24,7 +24,7 @@ from exact.runs.runner import Runner
 from tests.runs.toys import toy_runner
 
 SANDBOX = {"reset": 1.0, "step": 1.0, "snapshot": 0.5, "restore": 0.5, "fork": 0.5}
-"""Seconds of a world with a slow server in a sandbox."""
+"""Seconds of an environment with a slow server in a sandbox."""
 TREE = DecisionTree(4, 6, seed=1, rate=0.02)
 
 
@@ -72,19 +72,21 @@ class Thinking:
         return await self._part.evaluate(*args)
 
 
-def slow_worlds(seconds: Mapping[str, float] = SANDBOX, *, kind: type[ToyWorlds] = ToyWorlds, **more: Any) -> ToyWorlds:
-    """Worlds of a decision tree whose operations take their time."""
+def slow_environments(seconds: Mapping[str, float] = SANDBOX, *, kind: type[ToyFactory] = ToyFactory, **more: Any) -> ToyFactory:
+    """Environments of a decision tree whose operations take their time."""
 
     async def wait(operation: Operation) -> None:
         await asyncio.sleep(seconds.get(operation, 0.0))
 
-    return kind(decision_world(TREE), wait=wait, **more)
+    return kind(decision_graph(TREE), wait=wait, **more)
 
 
-def slow_runner(monkeypatch: pytest.MonkeyPatch, folder: Path, worlds: ToyWorlds, settings: Config, *, thinks: float = 2.0) -> Runner:
-    """A run on such worlds with an agent that thinks for so long."""
+def slow_runner(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, environments: ToyFactory, settings: Config, *, thinks: float = 2.0
+) -> Runner:
+    """A run on such environments with an agent that thinks for so long."""
     monkeypatch.setattr(runner_module, "Journal", partial(Journal, clock=lambda: asyncio.get_running_loop().time()))
     agent = Agent(
         policy=Thinking(DecisionPolicy(NoisyPolicy(TREE, sd=0.3)), thinks), value=Thinking(DecisionValue(NoisyJudge(TREE, sd=0.2)), thinks)
     )
-    return replace(toy_runner(folder, worlds, settings), build_agent=lambda config, models: agent)
+    return replace(toy_runner(folder, environments, settings), build_agent=lambda config, models: agent)

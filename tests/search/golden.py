@@ -27,7 +27,7 @@ def golden() -> bytes:
         run.search()
         committed.append(run.commit())
     search = {name: value for name, value in msgspec.structs.asdict(SEARCH).items() if value != getattr(SearchConfig(), name)}
-    made = {"world": "form(3, seed=0)", "search": search, "committed": committed, "tree": msgspec.json.decode(to_json(run.tree))}
+    made = {"environment": "form(3, seed=0)", "search": search, "committed": committed, "tree": msgspec.json.decode(to_json(run.tree))}
     return msgspec.json.format(msgspec.json.encode(made)) + b"\n"
 
 

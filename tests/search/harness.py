@@ -1,4 +1,4 @@
-"""Answers a search's asks from a toy world at once, without environments, models or clocks."""
+"""Answers a search's asks from a toy environment at once, without environments, models or clocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from exact.action import Action
 from exact.context import Evaluation, Proposal
 from exact.environments.toy.factory import TOY_ACTIONS
-from exact.environments.toy.known import ToyState, ToyWorld, bandit
+from exact.environments.toy.known import ToyGraph, ToyState, bandit
 from exact.search.base import Algorithm, Batched, Compared, Done, Failure, Need, Proposed, Result, Selection, Stepped, Valued, Wait
 from exact.search.rules.draw import generator
 from exact.search.tree import Edge, Node, Tree
@@ -33,29 +33,29 @@ def failed(kind: Literal["action", "drifted", "environment", "model"] = "model")
     return Failure(kind=kind, reason="broke")
 
 
-def world(states: dict[str, ToyState], start: str = "a") -> ToyWorld:
-    return ToyWorld(name="drawn", instruction="Win.", start=start, states=states)
+def graph(states: dict[str, ToyState], start: str = "a") -> ToyGraph:
+    return ToyGraph(name="drawn", instruction="Win.", start=start, states=states)
 
 
-def two_arms() -> ToyWorld:
+def two_arms() -> ToyGraph:
     """The first wins, the second loses; the root looks like 0.5."""
     return bandit(2, rewards=(1.0, 0.0))
 
 
 class Harness:
-    """One tree over one world."""
+    """One tree over one environment."""
 
-    def __init__(self, world: ToyWorld, algorithm: Algorithm, fault: Fault = lambda selection, need: None) -> None:
-        self.world, self.algorithm, self.fault = world, algorithm, fault
+    def __init__(self, graph: ToyGraph, algorithm: Algorithm, fault: Fault = lambda selection, need: None) -> None:
+        self.graph, self.algorithm, self.fault = graph, algorithm, fault
         self.tree = Tree()
-        self.tree.root.fingerprint = world.start
+        self.tree.root.fingerprint = graph.start
         self.asked: list[Selection] = []
 
     def state(self, node: Node) -> str:
-        """Where a node stands in the world."""
-        name = self.world.start
+        """Where a node stands in the environment."""
+        name = self.graph.start
         for edge in node.path():
-            name = self.world.states[name].edges[str(edge.action.args[0])].to
+            name = self.graph.states[name].edges[str(edge.action.args[0])].to
         return name
 
     def ask(self) -> Selection | Wait | Done:
@@ -74,7 +74,7 @@ class Harness:
         self.algorithm.tell(self.tree, selection, result)
 
     def meet(self, selection: Selection) -> None:
-        """Tell all that a selection needs, as the world is."""
+        """Tell all that a selection needs, as the environment is."""
         for need in selection.needs:
             result = self.fault(selection, need) or self.result(selection, need)
             self.tell(selection, result)
@@ -89,7 +89,7 @@ class Harness:
         return None if selection.edge is None else self.tree.nodes[selection.node].edges[selection.edge]
 
     def result(self, selection: Selection, need: Need) -> Result:
-        """What the world answers."""
+        """What the environment answers."""
         node, edge = self.tree.nodes[selection.node], self.edge(selection)
         if need == "step":
             assert edge is not None
@@ -105,7 +105,7 @@ class Harness:
             return Batched(evaluations=tuple(Evaluation(value=self.looks(child)) for child in children if child is not None))
         if edge is not None and edge.child is not None:
             node = edge.child
-        edges = self.world.states[self.state(node)].edges
+        edges = self.graph.states[self.state(node)].edges
         chosen = sorted(edges.items(), key=lambda item: -item[1].prior)[: selection.k]
         if need == "sample":
             dice = generator(self.tree.seed, "sample", node.id, selection.draw)
@@ -114,7 +114,7 @@ class Harness:
         return Proposed(proposals=tuple(Proposal(action=go(link), prior=edge.prior / total) for link, edge in chosen))
 
     def looks(self, node: Node) -> float:
-        state = self.world.states[self.state(node)]
+        state = self.graph.states[self.state(node)]
         return state.looks if state.looks is not None else state.reward or 0.0
 
     def comparison(self, node: Node, rivals: tuple[int, ...]) -> Compared:
@@ -124,8 +124,8 @@ class Harness:
         return Compared(scores=tuple(look / sum(looks) for look in looks))
 
     def step(self, node: Node, edge: Edge) -> Stepped:
-        to = self.world.states[self.state(node)].edges[str(edge.action.args[0])].to
-        ended = self.world.states[to].reward is not None
+        to = self.graph.states[self.state(node)].edges[str(edge.action.args[0])].to
+        ended = self.graph.states[to].reward is not None
         return Stepped(fingerprint="" if ended else to, terminated=ended)
 
     def search(self, most: int = 10_000) -> Done:

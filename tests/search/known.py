@@ -1,4 +1,4 @@
-"""Which algorithm finds the optimum of which toy world: the table of docs/algorithms.md.
+"""Which algorithm finds the optimum of which toy environment: the table of docs/algorithms.md.
 
 `python -m tests.search.known` writes it anew. Where an algorithm should not find an optimum, MISSES says why; the test fails both
 where one is missed without a reason and where a reason does not hold.
@@ -18,10 +18,10 @@ from msgspec import to_builtins
 from exact.config import SearchConfig, parse
 from exact.environments.toy.chance import ice
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.decision_environment import decision_world
+from exact.environments.toy.decision_environment import decision_graph
 from exact.environments.toy.doors import doors
-from exact.environments.toy.factory import ToyWorlds
-from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, chain, deceptive_chain, form
 from exact.environments.toy.maze import maze, trapped_maze
 from exact.runs.journal.events import Decided
 from exact.runs.journal.file import read
@@ -30,7 +30,7 @@ from exact.search.registry import BUILTIN, algorithm
 from exact.search.tree import Edge, Node
 from tests.runs.toys import toy_runner
 from tests.search.harness import Harness
-from tests.search.harness import world as made_of
+from tests.search.harness import graph as made_of
 
 FILE = Path(__file__).parents[2] / "docs" / "algorithms.md"
 SEEDS = range(10)
@@ -39,7 +39,7 @@ VOTE = "tot_bfs (vote)"
 ALGORITHMS = (*BUILTIN, VOTE)
 
 
-def pit() -> ToyWorld:
+def pit() -> ToyGraph:
     """What looks best cannot be undone: behind it all is lost, two steps on. Beside it a dull way wins."""
     return made_of(
         {
@@ -54,7 +54,7 @@ def pit() -> ToyWorld:
     )
 
 
-def needle() -> ToyWorld:
+def needle() -> ToyGraph:
     """Four ways that look fair and end at 0.3; the fifth looks hopeless for two steps, and wins."""
     fair = {f"f{i}": ToyState(edges={"on": ToyEdge(to=f"g{i}")}, looks=0.5) for i in range(4)}
     ends = {f"g{i}": ToyState(reward=0.3) for i in range(4)}
@@ -64,9 +64,9 @@ def needle() -> ToyWorld:
 
 
 class Known(NamedTuple):
-    """A world whose optimum is known."""
+    """An environment whose optimum is known."""
 
-    made: Callable[[int], ToyWorld]
+    made: Callable[[int], ToyGraph]
     about: str
 
 
@@ -80,7 +80,7 @@ WORLDS: Mapping[str, Known] = {
     "pit": Known(lambda seed: pit(), "what looks best cannot be undone, and loses two steps later"),
     "needle": Known(lambda seed: needle(), "four fair ways end at 0.3; the fifth looks hopeless for two steps, and wins"),
     "doors": Known(lambda seed: doors(seed=seed), "opening a door is a write, held in search and not undone; keyholes show what is behind"),
-    "tree": Known(lambda seed: decision_world(DecisionTree(3, 4, seed=seed, rate=0.0)), "three actions, four deep, one end wins"),
+    "tree": Known(lambda seed: decision_graph(DecisionTree(3, 4, seed=seed, rate=0.0)), "three actions, four deep, one end wins"),
     "ice": Known(
         lambda seed: ice(seed=seed), "stochastic: the ice looks best and breaks in 4 of 10 cases; the bridge holds (first choice counts)"
     ),
@@ -95,13 +95,13 @@ DEEP = "the mean below what looks good stays high for long, so draws seldom go w
 SHARES = "a share of the votes says which sibling is best, not how good it is"
 
 MISSES: Mapping[tuple[str, str], str] = {
-    **{("react", world): BLIND for world in WORLDS if world != "chain"},
-    **{("greedy", world): NEAR for world in ("deceptive chain", "pit", "needle")},
-    **{("best_of_n", world): CHANCE for world in ("form", "doors", "tree", "traps")},
+    **{("react", graph): BLIND for graph in WORLDS if graph != "chain"},
+    **{("greedy", graph): NEAR for graph in ("deceptive chain", "pit", "needle")},
+    **{("best_of_n", graph): CHANCE for graph in ("form", "doors", "tree", "traps")},
     **{(name, "needle"): PRUNED for name in ("beam", "tot_bfs", "tot_dfs", VOTE)},
-    **{(VOTE, world): SHARES for world in ("maze", "form")},
-    **{("flat_halving", world): NEAR for world in ("deceptive chain", "pit", "needle")},
-    **{("abmcts", world): DEEP for world in ("deceptive chain", "pit", "needle")},
+    **{(VOTE, graph): SHARES for graph in ("maze", "form")},
+    **{("flat_halving", graph): NEAR for graph in ("deceptive chain", "pit", "needle")},
+    **{("abmcts", graph): DEEP for graph in ("deceptive chain", "pit", "needle")},
     **{
         (name, "ice"): LUCK
         for name in ("mcts", "gumbel", "flat_halving", "abmcts", "greedy", "best_first", "best_of_n", "beam", "tot_bfs", VOTE, "tot_dfs")
@@ -111,11 +111,11 @@ MISSES: Mapping[tuple[str, str], str] = {
 
 
 class Held(Harness):
-    """Holds writes back in search where the world cannot be rolled back, as the driver does."""
+    """Holds writes back in search where the environment cannot be rolled back, as the driver does."""
 
     def step(self, node: Node, edge: Edge) -> Stepped:
-        writes = self.world.states[self.state(node)].edges[str(edge.action.args[0])].write
-        return Stepped(fingerprint="", held=True) if writes and not self.world.sealed else super().step(node, edge)
+        writes = self.graph.states[self.state(node)].edges[str(edge.action.args[0])].write
+        return Stepped(fingerprint="", held=True) if writes and not self.graph.isolated else super().step(node, edge)
 
     def looks(self, node: Node) -> float:
         return super().looks(node.parent if node.held and node.parent is not None else node)
@@ -133,46 +133,46 @@ def settings(name: str) -> SearchConfig:
     return SearchConfig(algorithm=name.split()[0], iterations=ITERATIONS, k=5, depth=8, breadth=breadth, options=options)
 
 
-def found(name: str, world: ToyWorld, seed: int) -> bool:
+def found(name: str, graph: ToyGraph, seed: int) -> bool:
     """Whether the best reward was committed, action by action; on the ice, whether the first choice was the bridge."""
-    if world.name == "ice":
-        return first_choice(name, world) == 'go "bridge"'
-    run = Held(world, algorithm(settings(name)))
+    if graph.name == "ice":
+        return first_choice(name, graph) == 'go "bridge"'
+    run = Held(graph, algorithm(settings(name)))
     run.tree.seed = seed
-    return world.states[run.solve(20)].reward == 1.0
+    return graph.states[run.solve(20)].reward == 1.0
 
 
-def first_choice(name: str, world: ToyWorld) -> str:
+def first_choice(name: str, graph: ToyGraph) -> str:
     """What is committed first where steps are stochastic: by the driver, which comes to a state by acting again."""
     with tempfile.TemporaryDirectory() as folder:
         config = parse({"search": to_builtins(settings(name)), "reflection": {"kind": "none"}, "limits": {"actions": 1}})
-        runner = toy_runner(Path(folder) / "run", ToyWorlds(world, fidelity="replay"), config)
+        runner = toy_runner(Path(folder) / "run", ToyFactory(graph, fidelity="replay"), config)
         asyncio.run(runner.run())
         journal = next((Path(folder) / "run" / "tasks").glob("*/journal.jsonl"))
         return next(event.action for event in read(journal) if isinstance(event, Decided))
 
 
 @cache
-def count(name: str, world: str) -> int:
+def count(name: str, graph: str) -> int:
     """In how many of the seeds the optimum is found."""
-    return sum(found(name, WORLDS[world].made(seed), seed) for seed in SEEDS)
+    return sum(found(name, WORLDS[graph].made(seed), seed) for seed in SEEDS)
 
 
 def page() -> str:
     """The page, from what is found now."""
-    worlds = "\n".join(f"| {name} | {known.about} |" for name, known in WORLDS.items())
+    environments = "\n".join(f"| {name} | {known.about} |" for name, known in WORLDS.items())
     notes = list(dict.fromkeys(MISSES.values()))
     rows = []
     for name in ALGORITHMS:
-        cells = [f"{count(name, world)}{_note(notes, name, world)}" for world in WORLDS]
+        cells = [f"{count(name, graph)}{_note(notes, name, graph)}" for graph in WORLDS]
         rows.append(f"| {name} | {' | '.join(cells)} |")
     table = "\n".join([f"| | {' | '.join(WORLDS)} |", "|---" * (len(WORLDS) + 1) + "|", *rows])
     because = "\n".join(f"{i}. {note}" for i, note in enumerate(notes, 1))
-    return TEXT.format(table=table, because=because, worlds=worlds, iterations=ITERATIONS, seeds=len(SEEDS))
+    return TEXT.format(table=table, because=because, environments=environments, iterations=ITERATIONS, seeds=len(SEEDS))
 
 
-def _note(notes: list[str], name: str, world: str) -> str:
-    return f" ({notes.index(MISSES[name, world]) + 1})" if (name, world) in MISSES else ""
+def _note(notes: list[str], name: str, graph: str) -> str:
+    return f" ({notes.index(MISSES[name, graph]) + 1})" if (name, graph) in MISSES else ""
 
 
 TEXT = """# Algorithms and what they find
@@ -183,7 +183,7 @@ Their modules are in [exact/search](../exact/search). Some have keys of their ow
 One of your own is a subclass of `exact.search.work.Work` and an entry point of the group `exact.algorithms`:
 [examples/own_algorithm](../examples/own_algorithm), run by [examples/04_own_algorithm.py](../examples/04_own_algorithm.py).
 
-Which algorithm finds the optimum of which toy world, in how many of {seeds} seeds: {iterations} iterations for each action,
+Which algorithm finds the optimum of which toy environment, in how many of {seeds} seeds: {iterations} iterations for each action,
 5 proposals a state, 8 actions deep, breadth 3 (`best_of_n`: {iterations} trajectories), one action committed at a time.
 Values are as the states look, without noise: this table shows what an algorithm can and cannot see, not how good it is with a judge that
 errs. That is measured in [results/search.md](results/search.md): from 16 judgements on `gumbel` is ahead of `mcts` there.
@@ -195,11 +195,11 @@ Where an algorithm should not always find it:
 
 {because}
 
-The worlds:
+The environments:
 
-| world | |
+| environment | |
 |---|---|
-{worlds}
+{environments}
 """
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact.config import SearchConfig
-from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState
 from exact.search.algorithms.greedy import Greedy
 from exact.search.algorithms.react import React
 from exact.search.base import Compared, Done, Need, Selection, Stepped, Valued
@@ -18,12 +18,12 @@ from exact.search.registry import algorithm
 from exact.search.tree import SearchError
 from exact.search.work import Work
 from tests.search.harness import Harness, check, check_idle, failed
-from tests.search.harness import world as made_of
+from tests.search.harness import graph as made_of
 
 KINDS = ("action", "drifted", "environment", "model")
 
 
-def any_world(dice: random.Random) -> ToyWorld:
+def any_environment(dice: random.Random) -> ToyGraph:
     """Up to seven states with links at random, loops and dead ends included; some end the episode."""
     names = [f"s{i}" for i in range(dice.randint(2, 7))]
     states = {}
@@ -81,7 +81,7 @@ class Crowd:
                 self.open.append((selection, needs))
 
     def commit(self) -> bool:
-        """Decide and act; False where nothing can be committed. Now and then the world refuses or surprises."""
+        """Decide and act; False where nothing can be committed. Now and then the environment refuses or surprises."""
         tree, algorithm = self.run.tree, self.run.algorithm
         try:
             edge = algorithm.decide(tree).edges[0]
@@ -146,7 +146,7 @@ def any_of(name: str, dice: random.Random, c: float) -> Work:
 @given(seed=st.integers(0, 2**32), workers=st.integers(1, 6), trouble=st.sampled_from([0.0, 0.1, 0.5]), c=st.sampled_from([0.0, 0.5, 5.0]))
 def test_the_counts_hold_and_the_search_ends(name: str, seed: int, workers: int, trouble: float, c: float) -> None:
     dice = random.Random(seed)
-    run = Harness(any_world(dice), any_of(name, dice, c))
+    run = Harness(any_environment(dice), any_of(name, dice, c))
     crowd = Crowd(run, dice, workers=workers, trouble=trouble)
     for _ in range(5):
         crowd.search()
@@ -165,7 +165,7 @@ def test_the_same_results_in_the_same_order_lead_to_the_same_selections(name: st
     asked = []
     for _ in range(2):
         dice = random.Random(seed)
-        run = Harness(any_world(dice), any_of(name, dice, 0.5))
+        run = Harness(any_environment(dice), any_of(name, dice, 0.5))
         crowd = Crowd(run, dice, workers=workers, trouble=0.2)
         crowd.search()
         while crowd.commit() and not run.tree.root.terminated and len(run.tree.root.path()) < 4:
@@ -176,7 +176,7 @@ def test_the_same_results_in_the_same_order_lead_to_the_same_selections(name: st
 
 def test_an_expansion_that_fails_after_the_judgement_is_one_iteration() -> None:
     """The counter-example that was found: eager, the value is told and backed up, then the policy fails for good."""
-    run = Harness(any_world(random.Random(6603)), MCTS(iterations=4, k=3, expansion="eager", retries=0))
+    run = Harness(any_environment(random.Random(6603)), MCTS(iterations=4, k=3, expansion="eager", retries=0))
     selection = run.select()
     run.tell(selection, run.result(selection, "value"))
     before = run.tree.iterations

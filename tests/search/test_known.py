@@ -1,4 +1,4 @@
-"""Known answers: each algorithm finds the optimum of each toy world that it should."""
+"""Known answers: each algorithm finds the optimum of each toy environment that it should."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from tests.search.known import ALGORITHMS, FILE, MISSES, SEEDS, WORLDS, count, page
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("environment", WORLDS)
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_an_algorithm_finds_the_optimum_unless_there_is_a_reason_why_not(name: str, world: str) -> None:
-    missed = count(name, world) < len(SEEDS)
-    assert missed == ((name, world) in MISSES)
+def test_an_algorithm_finds_the_optimum_unless_there_is_a_reason_why_not(name: str, graph: str) -> None:
+    missed = count(name, graph) < len(SEEDS)
+    assert missed == ((name, graph) in MISSES)
 
 
 def test_the_page_shows_what_is_found_now() -> None:

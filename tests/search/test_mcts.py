@@ -1,15 +1,15 @@
-"""The order in which MCTS works, step by step, and what it finds in worlds whose answer is known."""
+"""The order in which MCTS works, step by step, and what it finds in environments whose answer is known."""
 
 from __future__ import annotations
 
 import pytest
 
-from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, form, maze
+from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, chain, deceptive_chain, form, maze
 from exact.search.base import Done, Failure, Need, Selection, Stepped
 from exact.search.mcts import MCTS
 from exact.search.rules.final import lower_bound
 from exact.search.tree import SearchError
-from tests.search.harness import Harness, check, check_idle, failed, proposed, two_arms, valued, world
+from tests.search.harness import Harness, check, check_idle, failed, graph, proposed, two_arms, valued
 
 
 def mcts(iterations: int = 16, k: int = 4, **more: int | float | str) -> MCTS:
@@ -82,7 +82,7 @@ def test_an_end_is_judged_as_often_as_it_may_be_and_then_there_is_nothing_more_t
 def test_an_end_with_few_visits_wins_against_a_much_visited_edge_of_lower_value() -> None:
     states = {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=0.6) for name, after in zip("bcdefgh", "cdefghi", strict=True)}
     states["a"] = ToyState(edges={"long": ToyEdge(to="b", prior=2.0), "win": ToyEdge(to="won")}, looks=0.5)
-    run = Harness(world({**states, "i": ToyState(reward=0.6), "won": ToyState(reward=0.9)}), mcts(iterations=9))
+    run = Harness(graph({**states, "i": ToyState(reward=0.6), "won": ToyState(reward=0.9)}), mcts(iterations=9))
     run.search()
     assert run.tree.root.edges[0].visits > run.tree.root.edges[1].visits == 1
     assert run.commit() == "win"
@@ -99,7 +99,7 @@ def test_below_the_depth_limit_nothing_is_expanded() -> None:
 
 
 @pytest.mark.parametrize("made", [chain(4), maze(), maze(4, 3, seed=5), form(2), form(3, seed=4)], ids=lambda made: made.name)
-def test_known_worlds_are_solved(made: ToyWorld) -> None:
+def test_known_environments_are_solved(made: ToyGraph) -> None:
     run = Harness(made, mcts(iterations=60, k=6, depth=10))
     assert made.states[run.solve()].reward == 1.0
     check_idle(run.tree)
@@ -117,7 +117,7 @@ def test_the_best_of_many_arms_is_found_if_each_is_tried() -> None:
 
 
 def test_a_state_on_the_own_path_is_closed_and_counts_the_value_it_had() -> None:
-    made = world({"a": ToyState(edges={"stay": ToyEdge(to="a", prior=9.0), "win": ToyEdge(to="won")}), "won": ToyState(reward=1.0)})
+    made = graph({"a": ToyState(edges={"stay": ToyEdge(to="a", prior=9.0), "win": ToyEdge(to="won")}), "won": ToyState(reward=1.0)})
     run = Harness(made, mcts(iterations=2))
     run.search()
     stay = run.tree.root.edges[0]
@@ -131,7 +131,7 @@ def test_what_could_not_be_searched_is_committed_if_it_promises_clearly_more() -
     """A card is picked without a trace: the state looks the same. The only action that shows an effect is a bad end."""
     for bad, taken in ((0.05, "pick"), (0.45, "end")):
         states = {"a": ToyState(edges={"pick": ToyEdge(to="a", prior=9.0), "end": ToyEdge(to="lost")}, looks=0.5)}
-        run = Harness(world({**states, "lost": ToyState(reward=bad)}), mcts(iterations=12))
+        run = Harness(graph({**states, "lost": ToyState(reward=bad)}), mcts(iterations=12))
         run.search()
         assert run.commit() == taken
 
@@ -143,7 +143,7 @@ def test_it_must_promise_more_than_the_best_that_was_searched_not_only_than_the_
         "won": ToyState(reward=0.95),
         **{f"b{i}": ToyState(edges={"on": ToyEdge(to=f"b{i + 1}")}, looks=0.7) for i in range(30)},
     }
-    run = Harness(world({**states, "b30": ToyState(reward=0.7)}), MCTS(iterations=20, k=4, depth=30, final=lower_bound(z=2.0)))
+    run = Harness(graph({**states, "b30": ToyState(reward=0.7)}), MCTS(iterations=20, k=4, depth=30, final=lower_bound(z=2.0)))
     run.search()
     assert run.commit() == "way"
 
@@ -160,7 +160,7 @@ def test_the_policy_hears_once_what_the_environment_refused() -> None:
 
 def test_a_wrong_turn_that_was_committed_can_be_taken_back() -> None:
     """`b` is a dead end: the only way on leads to the first root, which is no longer on the search's own path."""
-    made = world(
+    made = graph(
         {
             "a": ToyState(edges={"wrong": ToyEdge(to="b"), "right": ToyEdge(to="won")}, looks=0.2),
             "b": ToyState(edges={"back": ToyEdge(to="a")}, looks=0.9),
@@ -178,7 +178,7 @@ def test_a_wrong_turn_that_was_committed_can_be_taken_back() -> None:
 
 
 def test_exhausted_states_close_upward() -> None:
-    made = world(
+    made = graph(
         {
             "a": ToyState(edges={"in": ToyEdge(to="b", prior=9.0), "out": ToyEdge(to="lost")}, looks=0.5),
             "b": ToyState(edges={"in": ToyEdge(to="c")}, looks=0.5),
@@ -195,7 +195,7 @@ def test_exhausted_states_close_upward() -> None:
 
 
 def test_a_root_whose_every_action_leads_nowhere_is_expanded_again_a_few_times() -> None:
-    made = world({"a": ToyState(edges={"stay": ToyEdge(to="a")})})
+    made = graph({"a": ToyState(edges={"stay": ToyEdge(to="a")})})
     run = Harness(made, mcts(iterations=30, retries=2))
     assert run.search() == Done("every action was tried")
     assert run.tree.root.expansions == 3
@@ -235,7 +235,7 @@ def test_iterations_that_a_step_leaves_over_serve_the_next() -> None:
     assert run.tree.iterations == 20
 
 
-def test_a_root_whose_actions_the_real_world_refuses_is_expanded_again_a_few_times() -> None:
+def test_a_root_whose_actions_the_real_environment_refuses_is_expanded_again_a_few_times() -> None:
     run = Harness(two_arms(), mcts(iterations=20))
     run.search()
     for index in (0, 1):
@@ -336,7 +336,7 @@ def test_of_two_ways_to_one_end_the_shorter_is_committed() -> None:
     """The search that dithered: the end is one click away, and everything else was tried too and leads there as well."""
     detours = {name: ToyState(edges={"end": ToyEdge(to="won")}, looks=0.7) for name in "bcd"}
     ways = {"detour": ToyEdge(to="b", prior=3.0), "end": ToyEdge(to="won"), "other": ToyEdge(to="c"), "third": ToyEdge(to="d")}
-    made = world({"a": ToyState(edges=ways, looks=0.6), **detours, "won": ToyState(reward=0.95)})
+    made = graph({"a": ToyState(edges=ways, looks=0.6), **detours, "won": ToyState(reward=0.95)})
     run = Harness(made, mcts(iterations=60))
     assert run.search() == Done("every action was tried")
     assert run.tree.root.edges[0].visits > run.tree.root.edges[1].visits

@@ -1,4 +1,4 @@
-"""What holds of every search, whatever its strategies, its world and its luck."""
+"""What holds of every search, whatever its strategies, its environment and its luck."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
 from exact.search.tree import SearchError, Tree
 from tests.search.harness import Harness, failed
-from tests.search.test_any_order import KINDS, any_world
+from tests.search.test_any_order import KINDS, any_environment
 
 CONFIGS: st.SearchStrategy[SearchConfig] = st.builds(
     SearchConfig,
@@ -45,11 +45,11 @@ LUCK = {"seed": st.integers(0, 2**32), "workers": st.integers(1, 5), "trouble": 
 
 
 class Weather:
-    """Workers that go on, fail, are cancelled or find the world elsewhere, at random. Keeps every value that was told."""
+    """Workers that go on, fail, are cancelled or find the environment elsewhere, at random. Keeps every value that was told."""
 
     def __init__(self, config: SearchConfig, seed: int, workers: int, trouble: float) -> None:
         self.dice, self.workers, self.trouble = random.Random(seed), workers, trouble
-        self.run = Harness(any_world(self.dice), algorithm(config))
+        self.run = Harness(any_environment(self.dice), algorithm(config))
         self.open: list[tuple[Selection, list[Need]]] = []
         self.values: list[float] = []
 

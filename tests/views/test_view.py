@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from PIL import Image as Picture
 
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 from exact.models import tokens
 from exact.models.base import Image
 from exact.observation import Box, Element
@@ -75,7 +75,7 @@ def test_a_picture_of_a_task_is_fetched_from_its_address_once(httpserver):
     for _ in range(2):
         (found,) = task_pictures(Task(id="a", instruction="", images=(httpserver.url_for("/one.png"),)))
         assert (found.data, found.media_type) == (buffer.getvalue(), "image/png")
-    with pytest.raises(EnvironmentError_, match=r"http://127\.0\.0\.1:9/x\.png cannot be fetched"):
+    with pytest.raises(EnvironmentFailure, match=r"http://127\.0\.0\.1:9/x\.png cannot be fetched"):
         task_pictures(Task(id="a", instruction="", images=("http://127.0.0.1:9/x.png",)))
 
 

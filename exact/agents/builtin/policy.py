@@ -1,4 +1,4 @@
-"""The policy of the embedded agent, which is not a language model: candidates ranked by likeness to the instruction."""
+"""The policy of the built-in agent, which is not a language model: candidates ranked by likeness to the instruction."""
 
 from __future__ import annotations
 

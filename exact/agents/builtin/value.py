@@ -1,4 +1,4 @@
-"""The value function of the embedded agent, which is not a language model: how much of the instruction is visibly done."""
+"""The value function of the built-in agent, which is not a language model: how much of the instruction is visibly done."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from exact.context import Context, Proposal
 
 
 class RandomPolicy:
-    """Draws uniformly among the embedded agent's candidates; the draw is keyed by (seed, node, draw), so a run can be repeated."""
+    """Draws uniformly among the built-in agent's candidates; the draw is keyed by (seed, node, draw), so a run can be repeated."""
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k distinct actions with equal priors, in the order drawn. Empty where nothing can be done."""

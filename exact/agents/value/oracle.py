@@ -13,14 +13,14 @@ OPEN = 0.5
 class OracleValue:
     """The verdict on an episode that has ended, or that would win if the agent stopped now; 0.5 elsewhere.
 
-    Its worlds must be `telling` with the same table.
+    Its environments must be `telling` with the same table.
     """
 
     def __init__(self, verdicts: Verdicts) -> None:
         self._verdicts = verdicts
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Raises ModelError where no world has told how the episode ended."""
+        """Raises ModelError where no environment has told how the episode ended."""
         done = (context.task.id, *(taken.action.key for taken in context.history if not taken.error))
         if not context.terminated:
             stopped = self._verdicts.get((*done, STOP))
@@ -31,6 +31,6 @@ class OracleValue:
             )
         if done not in self._verdicts:
             raise ModelError(
-                "the oracle was not told how this episode ended: open its worlds with Agent.seeing, and do not resume its runs"
+                "the oracle was not told how this episode ended: open its environments with Agent.seeing, and do not resume its runs"
             )
         return Evaluation(value=self._verdicts[done], rationale="oracle: the benchmark's own verdict", told=True)

@@ -11,10 +11,10 @@ import msgspec
 from exact.benchmarks.desktop.tasks import TASKS
 from exact.benchmarks.ids import join, split
 from exact.config import BrowserConfig
-from exact.environments.base import Worlds
-from exact.environments.desktop import desktop_worlds
+from exact.environments.base import EnvironmentFactory
+from exact.environments.desktop import desktop_factory
 from exact.environments.sandbox import find_runsc
-from exact.errors import EnvironmentError_, unknown
+from exact.errors import EnvironmentFailure, unknown
 from exact.task import Task
 
 
@@ -38,19 +38,19 @@ class DesktopSuite:
         return Task(id=join(name, seed), instruction=problem.instruction, seed=seed, private={"desktop": told})
 
     @asynccontextmanager
-    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
+    async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """`config.sandbox`: `auto` forks where this machine can, for a desktop does not replay exactly; `never` is reset and replay.
 
         Raises UsageError where a desktop cannot be had here, with what is missing.
         """
         sandbox = config.sandbox == "required" or (config.sandbox == "auto" and _forks())
-        async with desktop_worlds(sandbox=sandbox, screenshots=config.screenshots, limit=config.snapshots << 20) as worlds:
-            yield worlds
+        async with desktop_factory(sandbox=sandbox, screenshots=config.screenshots, limit=config.snapshots << 20) as environments:
+            yield environments
 
 
 def _forks() -> bool:
     try:
         find_runsc()
-    except EnvironmentError_:
+    except EnvironmentFailure:
         return False
     return True

@@ -1,4 +1,4 @@
-"""MiniWoB++ in worlds that fork: its pages are served inside the sandbox."""
+"""MiniWoB++ in environments that fork: its pages are served inside the sandbox."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from exact.benchmarks.miniwob.pages import Rewrite, unchanged
 from exact.benchmarks.miniwob.suite import page_setup, verdict
 from exact.config import BrowserConfig
-from exact.environments.browser.fork.factory import ForkingWorlds, forking
+from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.sandbox import Service, interpreter, static
 from exact.scratch import scratch
 
@@ -18,12 +18,14 @@ _PORT = 8000
 
 
 @asynccontextmanager
-async def forking_worlds(config: BrowserConfig, pages: Path, rewrite: Rewrite) -> AsyncIterator[ForkingWorlds]:
-    """Worlds of the pages in a folder as `rewrite` has them. Raises EnvironmentError_ where worlds cannot fork."""
+async def forking_factory(config: BrowserConfig, pages: Path, rewrite: Rewrite) -> AsyncIterator[ForkingFactory]:
+    """Environments of the pages in a folder as `rewrite` has them. Raises EnvironmentFailure where environments cannot fork."""
     with _rewritten(pages, rewrite) as folder:
         setup = page_setup(f"127.0.0.1:{_PORT}")
-        async with forking(config, setup, services=[_service(str(folder))], evaluator=verdict, limit=config.snapshots << 20) as worlds:
-            yield worlds
+        async with forking(
+            config, setup, services=[_service(str(folder))], evaluator=verdict, limit=config.snapshots << 20
+        ) as environments:
+            yield environments
 
 
 def _service(folder: str) -> Service:

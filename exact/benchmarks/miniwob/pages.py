@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 Rewrite = Callable[[str, bytes], bytes]
 """Maps a file's path below the pages (`core/core.js`) and its content to what is served."""
@@ -29,7 +29,7 @@ def flip_rewards(path: str, content: bytes) -> bytes:
         return content
     start = b"core.endEpisode = function(reward, time_proportional, reason) {"
     if content.count(start) != 1:
-        raise EnvironmentError_("core.js of this version of miniwob is not as expected: install miniwob 1.1.0")
+        raise EnvironmentFailure("core.js of this version of miniwob is not as expected: install miniwob 1.1.0")
     return content.replace(start, start + b" reward = -reward;")
 
 

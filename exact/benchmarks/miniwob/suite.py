@@ -19,15 +19,15 @@ from exact.benchmarks.miniwob.pages import Rewrite, serve, unchanged
 from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import BrowserConfig
 from exact.environments.adapters.miniwob import installed
-from exact.environments.base import Worlds
-from exact.environments.browser import BrowserWorlds, PageSetup, launch
+from exact.environments.base import EnvironmentFactory
+from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.errors import unknown
 from exact.task import Outcome, Score, Task
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-    from exact.environments.browser.fork.factory import ForkingWorlds
+    from exact.environments.browser.fork.factory import ForkingFactory
 
 HOST = "miniwob.test"
 """Where the pages are, for the browser; the port behind it is nobody's business."""
@@ -102,30 +102,30 @@ class MiniWob:
         return Task(id=join(name, seed), instruction="", start=start, seed=seed)
 
     @asynccontextmanager
-    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
+    async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """The viewport is the benchmark's, whatever `config` says. Raises UsageError where the pages are not installed.
 
-        Nothing is written outside of a page here, and a page is replayed faster than a whole world is restored: worlds fork only where
-        `config.sandbox` requires it.
+        Nothing is written outside of a page here, and a page is replayed faster than a whole environment is restored: environments fork
+        only where `config.sandbox` requires it.
         """
         if config.sandbox == "required":
-            async with self.forking_worlds(config) as worlds:
-                yield worlds
+            async with self.forking_factory(config) as environments:
+                yield environments
             return
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
         async with serve(self._pages or installed(), self._rewrite) as address:
             setup = page_setup(address)
             async with launch(config, setup.hosts) as browser:
-                yield BrowserWorlds(browser, setup, config, sealed=True, evaluator=verdict)
+                yield BrowserFactory(browser, setup, config, isolated=True, evaluator=verdict)
 
     @asynccontextmanager
-    async def forking_worlds(self, config: BrowserConfig) -> AsyncIterator[ForkingWorlds]:
-        """As `worlds`, with snapshots of whole worlds. Raises EnvironmentError_ where worlds cannot fork."""
-        from exact.benchmarks.miniwob.forking import forking_worlds
+    async def forking_factory(self, config: BrowserConfig) -> AsyncIterator[ForkingFactory]:
+        """As `environments`, with snapshots of whole environments. Raises EnvironmentFailure where environments cannot fork."""
+        from exact.benchmarks.miniwob.forking import forking_factory
 
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
-        async with forking_worlds(config, self._pages or installed(), self._rewrite) as worlds:
-            yield worlds
+        async with forking_factory(config, self._pages or installed(), self._rewrite) as environments:
+            yield environments
 
 
 def page_setup(address: str) -> PageSetup:

@@ -13,8 +13,8 @@ import exact.environments.adapters.guests
 from exact.benchmarks.ids import split
 from exact.benchmarks.osworld.format import collection, read
 from exact.config import BrowserConfig
-from exact.environments.base import Worlds
-from exact.environments.process.worker import Factory, Limits, WorkerWorlds
+from exact.environments.base import EnvironmentFactory
+from exact.environments.process.worker import Factory, Limits, WorkerFactory
 from exact.errors import UsageError, unknown
 from exact.task import Task
 
@@ -57,7 +57,7 @@ class OSWorld:
         return read(self._found[name]).task(name.split("/")[1], seed)
 
     @asynccontextmanager
-    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
+    async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
         """Raises UsageError where no interpreter with desktop_env is named."""
         if not os.environ.get(PYTHON):
             raise UsageError(f"OSWorld runs in its own virtual environment: install desktop-env there and set {PYTHON} to its Python")
@@ -66,6 +66,6 @@ class OSWorld:
         except ValueError as error:
             raise UsageError(f"{OPTIONS} is not JSON: {error}") from error
         factory = Factory(
-            f"{_GUESTS / 'desktop_env_guest.py'}:World", {"options": options}, python=Path(os.environ[PYTHON]), paths=(_GUESTS,)
+            f"{_GUESTS / 'desktop_env_guest.py'}:Guest", {"options": options}, python=Path(os.environ[PYTHON]), paths=(_GUESTS,)
         )
-        yield WorkerWorlds(factory, limits=_LIMITS)
+        yield WorkerFactory(factory, limits=_LIMITS)

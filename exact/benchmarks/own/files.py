@@ -92,7 +92,7 @@ def _fitting(tasks: Sequence[tuple[str, Task]], pattern: str, path: Path) -> tup
 
 
 def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = None) -> Task:
-    """A task as runs keep it: all that its worlds need is in it. `where`: the site file's folder; `folder`: the task file's."""
+    """A task as runs keep it: all that its environments need is in it. `where`: the site file's folder; `folder`: the task file's."""
     folder = folder or where
     if not origin(site.url):
         raise UsageError(f"the site's url {site.url!r} is no web address: write http://host")

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from exact.child import Child
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 
 SERVED = Path(__file__).parent / "served"
 """The programs that make and serve the sites: run by that interpreter, never imported here."""
@@ -43,7 +43,7 @@ def interpreter() -> Path:
 
 
 async def seed(site: str, python: Path) -> Path:
-    """The folder of a site's data; made in the user's cache where it is not there. Raises EnvironmentError_."""
+    """The folder of a site's data; made in the user's cache where it is not there. Raises EnvironmentFailure."""
     parent = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exact" / "sites"
     target = parent / f"{site}-{_digest(site, python)}"
     if target.is_dir():
@@ -66,12 +66,12 @@ async def _make(site: str, python: Path, folder: Path) -> None:
         async with asyncio.timeout(_SECONDS):
             _, said = await process.communicate()
     except TimeoutError as error:
-        raise EnvironmentError_(f"the data of {site} was not made within {_SECONDS:g} s: is the machine busy?") from error
+        raise EnvironmentFailure(f"the data of {site} was not made within {_SECONDS:g} s: is the machine busy?") from error
     finally:
         await process.end()
     if process.returncode:
         last = (said.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"])[-1]
-        raise EnvironmentError_(f"the data of {site} cannot be made by {python}: {last}")
+        raise EnvironmentFailure(f"the data of {site} cannot be made by {python}: {last}")
 
 
 def _digest(site: str, python: Path) -> str:

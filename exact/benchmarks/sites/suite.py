@@ -1,4 +1,5 @@
-"""Trac and Wagtail as suites: real applications that run here, with their servers inside the world that a search keeps and rolls back."""
+"""Trac and Wagtail as suites: real applications that run here, with their servers inside the environment that a search keeps and rolls
+back."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ from exact.benchmarks.webarena.judges import Judges
 from exact.benchmarks.webarena.sessions import Form, Sessions
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import BrowserConfig
-from exact.environments.base import Worlds
-from exact.environments.browser import BrowserWorlds, PageSetup
+from exact.environments.base import EnvironmentFactory
+from exact.environments.browser import BrowserFactory, PageSetup
 from exact.environments.browser.page.setup import Beginning, Prepare
 from exact.environments.browser.served import served
 from exact.environments.sandbox.python import asked
 from exact.environments.sandbox.service import Service
-from exact.errors import EnvironmentError_, UsageError, unknown
+from exact.errors import EnvironmentFailure, UsageError, unknown
 from exact.models.base import ChatModel
 from exact.task import Outcome, Scalar, Score, Task
 
@@ -117,17 +118,17 @@ class Site:
         return Task(id=join(name, number_seed), instruction=file.goal, start=start, seed=number_seed, metadata=metadata)
 
     @asynccontextmanager
-    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
-        """In a sandbox the application is part of each world. Else one instance runs beside the browser: it is brought back to its data
-        whenever the live world is reset, so that attempts go one at a time. Raises EnvironmentError_, UsageError."""
+    async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
+        """In a sandbox the application is part of each environment. Else one instance runs beside the browser: it is brought back to its
+        data whenever the live environment is reset, so that attempts go one at a time. Raises EnvironmentFailure, UsageError."""
         port, token = _free_port(), secrets.token_hex(8)
         service = await self._service(port, token)
         shared: list[bool] = []
         setup = PageSetup(hosts={self._application.host: f"127.0.0.1:{port}"}, prepare=self._prepare(port, token, shared))
-        async with served(config, setup, [service], evaluator=self._verdict, tell=_LOG.warning) as worlds:
-            if isinstance(worlds, BrowserWorlds):
+        async with served(config, setup, [service], evaluator=self._verdict, tell=_LOG.warning) as environments:
+            if isinstance(environments, BrowserFactory):
                 shared.append(True)
-            yield worlds
+            yield environments
 
     async def _service(self, port: int, token: str) -> Service:
         python = await asked(interpreter(), {})
@@ -137,7 +138,7 @@ class Site:
         return Service(command=command, ready_url=f"http://127.0.0.1:{port}/", seconds=_READY, reads=reads)
 
     def _prepare(self, port: int, token: str, shared: list[bool]) -> Prepare:
-        """Reset what is shared, and log in. `shared`: not empty where all worlds have one instance, in which log-ins last."""
+        """Reset what is shared, and log in. `shared`: not empty where all environments have one instance, in which log-ins last."""
         forms = {
             f"{self.name}_{user}": self._application.form._replace(account=(user, self._application.word))
             for user in self._application.users
@@ -146,7 +147,7 @@ class Site:
 
         async def prepare(beginning: Beginning) -> None:
             file = self.files[_number(beginning.task)]
-            if shared and not beginning.speculative:
+            if shared and not beginning.simulation:
                 await asyncio.to_thread(_reset, port, token)
             if file.logged_in:
                 await (lasting if shared else fresh).enter(beginning.context, beginning.page, "", file.logged_in)
@@ -196,4 +197,4 @@ def _reset(port: int, token: str) -> None:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60):
             pass
     except (OSError, http.client.HTTPException) as error:
-        raise EnvironmentError_(f"the site beside the browser was not reset: {error or type(error).__name__}") from error
+        raise EnvironmentFailure(f"the site beside the browser was not reset: {error or type(error).__name__}") from error

@@ -1,7 +1,7 @@
 """The verdict on an attempt: every kind of evaluation that a task file names, each a function made from it beforehand.
 
 Three endings are told apart. What the agent did or did not do, a missing answer too, is a Score. A page that cannot be looked at is an
-EnvironmentError_, a judge that does not answer a ModelError: neither is a score.
+EnvironmentFailure, a judge that does not answer a ModelError: neither is a score.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def roles(task: TaskFile) -> tuple[str, ...]:
 
 
 async def evaluate(checks: tuple[Check, ...], page: Page, outcome: Outcome) -> Score:
-    """1 where all hold, else 0 with the first reason. Raises EnvironmentError_, ModelError."""
+    """1 where all hold, else 0 with the first reason. Raises EnvironmentFailure, ModelError."""
     for each in checks:
         if reason := await each(page, outcome):
             return Score(value=0.0, success=False, reason=reason, unanswered=reason == NO_ANSWER)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from exact.benchmarks.webarena.variables import Addresses
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -37,7 +37,7 @@ def check(locator: str) -> None:
 async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 3.0) -> AsyncIterator[Page]:
     """The page itself for `last`, else another one at `url`, closed afterwards.
 
-    `quiet`: seconds for which it may go on loading. Raises EnvironmentError_ where it does not answer, or with an error of the
+    `quiet`: seconds for which it may go on loading. Raises EnvironmentFailure where it does not answer, or with an error of the
     server's own (5xx); for `last`, where it did so when the agent came there.
     """
     from playwright.async_api import Error
@@ -64,7 +64,7 @@ async def looking_at(page: Page, url: str, addresses: Addresses, quiet: float = 
 
 
 async def answered(page: Page, addresses: Addresses) -> None:
-    """Raises EnvironmentError_ where a page shows an error of the browser's or the server's own (5xx) instead of what was asked for."""
+    """Raises EnvironmentFailure where a page shows an error of the browser's or the server's own (5xx) instead of what was asked for."""
     from playwright.async_api import Error
 
     try:
@@ -89,17 +89,17 @@ async def _answer(page: Page) -> tuple[str, int]:
         frame = (await cdp.send("Page.getFrameTree"))["frameTree"]["frame"]
         if unreachable := frame.get("unreachableUrl", ""):
             return unreachable, 0
-        # in a world of its own: a clock that is held takes the page's `performance` away
-        world = await cdp.send("Page.createIsolatedWorld", {"frameId": frame["id"]})
-        found = await cdp.send("Runtime.evaluate", {"expression": _STATUS, "contextId": world["executionContextId"]})
+        # in an environment of its own: a clock that is held takes the page's `performance` away
+        environment = await cdp.send("Page.createIsolatedWorld", {"frameId": frame["id"]})
+        found = await cdp.send("Runtime.evaluate", {"expression": _STATUS, "contextId": environment["executionContextId"]})
         return "", int(found["result"].get("value", 0))
     finally:
         with suppress(Error):
             await cdp.detach()
 
 
-def _unseen(url: str, why: str, addresses: Addresses) -> EnvironmentError_:
-    return EnvironmentError_(f"the page {url} cannot be looked at for the verdict ({why}){addresses.way_out(url)}")
+def _unseen(url: str, why: str, addresses: Addresses) -> EnvironmentFailure:
+    return EnvironmentFailure(f"the page {url} cannot be looked at for the verdict ({why}){addresses.way_out(url)}")
 
 
 async def in_page(page: Page, script: str, *arguments: object) -> Any:

@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from exact.benchmarks.webarena.locate import in_page
 from exact.benchmarks.webarena.ssim import similarity
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -50,7 +50,7 @@ def check(selector: str) -> None:
 async def on_page(page: Page, selector: str) -> list[Image]:
     """The pictures of a page that can be read, in document order: those below a selector, else all that are no decoration and not hidden.
 
-    Raises EnvironmentError_ where the page's own site does not answer for one.
+    Raises EnvironmentFailure where the page's own site does not answer for one.
     """
     if selector.strip():
         sources = await in_page(page, _CHOSEN, selector.strip()) or []
@@ -61,8 +61,8 @@ async def on_page(page: Page, selector: str) -> list[Image]:
 
 
 async def _seen(page: Page, url: str) -> Image | None:
-    """One picture, as the page gets it: with its cookies, and in a world that the host cannot reach. None where it is broken on the page
-    itself: nobody sees it there."""
+    """One picture, as the page gets it: with its cookies, and in an environment that the host cannot reach. None where it is broken on
+    the page itself: nobody sees it there."""
     answer = await in_page(page, _FETCH, url)
     try:
         if answer is None:  # the page may not ask for it by script, or nobody is there
@@ -71,21 +71,21 @@ async def _seen(page: Page, url: str) -> Image | None:
         if status < _SERVER_ERROR:
             return _decoded(base64.b64decode(data))
         why = f"the server says {status}"
-    except (EnvironmentError_, binascii.Error) as error:
+    except (EnvironmentFailure, binascii.Error) as error:
         if answer is not None:
             return None
         why = str(error)
     if urlsplit(url)[:2] != urlsplit(page.url)[:2]:
         return None
-    raise EnvironmentError_(f"a picture of the page cannot be looked at for the verdict: {url}: {why}")
+    raise EnvironmentFailure(f"a picture of the page cannot be looked at for the verdict: {url}: {why}")
 
 
 async def reference(where: str) -> Image:
-    """A picture at an address, or in a file. Raises EnvironmentError_."""
+    """A picture at an address, or in a file. Raises EnvironmentFailure."""
     try:
         return _decoded(await asyncio.to_thread(_read, where))
     except OSError as error:
-        raise EnvironmentError_(f"the picture {where} cannot be had ({error}): is its site up?") from error
+        raise EnvironmentFailure(f"the picture {where} cannot be had ({error}): is its site up?") from error
 
 
 def _read(where: str) -> bytes:
@@ -104,7 +104,7 @@ def _decoded(data: bytes) -> Image:
         picture = Pictures.open(io.BytesIO(data))
         picture.load()
     except UnidentifiedImageError as error:
-        raise EnvironmentError_("a picture does not read: is it SVG?") from error
+        raise EnvironmentFailure("a picture does not read: is it SVG?") from error
     return picture
 
 

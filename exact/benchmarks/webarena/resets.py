@@ -17,7 +17,7 @@ from time import monotonic
 
 from exact.benchmarks.webarena.variables import Addresses
 from exact.environments.sites.site import Hook
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 
 LIMIT = 840.0
 """Seconds for all resets before an attempt: a benchmark kills one that is silent for longer, and would name no site then."""
@@ -46,7 +46,7 @@ class Resets:
             raise UsageError(f"{variable} cannot be read as a command: {error}") from error
 
     async def before(self, sites: Iterable[str], *, changes: bool) -> None:
-        """Before an attempt at some sites: those it changes, or that are not known to be clean, are reset. Raises EnvironmentError_."""
+        """Before an attempt at some sites: those it changes, or that are not known to be clean, are reset. Raises EnvironmentFailure."""
         async with self._lock:
             end = monotonic() + LIMIT
             for site in sites:
@@ -64,13 +64,13 @@ class Resets:
     async def _call(self, site: str, hook: Hook) -> None:
         try:
             if hook.seconds <= 0:
-                raise EnvironmentError_(f"the {LIMIT:g} s for the sites of a task are over")
+                raise EnvironmentFailure(f"the {LIMIT:g} s for the sites of a task are over")
             await hook.call("reset", base=self._addresses.of(site), name=site)
-        except EnvironmentError_ as error:
-            raise EnvironmentError_(f"{site} was not reset: {error}: see {self._addresses.variable(site)}_RESET") from error
+        except EnvironmentFailure as error:
+            raise EnvironmentFailure(f"{site} was not reset: {error}: see {self._addresses.variable(site)}_RESET") from error
 
     def _change(self, site: str) -> None:
-        """Say that a site is about to be changed: what no process has seen before. Raises EnvironmentError_."""
+        """Say that a site is about to be changed: what no process has seen before. Raises EnvironmentFailure."""
         path = self._note(site)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ class Resets:
             part.write_text(secrets.token_hex(16), "utf-8")
             part.replace(path)
         except OSError as error:
-            raise EnvironmentError_(
+            raise EnvironmentFailure(
                 f"that {site} is changed cannot be noted in {path.parent}: {error.strerror}: name another folder in XDG_CACHE_HOME"
             ) from error
 

@@ -1,4 +1,4 @@
-"""Log-in: once for each site and world, by the site's own form or by a storage state file, and again when it has run out."""
+"""Log-in: once for each site and environment, by the site's own form or by a storage state file, and again when it has run out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from exact.benchmarks.webarena.states import State, read, write
 from exact.benchmarks.webarena.variables import Addresses
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
@@ -51,22 +51,22 @@ FORMS: Mapping[str, Form] = {
 
 
 class Sessions:
-    """The log-ins of one kind of worlds."""
+    """The log-ins of one kind of environments."""
 
     def __init__(
         self, addresses: Addresses, environ: Mapping[str, str], *, forms: Mapping[str, Form] = FORMS, folder: Path | None = None,
         lasting: bool = True,
     ) -> None:  # fmt: skip
         """`environ`: `<SITE>_USERNAME` and `<SITE>_PASSWORD`, after the form's own account. `folder`: where storage state files are, and
-        are written. `lasting`: whether what one world logged into holds in others; not where each has a server of its own."""
+        are written. `lasting`: whether what one environment logged into holds in others; not where each has a server of its own."""
         self._addresses, self._environ, self._forms, self._folder, self._lasting = addresses, environ, forms, folder, lasting
         self._states: dict[str, State] = {}
 
     async def enter(self, context: BrowserContext, page: Page, file: str, sites: Sequence[str]) -> None:
         """Be logged in at some sites in a context. `file`: name of the storage state file, of which there need not be any.
 
-        That a log-in still holds is looked at each time: the world before may have logged out, or a reset may have ended all sessions.
-        Raises EnvironmentError_ where a site does not answer or refuses the account, and UsageError.
+        That a log-in still holds is looked at each time: the environment before may have logged out, or a reset may have ended all
+        sessions. Raises EnvironmentFailure where a site does not answer or refuses the account, and UsageError.
         """
         known = [site for site in sites if site in self._forms]
         begun = self._lasting and await self._go_on(context, page, file, known)
@@ -113,9 +113,9 @@ class Sessions:
                 await page.locator(form.submit).first.click()
         except Error as error:
             why = str(error).strip().splitlines()[0]
-            raise EnvironmentError_(f"the log-in form of {site} at {page.url} is not as expected: {why}") from error
+            raise EnvironmentFailure(f"the log-in form of {site} at {page.url} is not as expected: {why}") from error
         if not await self._inside(page, site):
-            raise EnvironmentError_(
+            raise EnvironmentFailure(
                 f"{site} at {url} does not let {name} in: check {site.upper()}_USERNAME and {site.upper()}_PASSWORD, or reset the site"
             )
 
@@ -134,10 +134,10 @@ class Sessions:
             await page.goto(url, wait_until="load")
         except Error as error:
             why, variable = str(error).strip().splitlines()[0].removeprefix("Page.goto: "), self._addresses.variable(site)
-            raise EnvironmentError_(f"the site {site} does not answer at {url} ({why}): is {variable} right, and the site up?") from error
+            raise EnvironmentFailure(f"the site {site} does not answer at {url} ({why}): is {variable} right, and the site up?") from error
 
     async def _put(self, context: BrowserContext, page: Page, state: State, which: str) -> None:
-        """Cookies, and what origins keep. `which`: for the message. Raises EnvironmentError_."""
+        """Cookies, and what origins keep. `which`: for the message. Raises EnvironmentFailure."""
         from playwright.async_api import Error
 
         of = "it"
@@ -150,7 +150,7 @@ class Sessions:
                     await page.evaluate("items => items.forEach(([name, value]) => localStorage.setItem(name, value))", items)
         except Error as error:
             why = str(error).strip().splitlines()[0]
-            raise EnvironmentError_(
+            raise EnvironmentFailure(
                 f"the storage state {which} does not come back: {of} is refused ({why}): delete it, and it is made again"
             ) from error
 

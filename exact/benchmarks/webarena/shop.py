@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from exact.benchmarks.webarena.calls import Helper
 from exact.benchmarks.webarena.variables import Addresses
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 _SECONDS = 60.0
 _ADMIN = ("admin", "admin1234")
@@ -21,7 +21,7 @@ _ADMIN = ("admin", "admin1234")
 
 
 class Shop:
-    """Asks. Raises EnvironmentError_ that names address and variable where there is no answer."""
+    """Asks. Raises EnvironmentFailure that names address and variable where there is no answer."""
 
     def __init__(self, addresses: Addresses, environ: Mapping[str, str] | None = None) -> None:
         self._addresses, self._environ = addresses, os.environ if environ is None else environ
@@ -39,11 +39,11 @@ class Shop:
         }
 
     async def latest_order_url(self) -> str:
-        """The page of the newest order. Raises EnvironmentError_ where there is none."""
+        """The page of the newest order. Raises EnvironmentFailure where there is none."""
         order = {"searchCriteria[sortOrders][0][field]": "created_at", "searchCriteria[sortOrders][0][direction]": "DESC"}
         found = await self._get("/rest/V1/orders?" + urlencode({**order, "searchCriteria[pageSize]": "1"}))
         if not found.get("items"):
-            raise EnvironmentError_("the shop has no order at all, though its data set comes with some: is it set up?")
+            raise EnvironmentFailure("the shop has no order at all, though its data set comes with some: is it set up?")
         return f"{self._addresses.of('SHOPPING')}/sales/order/view/order_id/{int(found['items'][0]['increment_id'])}/"
 
     async def review_author(self, sku: str) -> str:
@@ -93,6 +93,6 @@ class Shop:
                 return json.load(response)
         except urllib.error.HTTPError as error:
             with error:
-                raise EnvironmentError_(f"the shop's interface at {place} answered with status {error.code}") from error
+                raise EnvironmentFailure(f"the shop's interface at {place} answered with status {error.code}") from error
         except (OSError, ValueError) as error:
-            raise EnvironmentError_(f"the shop's interface at {place} does not answer: {error}") from error
+            raise EnvironmentFailure(f"the shop's interface at {place} does not answer: {error}") from error

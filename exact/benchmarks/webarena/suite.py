@@ -21,8 +21,8 @@ from exact.benchmarks.webarena.shop import Shop
 from exact.benchmarks.webarena.variables import Addresses, named
 from exact.benchmarks.webarena.wheel import Wheel, task_file
 from exact.config import BrowserConfig, ModelsConfig
-from exact.environments.base import Worlds
-from exact.environments.browser import BrowserWorlds, PageSetup, launch
+from exact.environments.base import EnvironmentFactory
+from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.page.setup import Beginning
 from exact.errors import UsageError, unknown
@@ -121,8 +121,8 @@ class WebArena:
         )  # fmt: skip
 
     @asynccontextmanager
-    async def worlds(self, config: BrowserConfig) -> AsyncIterator[Worlds]:
-        """On the sites as they are: what is done there stays until their owner's hook resets them. Raises EnvironmentError_."""
+    async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
+        """On the sites as they are: what is done there stays until their owner's hook resets them. Raises EnvironmentFailure."""
         async with AsyncExitStack() as stack:
             judges = self._judges(stack)
             setup, verdict = PageSetup(prepare=partial(self._prepare, judges), way_out=self.addresses.way_out), self._verdict(judges)
@@ -135,7 +135,7 @@ class WebArena:
                 yield await stack.enter_async_context(forks)
                 return
             browser = await stack.enter_async_context(launch(config))
-            yield BrowserWorlds(browser, setup, config, sealed=False, evaluator=verdict)
+            yield BrowserFactory(browser, setup, config, isolated=False, evaluator=verdict)
 
     def checks(self, number: str, judges: Judges) -> tuple[Check, ...]:
         """The evaluators of a task. Raises UsageError that names file, task and field."""
@@ -143,10 +143,10 @@ class WebArena:
         return evaluators(self.files[number], setting, str(self.path))
 
     async def _prepare(self, judges: Judges, beginning: Beginning) -> None:
-        """See that whoever is to judge can be had; reset what has to be, in the live world; log in."""
+        """See that whoever is to judge can be had; reset what has to be, in the live environment; log in."""
         file = self.files[_number(beginning.task)]
         judges.need(roles(file))
-        if not beginning.speculative:
+        if not beginning.simulation:
             await self.resets.before(file.sites, changes=file.require_reset)
         if file.logged_in:
             await self.sessions.enter(beginning.context, beginning.page, file.storage_state or "", file.logged_in)

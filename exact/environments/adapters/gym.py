@@ -1,7 +1,7 @@
 """Environments of Gymnasium, and BrowserGym's tasks, each in a process by its own interpreter, or in a sandbox.
 
-async with gym_worlds("FrozenLake-v1") as worlds, worlds.open(speculative=True) as world:
-    observation = await world.reset(task)
+async with gymnasium_factory("FrozenLake-v1") as environments, environments.open(simulation=True) as environment:
+    observation = await environment.reset(task)
 
 Their spaces are mapped both ways by the files in `guests/`: a small discrete action space has a verb for each action, another one the verb
 `act` with JSON; observations are written out part by part, pictures are screenshots. The reward is not shown: `evaluate` goes by it.
@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import exact.environments.adapters.guests
 from exact.environments.adapters.miniwob import installed
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.launch.find import find_browser
-from exact.environments.process.worker import Factory, Limits, WorkerWorlds
+from exact.environments.process.worker import Factory, Limits, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError, unknown
 
@@ -58,7 +58,7 @@ FAMILIES: Mapping[str, Family] = {
 
 
 @asynccontextmanager
-async def gym_worlds(
+async def gymnasium_factory(
     id: str,
     *,
     python: Path = Path(sys.executable),
@@ -66,30 +66,31 @@ async def gym_worlds(
     imports: Sequence[str] = (),
     paths: Sequence[Path] = (),
     success: float | None = None,
-    sealed: bool = True,
+    isolated: bool = True,
     deterministic: bool = True,
     sandbox: bool = False,
     limits: Limits | None = None,
     limit: int = LIMIT,
     log: Path | None = None,
-) -> AsyncIterator[Worlds]:
-    """Worlds of one Gymnasium environment while the block runs. A task's seed is given to `reset`, and `options` in its metadata, as JSON.
+) -> AsyncIterator[EnvironmentFactory]:
+    """Environments of one Gymnasium environment while the block runs. A task's seed is given to `reset`, and `options` in its metadata,
+    as JSON.
 
     `id`, `options`: as for `gymnasium.make`. `python`: an interpreter that has Gymnasium and the environment. `imports`: modules that
-    register it, found in `paths` too. `success`: total reward from which an episode counts as solved. `sealed`, `deterministic`: see
+    register it, found in `paths` too. `success`: total reward from which an episode counts as solved. `isolated`, `deterministic`: see
     Capabilities. `sandbox`: whether it runs in gVisor, and so is kept and forked as a whole. `limit`: bytes of snapshots kept.
     """
     arguments = {
         "id": id, "options": dict(options or {}), "imports": list(imports), "success": success,
-        "sealed": sealed, "deterministic": deterministic,
+        "isolated": isolated, "deterministic": deterministic,
     }  # fmt: skip
-    factory = Factory(f"{GUESTS / 'gymnasium_guest.py'}:World", arguments, python=python, paths=(GUESTS, *paths))
-    async with _worlds(factory, (), sandbox=sandbox, limits=limits, limit=limit, log=log) as worlds:
-        yield worlds
+    factory = Factory(f"{GUESTS / 'gymnasium_guest.py'}:Guest", arguments, python=python, paths=(GUESTS, *paths))
+    async with _environments(factory, (), sandbox=sandbox, limits=limits, limit=limit, log=log) as environments:
+        yield environments
 
 
 @asynccontextmanager
-async def browsergym_worlds(
+async def browsergym_factory(
     id: str,
     *,
     python: Path | None = None,
@@ -99,8 +100,8 @@ async def browsergym_worlds(
     limits: Limits | None = None,
     limit: int = LIMIT,
     log: Path | None = None,
-) -> AsyncIterator[Worlds]:
-    """Worlds of BrowserGym: of `miniwob.click-test`, `webarena.310`, `visualwebarena.5` or `workarena.servicenow.order-ipad-pro`.
+) -> AsyncIterator[EnvironmentFactory]:
+    """Environments of BrowserGym: of `miniwob.click-test`, `webarena.310`, `visualwebarena.5` or `workarena.servicenow.order-ipad-pro`.
 
     A task that names another one of the same family, by `browsergym` in its metadata, is attempted in them too. `python`: of BrowserGym's
     virtual environment; by default as `browsergym_python` finds it. `options`: of BrowserGym's environment.
@@ -117,12 +118,12 @@ async def browsergym_worlds(
     elif sandbox:
         raise UsageError(f"browsergym/{id} needs {family.needs}, which a sandbox does not reach: leave the sandbox out")
     arguments = {
-        "id": id, "browser": str(find_browser()), "screenshots": screenshots, "sealed": bool(reads), "options": dict(options or {}),
+        "id": id, "browser": str(find_browser()), "screenshots": screenshots, "isolated": bool(reads), "options": dict(options or {}),
     }  # fmt: skip
     python = python or browsergym_python()
-    factory = Factory(f"{GUESTS / 'browsergym_guest.py'}:World", arguments, python=python, paths=(GUESTS,), env=env)
-    async with _worlds(factory, reads, sandbox=sandbox, limits=limits, limit=limit, log=log) as worlds:
-        yield worlds
+    factory = Factory(f"{GUESTS / 'browsergym_guest.py'}:Guest", arguments, python=python, paths=(GUESTS,), env=env)
+    async with _environments(factory, reads, sandbox=sandbox, limits=limits, limit=limit, log=log) as environments:
+        yield environments
 
 
 def family_of(id: str) -> Family:
@@ -175,16 +176,16 @@ def has_module(python: Path, module: str) -> bool:
     return any((place / module.replace(".", "/")).is_dir() for place in places)
 
 
-def _worlds(
+def _environments(
     factory: Factory, reads: Sequence[Path], *, sandbox: bool, limits: Limits | None, limit: int, log: Path | None
-) -> AbstractAsyncContextManager[Worlds]:
+) -> AbstractAsyncContextManager[EnvironmentFactory]:
     if sandbox:
-        from exact.environments.sandbox.factory import sandboxed_worlds
+        from exact.environments.sandbox.factory import sandboxed_factory
 
-        return sandboxed_worlds(factory, reads=reads, limits=limits, limit=limit, log=log)
-    return _plain(WorkerWorlds(factory, limits=limits, log=log))
+        return sandboxed_factory(factory, reads=reads, limits=limits, limit=limit, log=log)
+    return _plain(WorkerFactory(factory, limits=limits, log=log))
 
 
 @asynccontextmanager
-async def _plain(worlds: Worlds) -> AsyncIterator[Worlds]:
-    yield worlds
+async def _plain(environments: EnvironmentFactory) -> AsyncIterator[EnvironmentFactory]:
+    yield environments

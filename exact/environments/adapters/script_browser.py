@@ -7,7 +7,7 @@ async with script_browsers() as open, open() as browser:
     score = await browser.score()
 
 Each runs in a process of its own. Every command answers exactly once: with its result, or by an error whose cause holds the traceback of
-the other side. The same environment is searched through `script_browser_worlds`.
+the other side. The same environment is searched through `script_browser_factory`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any
 import msgspec
 
 from exact.environments.adapters.gym import GUESTS, browsergym_python, has_module
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.launch.find import find_browser
-from exact.environments.process.worker import Factory, Limits, Worker, WorkerWorlds
+from exact.environments.process.worker import Factory, Limits, Worker, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
-from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
@@ -64,13 +64,14 @@ class ScriptBrowser:
 
     @property
     def state(self) -> PageState:
-        """The last one. Raises EnvironmentError_ before the first reset."""
+        """The last one. Raises EnvironmentFailure before the first reset."""
         if self._seen is None:
-            raise EnvironmentError_("nothing is observed: reset first")
+            raise EnvironmentFailure("nothing is observed: reset first")
         return PageState(observation=self._seen.text, url=self._seen.url, objective=self._seen.instruction, error=self._error)
 
     async def reset(self, config: Mapping[str, Any] | Path) -> PageState:
-        """Begin a task: a configuration in WebArena's form, or a file of one. Raises EnvironmentError_, and UsageError for no such file."""
+        """Begin a task: a configuration in WebArena's form, or a file of one. Raises EnvironmentFailure, and UsageError for no such
+        file."""
         told = task_of(config)
         self._seen, self._actions, self._answer, self._error = None, [], None, ""
         self._seen = await self._worker.reset(told)
@@ -99,7 +100,7 @@ class ScriptBrowser:
         return await self._worker.evaluate(Outcome(actions=tuple(self._actions), answer=self._answer))
 
     async def save_trace(self, path: Path) -> None:
-        """Playwright's trace since the reset. Raises EnvironmentError_ where none was recorded."""
+        """Playwright's trace since the reset. Raises EnvironmentFailure where none was recorded."""
         told = await self._worker.command("save_trace")
         await asyncio.to_thread(path.write_bytes, told["trace"])
 
@@ -112,37 +113,37 @@ async def script_browsers(
     *, python: Path | None = None, trace: bool = False, options: Mapping[str, Any] | None = None, limits: Limits | None = None,
     log: Path | None = None,
 ) -> AsyncIterator[Open]:  # fmt: skip
-    """What opens them, while the block runs. `trace`: whether one is recorded. For the rest see `script_browser_worlds`."""
-    worlds = WorkerWorlds(_factory(python, trace=trace, sealed=False, options=options), limits=limits, log=log)
+    """What opens them, while the block runs. `trace`: whether one is recorded. For the rest see `script_browser_factory`."""
+    environments = WorkerFactory(_factory(python, trace=trace, isolated=False, options=options), limits=limits, log=log)
 
     @asynccontextmanager
     async def open() -> AsyncIterator[ScriptBrowser]:
-        async with worlds.open(speculative=False) as worker:
+        async with environments.open(simulation=False) as worker:
             yield ScriptBrowser(worker)
 
     yield open
 
 
 @asynccontextmanager
-async def script_browser_worlds(
-    *, python: Path | None = None, sandbox: bool = False, reads: Sequence[Path] = (), sealed: bool = False,
+async def script_browser_factory(
+    *, python: Path | None = None, sandbox: bool = False, reads: Sequence[Path] = (), isolated: bool = False,
     config: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, limits: Limits | None = None, limit: int = LIMIT,
     log: Path | None = None,
-) -> AsyncIterator[Worlds]:  # fmt: skip
-    """ScriptBrowserEnv as worlds to search in; tasks are made by `task_of`.
+) -> AsyncIterator[EnvironmentFactory]:  # fmt: skip
+    """ScriptBrowserEnv as environments to search in; tasks are made by `task_of`.
 
     `python`: of a virtual environment that has libwebarena and Playwright; by default BrowserGym's. `sandbox`: whether each is in gVisor,
-    where it sees `reads` and no network. `sealed`: whether a reset undoes everything, as with pages from files. `config`: of tasks
+    where it sees `reads` and no network. `isolated`: whether a reset undoes everything, as with pages from files. `config`: of tasks
     that bring none. `options`: of ScriptBrowserEnv. Raises UsageError where libwebarena is missing.
     """
-    factory = _factory(python, trace=False, sealed=sealed or sandbox, options=options, config=config)
+    factory = _factory(python, trace=False, isolated=isolated or sandbox, options=options, config=config)
     if not sandbox:
-        yield WorkerWorlds(factory, limits=limits, log=log)
+        yield WorkerFactory(factory, limits=limits, log=log)
         return
-    from exact.environments.sandbox.factory import sandboxed_worlds
+    from exact.environments.sandbox.factory import sandboxed_factory
 
-    async with sandboxed_worlds(factory, reads=reads, limits=limits, limit=limit, log=log) as worlds:
-        yield worlds
+    async with sandboxed_factory(factory, reads=reads, limits=limits, limit=limit, log=log) as environments:
+        yield environments
 
 
 def task_of(config: Mapping[str, Any] | Path) -> Task:
@@ -156,13 +157,13 @@ def task_of(config: Mapping[str, Any] | Path) -> Task:
 
 
 def _factory(
-    python: Path | None, *, trace: bool, sealed: bool, options: Mapping[str, Any] | None, config: Mapping[str, Any] | None = None
+    python: Path | None, *, trace: bool, isolated: bool, options: Mapping[str, Any] | None, config: Mapping[str, Any] | None = None
 ) -> Factory:
     python = python or browsergym_python()
     if not has_module(python, "webarena"):
         raise UsageError(f"libwebarena is not in {python.parents[1]}: run shells/setup.sh --browsergym, or install it there")
-    arguments = {"browser": str(find_browser()), "trace": trace, "sealed": sealed, "options": dict(options or {})}
+    arguments = {"browser": str(find_browser()), "trace": trace, "isolated": isolated, "options": dict(options or {})}
     if config:
         arguments["config"] = task_of(config).private["config"]
     env = {name: os.environ[name] for name in _SITES if name in os.environ}
-    return Factory(f"{GUESTS / 'script_browser_guest.py'}:World", arguments, python=python, paths=(GUESTS,), env=env)
+    return Factory(f"{GUESTS / 'script_browser_guest.py'}:Guest", arguments, python=python, paths=(GUESTS,), env=env)

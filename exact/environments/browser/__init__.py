@@ -1,9 +1,9 @@
-"""Worlds in a real browser."""
+"""Environments in a real browser."""
 
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
-from exact.environments.browser.factory import BrowserWorlds
-from exact.environments.browser.fork.factory import ForkingWorlds, forking
+from exact.environments.browser.factory import BrowserFactory
+from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.launch.launch import Browser, launch
 from exact.environments.browser.page.setup import PageSetup
@@ -12,9 +12,9 @@ __all__ = [
     "BROWSER_ACTIONS",
     "Browser",
     "BrowserEnvironment",
-    "BrowserWorlds",
+    "BrowserFactory",
     "Evaluator",
-    "ForkingWorlds",
+    "ForkingFactory",
     "PageSetup",
     "find_browser",
     "forking",

@@ -1,4 +1,4 @@
-"""A browser world: one context, its tabs, and the actions in them."""
+"""A browser environment: one context, its tabs, and the actions in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
-from exact.environments.base import Capabilities, Effect, Snapshot, Transition
+from exact.environments.base import Capabilities, SideEffect, Snapshot, Transition
 from exact.environments.browser.act import upload
 from exact.environments.browser.act.act import Body, act
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
@@ -39,7 +39,7 @@ from exact.environments.browser.secrets import Veil
 from exact.environments.browser.shared import Common
 from exact.environments.browser.task_config import launched_alike, of_task
 from exact.environments.sites.accounts import Leased, Login
-from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.safety import origin, origins, target_refusal
 from exact.task import Outcome, Score, Task
@@ -54,7 +54,7 @@ _DRAGS = ("drag", "drag_at")
 
 
 class BrowserEnvironment:
-    """One world in a browser context of its own. Made by BrowserWorlds."""
+    """One environment in a browser context of its own. Made by BrowserFactory."""
 
     def __init__(
         self,
@@ -62,17 +62,17 @@ class BrowserEnvironment:
         setup: PageSetup,
         config: BrowserConfig,
         *,
-        sealed: bool,
-        speculative: bool,
+        isolated: bool,
+        simulation: bool,
         evaluator: Evaluator | None,
         common: Common | None = None,
         login: Leased | None = None,
     ) -> None:
-        """`common`: of worlds that are opened together. `login`: the account that this world has, if they lease some."""
+        """`common`: of environments that are opened together. `login`: the account that this environment has, if they lease some."""
         self._browser, self._setup, self._base, self._evaluator = browser, setup, config, evaluator
         self._config = config
         """That of the task."""
-        self._sealed, self._speculative = sealed, speculative
+        self._isolated, self._simulation = isolated, simulation
         common = common or Common.of(config)
         self._log_in, self._login = common.log_in, login
         self._veil, self._window = Veil(self._logins), Window()
@@ -98,7 +98,7 @@ class BrowserEnvironment:
     def capabilities(self) -> Capabilities:
         return Capabilities(
             fidelity="replay",
-            sealed=self._sealed,
+            isolated=self._isolated,
             screenshots=self._config.screenshots,
             evaluates=self._evaluator is not None,
         )
@@ -109,7 +109,7 @@ class BrowserEnvironment:
 
     @property
     def page(self) -> Page:
-        """The present page, for evaluators. Raises EnvironmentError_ before the first reset."""
+        """The present page, for evaluators. Raises EnvironmentFailure before the first reset."""
         return self._tab.page
 
     async def reset(self, task: Task) -> Observation:
@@ -125,13 +125,13 @@ class BrowserEnvironment:
         first = self._sight.looks
         await self._reset(task)
         self._sight.masks.learn(first, second := self._sight.looks)
-        async with self._world("look"):
+        async with self._environment("look"):
             await self._look(run=False)
         self._sight.masks.learn(second, self._sight.looks)
 
     async def _reset(self, task: Task) -> Observation:
         self._terminated = True
-        async with self._world("reset"):
+        async with self._environment("reset"):
             await self._anew(task)
             await self._prepare(task)
             await self._open_tabs(task)
@@ -140,7 +140,7 @@ class BrowserEnvironment:
                 await self._set_out(task)
             _, observation, terminated = await self._look()
         if terminated:
-            raise EnvironmentError_(f"{task.id} is over before it begins: check the page's set-up")
+            raise EnvironmentFailure(f"{task.id} is over before it begins: check the page's set-up")
         self._ward.take()
         self._terminated = False
         return observation
@@ -167,7 +167,7 @@ class BrowserEnvironment:
             await self._forget_ways()
             await self._start(task.start)
             if await self._log_in.renew(self._session, self._tab.page.url):
-                raise EnvironmentError_(f"nobody is logged in at {self._tab.page.url} after the log-in script: check browser.login")
+                raise EnvironmentFailure(f"nobody is logged in at {self._tab.page.url} after the log-in script: check browser.login")
 
     async def _forget_ways(self) -> None:
         """Leave no trace of how somebody logged in: neither in the history nor in the ids."""
@@ -190,7 +190,7 @@ class BrowserEnvironment:
 
     @property
     def _who(self) -> str:
-        """Name of the account that this world has leased; empty if none."""
+        """Name of the account that this environment has leased; empty if none."""
         return self._login.now.name if self._login else ""
 
     async def _set_out(self, task: Task) -> None:
@@ -198,13 +198,13 @@ class BrowserEnvironment:
         if self._setup.begin:
             await self._begin(task)
         if self._setup.instruction:
-            self._sight.instruction = self._veil.hide(str(await self._tab.evaluate(self._setup.instruction, page_world=True) or ""))
+            self._sight.instruction = self._veil.hide(str(await self._tab.evaluate(self._setup.instruction, page_environment=True) or ""))
 
     async def _anew(self, task: Task, now: int = START) -> None:
         """In a context that knows nothing of before, for a task. `now`: what its clock shows, if it is held."""
         before, self._config, self._task = self._config, of_task(self._base, task), task
         if not launched_alike(self._config, self._base):
-            raise UsageError(f"task {task.id} wants a browser of its own: open its worlds with its configuration")
+            raise UsageError(f"task {task.id} wants a browser of its own: open its environments with its configuration")
         if before != self._config or self._config.permissions or self._config.login.certificate or not await self._renew():
             await self._leave()
             await self._enter(now)
@@ -229,14 +229,14 @@ class BrowserEnvironment:
         self._browser.guard.admit(self._context_id, Ward(self._ward.allowed, writes=True, frames=self._window))
         try:
             with self._patience.unlimited():
-                await self._setup.prepare(Beginning(task, self._context, self._tab.page, self._speculative))
+                await self._setup.prepare(Beginning(task, self._context, self._tab.page, self._simulation))
             await self._tab.page.goto("about:blank")
             await self._tab.cdp.send("Page.resetNavigationHistory")
         finally:
             self._browser.guard.admit(self._context_id, self._ward)
 
     async def _open_tabs(self, task: Task) -> None:
-        """The task's further tabs, below that of its start page. Raises EnvironmentError_."""
+        """The task's further tabs, below that of its start page. Raises EnvironmentFailure."""
         assert self._context is not None
         for url in tabs_of(task):
             await self._start(url)
@@ -254,7 +254,7 @@ class BrowserEnvironment:
             self._terminated = True
             return Transition(observation=None, terminated=True)
         before, halfway = self._seen, ""
-        async with self._world(f"step {action.key}"):
+        async with self._environment(f"step {action.key}"):
             try:
                 await self._do(action)
             except Halfway as error:
@@ -314,23 +314,23 @@ class BrowserEnvironment:
                 raise
 
     async def snapshot(self) -> Snapshot:
-        raise EnvironmentError_("this browser has no snapshots: return by reset and replay")
+        raise EnvironmentFailure("this browser has no snapshots: return by reset and replay")
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        raise EnvironmentError_("this browser has no snapshots: return by reset and replay")
+        raise EnvironmentFailure("this browser has no snapshots: return by reset and replay")
 
     async def evaluate(self, outcome: Outcome) -> Score:
         """The benchmark's verdict on the present page; the page is not reset by it."""
         if self._evaluator is None:
-            raise UsageError("this world has no evaluator: its outcomes are judged, not scored")
-        async with self._world("evaluate"):
+            raise UsageError("this environment has no evaluator: its outcomes are judged, not scored")
+        async with self._environment("evaluate"):
             with self._patience.unlimited():
                 try:
                     async with asyncio.timeout(_VERDICT) as limit:
                         return await self._evaluator(self.page, msgspec.structs.replace(outcome, task=self._task))
                 except TimeoutError as error:
                     if limit.expired():
-                        raise EnvironmentError_(f"evaluate: there was no verdict within {_VERDICT:g} s") from error
+                        raise EnvironmentFailure(f"evaluate: there was no verdict within {_VERDICT:g} s") from error
                     raise
 
     async def close(self) -> None:
@@ -355,9 +355,9 @@ class BrowserEnvironment:
 
     def _ward_of(self, task: Task) -> Ward:
         allowed = origins(task.start, *task.origins, *self._config.allow_origins)
-        explores = {"rollback": self._sealed, "observe": False, "free": True}[self._config.speculation]
-        only = self._undone if self._speculative and self._config.speculation == "rollback" else None
-        ward = Ward(allowed, writes=explores or not self._speculative, frames=self._window, only=only)
+        explores = {"rollback": self._isolated, "observe": False, "free": True}[self._config.speculation]
+        only = self._undone if self._simulation and self._config.speculation == "rollback" else None
+        ward = Ward(allowed, writes=explores or not self._simulation, frames=self._window, only=only)
         ward.veil = self._veil.hide
         ward.own, ward.headers = origins(task.start, *task.origins), self._log_in.headers(self._config.login)
         ward.most = self._config.download_bytes
@@ -369,25 +369,26 @@ class BrowserEnvironment:
 
     @property
     def _undone(self) -> tuple[str, ...] | None:
-        """Origins at which a sealed world's writes are undone; None: all."""
+        """Origins at which an isolated environment's writes are undone; None: all."""
         return None
 
     async def _renew(self) -> bool:
         """Empty the context instead of opening another one, three times as fast. False where it is not certain that nothing stays.
 
-        Only in a sealed world, whose servers keep nothing that a cache could hold on to, and only if the one page never left its origin.
+        Only in an isolated environment, whose servers keep nothing that a cache could hold on to, and only if the one page never left its
+        origin.
         """
         from playwright.async_api import Error
 
         if self._dialogs.is_open:  # its page can be asked nothing
             return False
         window = self._window
-        if not self._sealed or self._clock or self._patience.broken or window.opened != 1 or len(window.tabs) != 1 or window.is_opening:
+        if not self._isolated or self._clock or self._patience.broken or window.opened != 1 or len(window.tabs) != 1 or window.is_opening:
             return False
         try:
             with self._dialogs.unasked():
                 return await self._tab.renew()
-        except (Error, EnvironmentError_):
+        except (Error, EnvironmentFailure):
             return False
 
     async def _enter(self, now: int = START) -> None:
@@ -407,7 +408,7 @@ class BrowserEnvironment:
         timers = () if self._clock else (TIMERS,)  # held timers are not waited for
         shadows = f"{SHADOWS}({json.dumps(redaction.rules(self._config.mask))})"
         self._context, page = await self._browser.enter(self._config, (*timers, FETCHES, shadows, *self._setup.init_scripts), self._origins)
-        if not self._speculative:
+        if not self._simulation:
             await self._trace.begin(self._context, self._config.traces, self._task.id if self._task else "")
         if self._clock:
             await self._clock.hold(self._context, now)
@@ -436,7 +437,7 @@ class BrowserEnvironment:
         return tab, (await asyncio.gather(dressed, opened))[1]
 
     def _popup(self, page: Page) -> None:
-        self._ward.record(Effect(kind="tab", url=page.url))
+        self._ward.record(SideEffect(kind="tab", url=page.url))
         self._window.open(self._adopt_popup(page))
 
     async def _adopt_popup(self, page: Page) -> None:
@@ -448,7 +449,7 @@ class BrowserEnvironment:
 
     async def _dialog(self, dialog: Dialog) -> None:
         url = dialog.page.url if dialog.page else ""
-        self._ward.record(Effect(kind="dialog", method=dialog.type, url=url, detail=dialog.message))
+        self._ward.record(SideEffect(kind="dialog", method=dialog.type, url=url, detail=dialog.message))
         await self._dialogs.opened(dialog)
 
     async def _start(self, url: str) -> None:
@@ -461,23 +462,23 @@ class BrowserEnvironment:
         except Error as error:
             if self._window.unanswered():
                 seconds = self._config.answer_seconds
-                raise EnvironmentError_(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds") from error
+                raise EnvironmentFailure(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds") from error
             blocked = [effect for effect in self._ward.take() if effect.kind == "blocked"]
             if blocked:
                 way_out = f"allow {origin(blocked[0].url)} with --allow-origin if it belongs to the task"
-                raise EnvironmentError_(f"the start page {url} leads to {blocked[0].url}: {way_out}") from error
+                raise EnvironmentFailure(f"the start page {url} leads to {blocked[0].url}: {way_out}") from error
             if "net::ERR_" in str(error):
-                raise EnvironmentError_(self._unopened(url, _why(error).removeprefix("Page.goto: ").partition(" at ")[0])) from error
+                raise EnvironmentFailure(self._unopened(url, _why(error).removeprefix("Page.goto: ").partition(" at ")[0])) from error
             raise
         if answer is not None and answer.status >= 500:  # what would be done on it is no attempt at the task
-            raise EnvironmentError_(self._unopened(url, f"status {answer.status}"))
+            raise EnvironmentFailure(self._unopened(url, f"status {answer.status}"))
         await self._dialogs.race(self._settle())
 
     def _unopened(self, url: str, why: str) -> str:
         return f"the start page {url} cannot be opened ({why}){self._setup.way_out(url) if self._setup.way_out else ''}"
 
     async def _begin(self, task: Task) -> None:
-        began = self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_world=True)
+        began = self._tab.evaluate(f"({self._setup.begin})({task.seed})", page_environment=True)
         await (self._clock.under(began) if self._clock else began)
 
     async def _settle(self, *, run: bool = True) -> bool:
@@ -553,8 +554,8 @@ class BrowserEnvironment:
                     await self._browser.leave(context)
 
     @asynccontextmanager
-    async def _world(self, what: str) -> AsyncIterator[None]:
-        """The boundary at which a browser's failures become EnvironmentError_."""
+    async def _environment(self, what: str) -> AsyncIterator[None]:
+        """The boundary at which a browser's failures become EnvironmentFailure."""
         from playwright.async_api import Error
 
         try:
@@ -562,13 +563,13 @@ class BrowserEnvironment:
                 yield
         except TimeoutError as error:
             self._terminated = True
-            raise EnvironmentError_(f"{what}: {error}") from error
+            raise EnvironmentFailure(f"{what}: {error}") from error
         except Error as error:
             self._terminated = True
             why = self._patience.broken or _why(error)
             if not self._browser.playwright.is_connected():
                 why = "the browser is gone: launch it again"
-            raise EnvironmentError_(f"{what}: {why}") from error
+            raise EnvironmentFailure(f"{what}: {why}") from error
 
 
 def _why(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Browser worlds of one kind, all in one browser."""
+"""Browser environments of one kind, all in one browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from exact.environments.sites.accounts import Accounts, Leased
 from exact.environments.sites.site import Outside
 
 
-class BrowserWorlds:
+class BrowserFactory:
     """Opens browser environments; any number at once, each in a context of its own."""
 
     def __init__(
@@ -27,25 +27,25 @@ class BrowserWorlds:
         setup: PageSetup,
         config: BrowserConfig,
         *,
-        sealed: bool,
+        isolated: bool,
         evaluator: Evaluator | None = None,
         outside: Outside | None = None,
     ) -> None:
-        """`sealed`: whether a reset undoes all that a step may do. `evaluator` gives the verdict on the last page. `outside`: whose
-        accounts are leased, one for each world, and whose site is reset for the world that acts for good."""
+        """`isolated`: whether a reset undoes all that a step may do. `evaluator` gives the verdict on the last page. `outside`: whose
+        accounts are leased, one for each environment, and whose site is reset for the environment that acts for good."""
         self._browser, self._setup, self._config = browser, setup, config
-        self._sealed, self._evaluator = sealed, evaluator
+        self._isolated, self._evaluator = isolated, evaluator
         self._common, self._pages = Common.of(config), PageSnapshots()
         self._accounts = Accounts(outside.accounts, os.environ) if outside and outside.accounts else None
         self._site = outside.site if outside else None
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[PageEnvironment]:
+    async def open(self, *, simulation: bool) -> AsyncIterator[PageEnvironment]:
         """A fresh environment, closed on leaving."""
         login = Leased(self._accounts, await self._accounts.lease()) if self._accounts else None
         environment = PageEnvironment(
-            self._browser, self._setup, self._config, sealed=self._sealed, speculative=speculative, evaluator=self._evaluator,
-            common=self._common, pages=self._pages, login=login, site=None if speculative else self._site,
+            self._browser, self._setup, self._config, isolated=self._isolated, simulation=simulation, evaluator=self._evaluator,
+            common=self._common, pages=self._pages, login=login, site=None if simulation else self._site,
         )  # fmt: skip
         try:
             yield environment
@@ -57,12 +57,12 @@ class BrowserWorlds:
                     login.close()
 
     @asynccontextmanager
-    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[PageEnvironment]:
-        """Another environment, brought to a page that any environment of these worlds took a snapshot of; compare the fingerprints.
+    async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[PageEnvironment]:
+        """Another environment, brought to a page that any environment of these environments took a snapshot of; compare the fingerprints.
 
-        Raises EnvironmentError_ if it is gone.
+        Raises EnvironmentFailure if it is gone.
         """
-        async with self.open(speculative=speculative) as environment:
+        async with self.open(simulation=simulation) as environment:
             await environment.restore(snapshot)
             yield environment
 

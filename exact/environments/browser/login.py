@@ -20,7 +20,7 @@ from exact.environments.browser.network.interceptor import Ward
 from exact.environments.browser.page.tab import Tab
 from exact.environments.sites.accounts import Login, value_of
 from exact.environments.sites.site import Account
-from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.safety import origin, refusal
 
@@ -34,7 +34,7 @@ _BLANK = "/exact-blank"
 
 
 class Session(NamedTuple):
-    """One world at the start of a task, as a log-in sees it."""
+    """One environment at the start of a task, as a log-in sees it."""
 
     config: LoginConfig
     who: str
@@ -52,7 +52,7 @@ class Session(NamedTuple):
 
 
 class LogIn:
-    """What worlds that are opened together know of their log-ins. A session that a script began is used by all until it expires."""
+    """What environments that are opened together know of their log-ins. A session that a script began is used by all until it expires."""
 
     def __init__(self) -> None:
         self._kept: dict[str, State] = {}
@@ -70,7 +70,7 @@ class LogIn:
         return _logins(tuple(config.secrets.items()))
 
     async def begin(self, session: Session) -> bool:
-        """Before a task's start page. Whether pages were opened for it. Raises EnvironmentError_, UsageError."""
+        """Before a task's start page. Whether pages were opened for it. Raises EnvironmentFailure, UsageError."""
         config = session.config
         if kept := self._kept.get(session.who):
             return await _restore(session, kept)
@@ -82,25 +82,25 @@ class LogIn:
         return False
 
     async def renew(self, session: Session, url: str) -> bool:
-        """On a task's start page: log in again if nobody is logged in; whether that was done. Raises EnvironmentError_ where it fails."""
+        """On a task's start page: log in again if nobody is logged in; whether that was done. Raises EnvironmentFailure where it fails."""
         if not _expired(session, url):
             return False
         self._kept.pop(session.who, None)
         if not session.config.script:
             way_out = f"renew {session.config.state} with `exact login`" if session.config.state else "check browser.login"
-            raise EnvironmentError_(f"nobody is logged in at {url}: {way_out}")
+            raise EnvironmentFailure(f"nobody is logged in at {url}: {way_out}")
         await session.context.clear_cookies()
         await self._follow(session)
         return True
 
     def check(self, session: Session, url: str) -> None:
-        """After a step. Raises EnvironmentError_ where the session has expired: a fresh world logs in again."""
+        """After a step. Raises EnvironmentFailure where the session has expired: a fresh environment logs in again."""
         if _expired(session, url):
             self._kept.pop(session.who, None)
-            raise EnvironmentError_(f"the log-in expired in the middle of the task, at {url}")
+            raise EnvironmentFailure(f"the log-in expired in the middle of the task, at {url}")
 
     async def _follow(self, session: Session) -> None:
-        """Do what the script says; its writes are sent. Raises EnvironmentError_ with the step that could not be done."""
+        """Do what the script says; its writes are sent. Raises EnvironmentFailure with the step that could not be done."""
         session.ward.unlocked = True
         try:
             await session.open(urljoin(session.home, session.config.url))
@@ -109,12 +109,12 @@ class LogIn:
                 try:
                     await session.do(session.actions.parse(resolved(text, seen.elements)))
                 except ActionError as error:
-                    raise EnvironmentError_(f"the log-in script's step {number}, {text}, cannot be done: {error}") from error
+                    raise EnvironmentFailure(f"the log-in script's step {number}, {text}, cannot be done: {error}") from error
                 seen = await session.look()
         finally:
             session.ward.unlocked = False
         if _expired(session, seen.url):
-            raise EnvironmentError_(f"after the log-in script nobody is logged in, at {seen.url}: check browser.login.secrets")
+            raise EnvironmentFailure(f"after the log-in script nobody is logged in, at {seen.url}: check browser.login.secrets")
         if session.config.expired:  # else nobody could tell that it is over
             self._kept[session.who] = await _taken(session)
 

@@ -1,4 +1,4 @@
-"""What is seen of a world: the present page or the open dialog, as an agent may be shown it."""
+"""What is seen of an environment: the present page or the open dialog, as an agent may be shown it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from exact.task import Task
 
 
 class Sight:
-    """Sees one world. Elements have ids that stay while the page stays; secrets are veiled, and what is volatile is masked."""
+    """Sees one environment. Elements have ids that stay while the page stays; secrets are veiled, and what is volatile is masked."""
 
     def __init__(self, masks: Masks, names: Names, window: Window, veil: Veil) -> None:
-        """`masks`: what worlds of one kind know of volatile parts. `names`: of states they saw."""
+        """`masks`: what environments of one kind know of volatile parts. `names`: of states they saw."""
         self._shared, self._names, self._window, self._veil = masks, names, window, veil
         self.masks, self._task = masks, ""
         self.looks: dict[str, Part] = {}
@@ -46,7 +46,7 @@ class Sight:
         tab = self._window.present
 
         async def is_over() -> bool:
-            return bool(terminated) and bool(await tab.evaluate(f"Boolean({terminated})", page_world=True))
+            return bool(terminated) and bool(await tab.evaluate(f"Boolean({terminated})", page_environment=True))
 
         asked, screenshot = capture.questions(tab), None
         if config.screenshots:  # the browser may answer what comes after one before it is taken

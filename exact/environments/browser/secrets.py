@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from exact.environments.base import Effect
+from exact.environments.base import SideEffect
 from exact.environments.sites.accounts import Login
 from exact.observation import Element
 
@@ -30,7 +30,7 @@ class Veil:
             text = login.veil(text)
         return text
 
-    def effect(self, effect: Effect) -> Effect:
+    def effect(self, effect: SideEffect) -> SideEffect:
         """An effect as it may be told."""
         return msgspec.structs.replace(effect, url=self.hide(effect.url), detail=self.hide(effect.detail))
 

@@ -1,7 +1,8 @@
-"""Worlds of a site that comes with its task: browser and services in one sandbox where that can be had, else side by side on this machine.
+"""Environments of a site that comes with its task: browser and services in one sandbox where that can be had, else side by side on this
+machine.
 
-In a sandbox everything is rolled back as one. On this machine the services run once for all worlds of the task and keep what is written
-to them, so states are reached by reset and replay, and writes are held back while exploring.
+In a sandbox everything is rolled back as one. On this machine the services run once for all environments of the task and keep what is
+written to them, so states are reached by reset and replay, and writes are held back while exploring.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from typing import Any
 
 from exact.child import Child
 from exact.config import BrowserConfig, SandboxConfig
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.factory import BrowserWorlds
+from exact.environments.browser.factory import BrowserFactory
 from exact.environments.browser.launch.launch import launch
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.process import guest
 from exact.environments.process.stderr import Stderr
 from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 from exact.scratch import scratch
 
 _POLL, _GRACE = 0.05, 1.0
@@ -47,22 +48,22 @@ async def served(
     evaluator: Evaluator | None = None,
     outside: Outside | None = None,
     tell: Callable[[str], None] = lambda text: None,
-) -> AsyncIterator[Worlds]:
-    """Worlds of a site with its services, as `config.sandbox` says. `tell` hears why they do not fork where they were to.
+) -> AsyncIterator[EnvironmentFactory]:
+    """Environments of a site with its services, as `config.sandbox` says. `tell` hears why they do not fork where they were to.
 
-    `application`: what the services run in, in a sandbox. `outside`: what else they reach. Raises EnvironmentError_ where a service does
+    `application`: what the services run in, in a sandbox. `outside`: what else they reach. Raises EnvironmentFailure where a service does
     not start, or no sandbox can be had and one is required, or `application` says something.
     """
     async with AsyncExitStack() as stack:
         if refused := "browser.sandbox is never" if config.sandbox == "never" else await _refused(config):
             if application not in (None, SandboxConfig()):
-                raise EnvironmentError_(f"the services want the sandbox that `sandbox` describes, and there is none: {refused}")
+                raise EnvironmentFailure(f"the services want the sandbox that `sandbox` describes, and there is none: {refused}")
             if config.sandbox != "never":
-                tell(f"worlds do not fork here ({refused}): states are reached by reset and replay, and no write is explored")
+                tell(f"environments do not fork here ({refused}): states are reached by reset and replay, and no write is explored")
             for service in services:
                 await stack.enter_async_context(_running(service))
             browser = await stack.enter_async_context(launch(config, setup.hosts))
-            yield BrowserWorlds(browser, setup, config, sealed=False, evaluator=evaluator, outside=outside)
+            yield BrowserFactory(browser, setup, config, isolated=False, evaluator=evaluator, outside=outside)
         else:
             yield await stack.enter_async_context(_forking(config, setup, outside, evaluator, services=services, application=application))
 
@@ -75,11 +76,11 @@ async def elsewhere(
     *,
     evaluator: Evaluator | None = None,
     tell: Callable[[str], None] = lambda text: None,
-) -> AsyncIterator[Worlds]:
-    """Worlds of a site that runs elsewhere: forked where the configuration requires it, or where hooks bring the site back with them.
+) -> AsyncIterator[EnvironmentFactory]:
+    """Environments of a site that runs elsewhere: forked where the configuration requires it, or where hooks bring the site back with them.
 
-    In a plain browser a site with hooks is reset for the world that acts for good, and nothing is rolled back. Raises EnvironmentError_
-    where a sandbox is required and cannot be had.
+    In a plain browser a site with hooks is reset for the environment that acts for good, and nothing is rolled back. Raises
+    EnvironmentFailure where a sandbox is required and cannot be had.
     """
     async with AsyncExitStack() as stack:
         wanted = config.sandbox == "required" or (config.sandbox == "auto" and outside.site is not None)
@@ -90,12 +91,12 @@ async def elsewhere(
         if outside.site:
             tell(f"the site's hooks are not used to look ahead ({refused or 'browser.sandbox is never'}): no write is explored")
         browser = await stack.enter_async_context(launch(config, {**setup.hosts, **outside.hosts}, pins=outside.trusted))
-        yield BrowserWorlds(browser, setup, config, sealed=False, evaluator=evaluator, outside=outside)
+        yield BrowserFactory(browser, setup, config, isolated=False, evaluator=evaluator, outside=outside)
 
 
 def _forking(
     config: BrowserConfig, setup: PageSetup, outside: Outside | None, evaluator: Evaluator | None, **inside: Any
-) -> AbstractAsyncContextManager[Worlds]:
+) -> AbstractAsyncContextManager[EnvironmentFactory]:
     from exact.environments.browser.fork.factory import forking
 
     if config.login.certificate:
@@ -104,24 +105,24 @@ def _forking(
 
 
 async def _refused(config: BrowserConfig) -> str:
-    """Why no sandbox can be had, shown by trying; empty where one can. Raises EnvironmentError_ where one is required."""
+    """Why no sandbox can be had, shown by trying; empty where one can. Raises EnvironmentFailure where one is required."""
     from exact.environments.sandbox.proof import prove
 
     try:
         await prove()
-    except (EnvironmentError_, TimeoutError) as error:
+    except (EnvironmentFailure, TimeoutError) as error:
         if config.sandbox == "required":
-            raise EnvironmentError_(f"browser.sandbox is required: {error or 'no answer'}: see `exact doctor`") from error
+            raise EnvironmentFailure(f"browser.sandbox is required: {error or 'no answer'}: see `exact doctor`") from error
         return str(error) or "the sandbox does not answer"
     return ""
 
 
 @asynccontextmanager
 async def _running(service: Service) -> AsyncIterator[None]:
-    """A service on this machine, ready; ended with all that it started. Raises EnvironmentError_."""
+    """A service on this machine, ready; ended with all that it started. Raises EnvironmentFailure."""
     name = " ".join(service.command)
     if await asyncio.to_thread(_answers, service.ready_url):
-        raise EnvironmentError_(f"something answers at {service.ready_url} already, where `{name}` was to be started: end it first")
+        raise EnvironmentFailure(f"something answers at {service.ready_url} already, where `{name}` was to be started: end it first")
     with scratch("service") as folder:
         try:
             if shutil.which(service.command[0]) is None:
@@ -134,7 +135,7 @@ async def _running(service: Service) -> AsyncIterator[None]:
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise EnvironmentError_(f"the service `{name}` does not start: {error}") from error
+            raise EnvironmentFailure(f"the service `{name}` does not start: {error}") from error
         assert process.stdout is not None
         said = Stderr(process.stdout, process.pid, None)
         try:
@@ -153,10 +154,10 @@ async def _ready(service: Service, name: str, process: Child) -> None:
         async with asyncio.timeout(service.seconds):
             while not await asyncio.to_thread(_answers, service.ready_url):
                 if process.returncode is not None:
-                    raise EnvironmentError_(f"the service `{name}` ended with status {process.returncode} before it was ready")
+                    raise EnvironmentFailure(f"the service `{name}` ended with status {process.returncode} before it was ready")
                 await asyncio.sleep(_POLL)
     except TimeoutError as error:
-        raise EnvironmentError_(f"the service `{name}` did not answer at {service.ready_url} within {service.seconds:g} s") from error
+        raise EnvironmentFailure(f"the service `{name}` did not answer at {service.ready_url} within {service.seconds:g} s") from error
 
 
 def _answers(url: str) -> bool:

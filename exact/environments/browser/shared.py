@@ -1,4 +1,4 @@
-"""What the worlds that are opened together know in common."""
+"""What the environments that are opened together know in common."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exact.environments.browser.page.names import Names
 
 
 class Common(NamedTuple):
-    """Made once by what opens worlds."""
+    """Made once by what opens environments."""
 
     masks: Masks
     names: Names

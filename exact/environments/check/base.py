@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from exact.action import Action, ActionSpace
-from exact.environments.base import Branch, Environment, Forks, Snapshot, Transition, Worlds
+from exact.environments.base import Environment, EnvironmentFactory, Fork, ForkableFactory, Snapshot, Transition
 from exact.errors import ActionError, ExactError
 from exact.observation import Observation
 from exact.task import Task
@@ -29,7 +29,7 @@ TRIES = 6
 """Walks that are begun where the first action may end the episode."""
 
 _WALK = 0.2
-"""Part of a check's time after which a walk goes no farther: it is taken again afterwards, in other worlds too."""
+"""Part of a check's time after which a walk goes no farther: it is taken again afterwards, in other environments too."""
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Broken(ExactError):
 class Subject:
     """The environment under test and how hard to try."""
 
-    worlds: Worlds
+    environments: EnvironmentFactory
     task: Task
     propose: Propose
     limit: float
@@ -64,10 +64,10 @@ class Subject:
     ways: int
     """On from a state, compared before and after a restore."""
     cycles: int
-    """Worlds opened and closed in the search for leaks."""
+    """Environments opened and closed in the search for leaks."""
     seed: int = 0
     seconds: float = math.inf
-    """After which a check does no more than its least: three elements, one depth, walks of two actions, four worlds."""
+    """After which a check does no more than its least: three elements, one depth, walks of two actions, four environments."""
     began: float = 0.0
     """When the present check did."""
     now: Callable[[], float] = time.monotonic
@@ -79,20 +79,20 @@ class Subject:
         return self.now() - self.began > part * self.seconds
 
     @asynccontextmanager
-    async def world(self) -> AsyncIterator[Environment]:
-        """A speculative world, at the task's start; opening and closing are limited too."""
-        opened = self.worlds.open(speculative=True)
-        world = await self.call("open", opened.__aenter__())
+    async def environment(self) -> AsyncIterator[Environment]:
+        """A speculative environment, at the task's start; opening and closing are limited too."""
+        opened = self.environments.open(simulation=True)
+        environment = await self.call("open", opened.__aenter__())
         try:
-            yield world
+            yield environment
         finally:
             await self.call("close", opened.__aexit__(None, None, None))
 
     @asynccontextmanager
-    async def fork(self, snapshot: Snapshot) -> AsyncIterator[Branch]:
-        """A branch of a snapshot, where the worlds have them."""
-        assert isinstance(self.worlds, Forks)
-        opened = self.worlds.fork(snapshot, speculative=True)
+    async def fork(self, snapshot: Snapshot) -> AsyncIterator[Fork]:
+        """A branch of a snapshot, where the environments have them."""
+        assert isinstance(self.environments, ForkableFactory)
+        opened = self.environments.fork(snapshot, simulation=True)
         branch = await self.call("fork", opened.__aenter__())
         try:
             yield branch
@@ -106,17 +106,17 @@ class Subject:
                 return await call
         except TimeoutError:
             raise Broken(
-                f"{what} did not return within {self.limit:g} s: give it a time-out of its own that raises EnvironmentError_"
+                f"{what} did not return within {self.limit:g} s: give it a time-out of its own that raises EnvironmentFailure"
             ) from None
 
-    async def reset(self, world: Environment) -> Observation:
-        return await self.call("reset", world.reset(self.task))
+    async def reset(self, environment: Environment) -> Observation:
+        return await self.call("reset", environment.reset(self.task))
 
-    async def step(self, world: Environment, action: Action) -> Transition:
-        return await self.call(f"step {action}", world.step(action))
+    async def step(self, environment: Environment, action: Action) -> Transition:
+        return await self.call(f"step {action}", environment.step(action))
 
-    async def walk(self, world: Environment, seen: Observation, steps: int, key: object = "", *, keys: bool = False) -> list[Taken]:
-        """Up to `steps` actions from where the world stands, drawn by key; each with what it led to. Stops before an end.
+    async def walk(self, environment: Environment, seen: Observation, steps: int, key: object = "", *, keys: bool = False) -> list[Taken]:
+        """Up to `steps` actions from where the environment stands, drawn by key; each with what it led to. Stops before an end.
 
         keys: begin with two actions that name no element, if there are such, and rather ones that say something: what is typed goes where
         the focus is.
@@ -125,30 +125,30 @@ class Subject:
         for step in range(steps):
             if step >= 2 and self.late(_WALK):
                 break
-            taken = await self._one(world, seen, dice, nameless=keys and step < 2)
+            taken = await self._one(environment, seen, dice, nameless=keys and step < 2)
             if taken is None:
                 break
             action, seen = taken
             path.append((action, seen))
         return path
 
-    async def set_out(self, world: Environment, steps: int, key: object) -> list[Taken]:
+    async def set_out(self, environment: Environment, steps: int, key: object) -> list[Taken]:
         """A walk from the start; another one where the first action of it ended the episode. Raises Skip where every one does."""
         for attempt in range(TRIES):
-            if path := await self.walk(world, await self.reset(world), steps, f"{key} {attempt}"):
+            if path := await self.walk(environment, await self.reset(environment), steps, f"{key} {attempt}"):
                 return path
         raise Skip("every action that was tried ends the episode")
 
-    async def _one(self, world: Environment, seen: Observation, dice: random.Random, *, nameless: bool) -> Taken | None:
+    async def _one(self, environment: Environment, seen: Observation, dice: random.Random, *, nameless: bool) -> Taken | None:
         """One action that is accepted and ends nothing; None where none is found."""
-        known = [action for action in self.propose(seen, world.actions) if not world.actions.is_final(action)]
+        known = [action for action in self.propose(seen, environment.actions) if not environment.actions.is_final(action)]
         possible = [action for action in known if (seen.fingerprint, action.key) not in self.ends]
         drawn = dice.sample(possible, min(len(possible), 6))
         nowhere = [action for action in possible if nameless and not action.elements]
         first = [action for action in nowhere if action.args] or nowhere
         for action in [*dice.sample(first, min(len(first), 3)), *drawn]:
             try:
-                transition = await self.step(world, action)
+                transition = await self.step(environment, action)
             except ActionError:
                 continue
             if transition.observation is not None and not transition.terminated:
@@ -157,16 +157,16 @@ class Subject:
             return None
         return None
 
-    async def retrace(self, world: Environment, path: Sequence[Taken]) -> str:
+    async def retrace(self, environment: Environment, path: Sequence[Taken]) -> str:
         """Take a path again from the start; where it first differs, or empty."""
-        await self.reset(world)
-        return await self.follow(world, path)
+        await self.reset(environment)
+        return await self.follow(environment, path)
 
-    async def follow(self, world: Environment, path: Sequence[Taken]) -> str:
-        """Take a path again from where the world stands; where it first differs, or empty."""
+    async def follow(self, environment: Environment, path: Sequence[Taken]) -> str:
+        """Take a path again from where the environment stands; where it first differs, or empty."""
         for i, (action, seen) in enumerate(path, 1):
             try:
-                transition = await self.step(world, action)
+                transition = await self.step(environment, action)
             except ActionError as error:
                 return f"action {i}, {action}, was refused the second time: {error}"
             if transition.observation is None or transition.observation.fingerprint != seen.fingerprint:

@@ -3,61 +3,61 @@
 from __future__ import annotations
 
 from exact.action import Action
-from exact.environments.base import Environment, Forks, Snapshot
+from exact.environments.base import Environment, ForkableFactory, Snapshot
 from exact.environments.check.base import TRIES, Broken, Skip, Subject
-from exact.errors import ActionError, EnvironmentError_, ExactError
+from exact.errors import ActionError, EnvironmentFailure, ExactError
 from exact.observation import Observation
 from exact.task import Outcome
 
 
 async def resets_alike(subject: Subject) -> str:
-    """Equal resets lead to equal states: in one world after it was used, and in another world."""
-    async with subject.world() as one, subject.world() as other:
+    """Equal resets lead to equal states: in one environment after it was used, and in another environment."""
+    async with subject.environment() as one, subject.environment() as other:
         first = await subject.reset(one)
         await subject.walk(one, first, 3, "reset")
-        for world, where in ((one, "the same world, after three actions"), (other, "another world")):
-            again = await subject.reset(world)
+        for environment, where in ((one, "the same environment, after three actions"), (other, "another environment")):
+            again = await subject.reset(environment)
             if again.fingerprint != first.fingerprint:
                 raise Broken(f"reset led to another state in {where}: seed what is random, mark what is volatile")
-    return "3 resets in 2 worlds alike"
+    return "3 resets in 2 environments alike"
 
 
 async def repeats(subject: Subject) -> str:
     """Equal actions after equal resets lead to equal states."""
-    async with subject.world() as world:
-        if not world.capabilities.deterministic:
+    async with subject.environment() as environment:
+        if not environment.capabilities.deterministic:
             raise Skip("says itself that it is not deterministic")
-        path = await subject.set_out(world, subject.steps, "repeat")
-        if difference := await subject.retrace(world, path):
+        path = await subject.set_out(environment, subject.steps, "repeat")
+        if difference := await subject.retrace(environment, path):
             raise Broken(difference)
     return f"{len(path)} actions alike"
 
 
 async def actions_round_trip(subject: Subject) -> str:
     """The written form of an action parses to the same action."""
-    async with subject.world() as world:
-        seen = await subject.reset(world)
-        found = list(subject.propose(seen, world.actions))
+    async with subject.environment() as environment:
+        seen = await subject.reset(environment)
+        found = list(subject.propose(seen, environment.actions))
         if not found:
             raise Broken("no action could be made of the first observation: name elements, or give `propose`")
         for action in found:
-            if world.actions.parse(action.key) != action:
-                raise Broken(f"{action.key} parses to {world.actions.parse(action.key)!r}")
+            if environment.actions.parse(action.key) != action:
+                raise Broken(f"{action.key} parses to {environment.actions.parse(action.key)!r}")
     return f"{len(found)} actions"
 
 
 async def elements_can_be_acted_on(subject: Subject) -> str:
     """What an observation shows is there: actions on its elements are mostly accepted."""
     tried = refused = 0
-    async with subject.world() as world:
-        seen = await subject.reset(world)
-        for action in [a for a in subject.propose(seen, world.actions) if a.elements][:12]:
+    async with subject.environment() as environment:
+        seen = await subject.reset(environment)
+        for action in [a for a in subject.propose(seen, environment.actions) if a.elements][:12]:
             if tried >= 3 and subject.late():
                 break
-            await subject.reset(world)
+            await subject.reset(environment)
             tried += 1
             try:
-                await subject.step(world, action)
+                await subject.step(environment, action)
             except ActionError:
                 refused += 1
     if tried and refused > tried / 2:
@@ -67,99 +67,99 @@ async def elements_can_be_acted_on(subject: Subject) -> str:
 
 async def snapshots_are_states(subject: Subject) -> str:
     """Restoring returns to the state that was left, at every depth, and what is done next has the same result."""
-    async with subject.world() as world:
-        if world.capabilities.fidelity == "replay":
+    async with subject.environment() as environment:
+        if environment.capabilities.fidelity == "replay":
             raise Skip("has no snapshots of its own: states are reached by reset and replay")
-        if world.capabilities.fidelity == "page":
-            return await _pages_come_back(subject, world)
-        seen, kept, reached = await subject.reset(world), None, 0
+        if environment.capabilities.fidelity == "page":
+            return await _pages_come_back(subject, environment)
+        seen, kept, reached = await subject.reset(environment), None, 0
         for depth in range(1, subject.depth + 1):
             if reached and subject.late(reached / depth):  # there is no time for another like those
                 break
-            if (deeper := await _deeper(subject, world, seen, kept, depth)) is None:
+            if (deeper := await _deeper(subject, environment, seen, kept, depth)) is None:
                 break
-            (seen, kept), reached = await _returns(subject, world, deeper, depth), depth
+            (seen, kept), reached = await _returns(subject, environment, deeper, depth), depth
     return f"depths 1 to {reached}" if reached else "no state to return to: every action ends the episode"
 
 
-async def _pages_come_back(subject: Subject, world: Environment) -> str:
+async def _pages_come_back(subject: Subject, environment: Environment) -> str:
     """Page snapshots hold no script's state: told is how far they carry. What a fingerprint shows to be missing is no broken promise."""
     back = on = refused = 0
     for depth in range(1, subject.depth + 1):
-        path = await subject.walk(world, await subject.reset(world), depth, f"page {depth}")
+        path = await subject.walk(environment, await subject.reset(environment), depth, f"page {depth}")
         if len(path) < depth:  # the last action ended the episode
-            await subject.retrace(world, path)
+            await subject.retrace(environment, path)
         try:
-            snapshot = await subject.call("snapshot", world.snapshot())
-            ahead = await subject.walk(world, path[-1][1], 2, f"ahead {depth}") if path else []
-            seen = await subject.call("restore", world.restore(snapshot))
-        except EnvironmentError_:
+            snapshot = await subject.call("snapshot", environment.snapshot())
+            ahead = await subject.walk(environment, path[-1][1], 2, f"ahead {depth}") if path else []
+            seen = await subject.call("restore", environment.restore(snapshot))
+        except EnvironmentFailure:
             refused += 1
             continue
         if seen.fingerprint == snapshot.fingerprint:
-            back, on = back + 1, on + (not await subject.follow(world, ahead))
+            back, on = back + 1, on + (not await subject.follow(environment, ahead))
     return f"{back} of {subject.depth} pages came back, {on} of them went on alike; {refused} refused, the rest seen to differ"
 
 
-async def _deeper(subject: Subject, world: Environment, seen: Observation, kept: Snapshot | None, depth: int) -> Observation | None:
+async def _deeper(subject: Subject, environment: Environment, seen: Observation, kept: Snapshot | None, depth: int) -> Observation | None:
     """Two actions on, away from ends; the state there, or None where every way ends. `kept`: what it sets out from, none at the start."""
     for attempt in range(TRIES):
-        path = await subject.walk(world, seen, 2, f"snapshot {depth} {attempt}")
-        if len(path) == 2 and not getattr(world, "obstacle", ""):
+        path = await subject.walk(environment, seen, 2, f"snapshot {depth} {attempt}")
+        if len(path) == 2 and not getattr(environment, "obstacle", ""):
             return path[-1][1]
-        await (subject.call("restore", world.restore(kept)) if kept else subject.reset(world))
+        await (subject.call("restore", environment.restore(kept)) if kept else subject.reset(environment))
     return None
 
 
-async def _returns(subject: Subject, world: Environment, seen: Observation, depth: int) -> tuple[Observation, Snapshot]:
+async def _returns(subject: Subject, environment: Environment, seen: Observation, depth: int) -> tuple[Observation, Snapshot]:
     """On from here, back, and the same way on again: the states on the way must be the same. Ends where it began, in the snapshot."""
-    snapshot = await subject.call("snapshot", world.snapshot())
+    snapshot = await subject.call("snapshot", environment.snapshot())
     if snapshot.fingerprint != seen.fingerprint:
         raise Broken(f"depth {depth}: the state that was observed is not the state that was saved: a stale observation?")
     back = seen
     for way in range(subject.ways):
-        on = await subject.walk(world, back, 4, f"on {depth} {way}", keys=True)
+        on = await subject.walk(environment, back, 4, f"on {depth} {way}", keys=True)
         for last in (False, True):
-            back = await subject.call("restore", world.restore(snapshot))
+            back = await subject.call("restore", environment.restore(snapshot))
             if back.fingerprint != seen.fingerprint:
                 raise Broken(f"depth {depth}: restore led to another state than was saved")
-            if not last and (difference := await subject.follow(world, on)):
+            if not last and (difference := await subject.follow(environment, on)):
                 raise Broken(f"depth {depth}: after restore {difference}: something is not saved (focus? scroll? server?)")
     return back, snapshot
 
 
 async def branches_are_independent(subject: Subject) -> str:
-    """What happens in one world is not seen in another, nor after its reset."""
-    async with subject.world() as one, subject.world() as other:
-        if not one.capabilities.sealed:
-            raise Skip("not sealed: it says itself that others see what it does")
+    """What happens in one environment is not seen in another, nor after its reset."""
+    async with subject.environment() as one, subject.environment() as other:
+        if not one.capabilities.isolated:
+            raise Skip("not isolated: it says itself that others see what it does")
         path = await subject.set_out(one, subject.steps, "branch")
         await subject.walk(other, await subject.reset(other), subject.steps, "other branch")
-        for world, where in ((other, "in another world"), (one, "after a reset")):
-            if difference := await subject.retrace(world, path):
-                raise Broken(f"what one world did is seen {where}: {difference}")
-    return f"2 worlds, {len(path)} actions each"
+        for environment, where in ((other, "in another environment"), (one, "after a reset")):
+            if difference := await subject.retrace(environment, path):
+                raise Broken(f"what one environment did is seen {where}: {difference}")
+    return f"2 environments, {len(path)} actions each"
 
 
 async def forks_are_independent(subject: Subject) -> str:
-    """Branches stand where their snapshot was taken, and none sees what another, or the world it was taken in, does."""
-    if not isinstance(subject.worlds, Forks):
-        raise Skip("its worlds do not fork")
-    async with subject.world() as world:
-        if world.capabilities.fidelity not in ("world", "client"):
-            raise Skip("its snapshots are not of whole worlds")
-        path = await subject.walk(world, await subject.reset(world), 2, "fork")
+    """Branches stand where their snapshot was taken, and none sees what another, or the environment it was taken in, does."""
+    if not isinstance(subject.environments, ForkableFactory):
+        raise Skip("its environments do not fork")
+    async with subject.environment() as environment:
+        if environment.capabilities.fidelity not in ("full", "client"):
+            raise Skip("its snapshots are not of whole environments")
+        path = await subject.walk(environment, await subject.reset(environment), 2, "fork")
         if len(path) < 2:
-            await subject.retrace(world, path)
-        if getattr(world, "obstacle", ""):
-            await subject.reset(world)
-        snapshot = await subject.call("snapshot", world.snapshot())
+            await subject.retrace(environment, path)
+        if getattr(environment, "obstacle", ""):
+            await subject.reset(environment)
+        snapshot = await subject.call("snapshot", environment.snapshot())
         async with subject.fork(snapshot) as one, subject.fork(snapshot) as other:
             for branch in (one, other):
                 if branch.observation.fingerprint != snapshot.fingerprint:
                     raise Broken("a branch stands elsewhere than its snapshot")
             ahead = await subject.walk(one, one.observation, subject.steps, "ahead")
-            for untouched, what in ((other, "its sibling"), (world, "the world it branched from")):
+            for untouched, what in ((other, "its sibling"), (environment, "the environment it branched from")):
                 if difference := await subject.follow(untouched, ahead):
                     raise Broken(f"what one branch did is seen in {what}: {difference}")
     return f"2 branches, {len(ahead)} actions each"
@@ -167,23 +167,23 @@ async def forks_are_independent(subject: Subject) -> str:
 
 async def errors_are_typed(subject: Subject) -> str:
     """A refused action is an ActionError that changes nothing; a step before the reset is refused too; close may come twice."""
-    async with subject.world() as world:
+    async with subject.environment() as environment:
         wrong = Action("nonsense", (), "nonsense")
-        await _refuses(subject, world, (EnvironmentError_, ActionError), "a step before the first reset", wrong)
-        seen = await subject.reset(world)
-        await _refuses(subject, world, (ActionError,), "an action that does not exist", wrong)
-        if world.capabilities.deterministic:
-            path = await subject.walk(world, seen, 2, "error")
-            if difference := await subject.retrace(world, path):
+        await _refuses(subject, environment, (EnvironmentFailure, ActionError), "a step before the first reset", wrong)
+        seen = await subject.reset(environment)
+        await _refuses(subject, environment, (ActionError,), "an action that does not exist", wrong)
+        if environment.capabilities.deterministic:
+            path = await subject.walk(environment, seen, 2, "error")
+            if difference := await subject.retrace(environment, path):
                 raise Broken(f"after a refused action: {difference}")
-        await subject.call("evaluate", world.evaluate(Outcome(actions=()))) if world.capabilities.evaluates else None
-        await subject.call("close", world.close())
+        await subject.call("evaluate", environment.evaluate(Outcome(actions=()))) if environment.capabilities.evaluates else None
+        await subject.call("close", environment.close())
     return "refusals change nothing"
 
 
-async def _refuses(subject: Subject, world: Environment, kinds: tuple[type[ExactError], ...], what: str, action: Action) -> None:
+async def _refuses(subject: Subject, environment: Environment, kinds: tuple[type[ExactError], ...], what: str, action: Action) -> None:
     try:
-        await subject.step(world, action)
+        await subject.step(environment, action)
     except kinds:
         return
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What is left behind by worlds that were closed: processes, memory, descriptors."""
+"""What is left behind by environments that were closed: processes, memory, descriptors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from exact.environments.check.base import Broken, Subject
 SLACK, MEMORY = 8 * 2**20, 64 * 1024
 """Bytes that may be held more after a quarter of the cycles, once and for each cycle: allocators and caches settle. What is compared is
 the least of each quarter, since servers keep connections open for a moment; and everything must grow twice: a heap that is enlarged grows
-once (that of a driver written in JavaScript by 27 MiB, after a hundred worlds or so), and a process that ends a moment late looks so."""
+once (that of a driver written in JavaScript by 27 MiB, after a hundred environments or so), and a process that ends a moment late looks
+so."""
 
 LEAST = 4
-"""Worlds opened and closed, however little time there is."""
+"""Environments opened and closed, however little time there is."""
 
 LOOKS = 8
 """At what is held, in each quarter but the first."""
@@ -25,7 +26,7 @@ class Held(dict[str, float]):
 
 
 async def nothing_is_left(subject: Subject) -> str:
-    """Worlds that are opened, used and closed leave no process, memory or descriptor behind."""
+    """Environments that are opened, used and closed leave no process, memory or descriptor behind."""
     await _use(subject)
     cycles = max(LEAST, int(min(subject.cycles, subject.seconds / max(subject.now() - subject.began, 1e-9))))
     quarter = max(1, cycles // 4)
@@ -45,8 +46,8 @@ async def nothing_is_left(subject: Subject) -> str:
 
 
 async def _use(subject: Subject) -> None:
-    async with subject.world() as world:
-        await subject.walk(world, await subject.reset(world), 2, "leak")
+    async with subject.environment() as environment:
+        await subject.walk(environment, await subject.reset(environment), 2, "leak")
 
 
 def held() -> Held:

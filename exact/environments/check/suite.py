@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from exact.action import Action, ActionSpace, Parameter, Verb
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.check import guarantees as promises
 from exact.environments.check.base import Check, Finding, Propose, Subject, run
 from exact.environments.check.leaks import nothing_is_left
@@ -38,14 +38,20 @@ KEYS = ("Tab", "x", "ArrowDown")
 
 
 async def check(
-    worlds: Worlds, task: Task, *, quick: bool = False, limit: float = 30.0, propose: Propose | None = None, names: Iterable[str] = CHECKS
+    environments: EnvironmentFactory,
+    task: Task,
+    *,
+    quick: bool = False,
+    limit: float = 30.0,
+    propose: Propose | None = None,
+    names: Iterable[str] = CHECKS,
 ) -> list[Finding]:
     """Run the checks one after the other. `limit`: seconds that one call may take; a call that takes longer hangs.
 
-    `quick`: fewer depths, actions and worlds, and where that would take more than QUICK_SECONDS, fewer still.
+    `quick`: fewer depths, actions and environments, and where that would take more than QUICK_SECONDS, fewer still.
     """
     subject = Subject(
-        worlds=worlds,
+        environments=environments,
         task=task,
         propose=propose or possible,
         limit=limit,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from jeepney import Message
@@ -49,7 +49,7 @@ class Question(NamedTuple):
     arguments: tuple[Any, ...] = ()
 
 
-class Silent(EnvironmentError_):
+class Silent(EnvironmentFailure):
     """An application that does not answer. `names`: on the bus."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -66,7 +66,7 @@ class Accessibility:
     """A connection to the accessibility bus of a session."""
 
     def __init__(self, address: str) -> None:
-        """`address`: of the session's bus, which starts the other one. Raises EnvironmentError_."""
+        """`address`: of the session's bus, which starts the other one. Raises EnvironmentFailure."""
         from jeepney.io.blocking import open_dbus_connection
 
         try:
@@ -77,7 +77,7 @@ class Accessibility:
             """How many signals came so far."""
             self._wake()
         except (OSError, LookupError) as error:
-            raise EnvironmentError_(f"the accessibility bus cannot be reached: {error}") from error
+            raise EnvironmentFailure(f"the accessibility bus cannot be reached: {error}") from error
 
     def fileno(self) -> int:
         """Readable when something came."""
@@ -87,7 +87,8 @@ class Accessibility:
         self._bus.close()
 
     def ask(self, questions: Sequence[Question], patience: float = PATIENCE) -> list[tuple[Any, ...] | None]:
-        """The answers, in order; None where an object is gone or does not know. Raises Silent, and EnvironmentError_ if the bus is gone."""
+        """The answers, in order; None where an object is gone or does not know. Raises Silent, and EnvironmentFailure if the bus is
+        gone."""
         from jeepney import HeaderFields, MessageType
 
         waiting = dict[int, int]()
@@ -109,7 +110,7 @@ class Accessibility:
         except TimeoutError:
             raise Silent(questions[at].ref[0] for at in waiting.values()) from None
         except OSError as error:
-            raise EnvironmentError_(f"the accessibility bus is gone: {error}") from error
+            raise EnvironmentFailure(f"the accessibility bus is gone: {error}") from error
         return answers
 
     def take(self) -> None:
@@ -120,7 +121,7 @@ class Accessibility:
             except TimeoutError:
                 return
             except OSError as error:
-                raise EnvironmentError_(f"the accessibility bus is gone: {error}") from error
+                raise EnvironmentFailure(f"the accessibility bus is gone: {error}") from error
             self.events += 1
 
     def applications(self) -> list[str]:

@@ -19,7 +19,7 @@ from exact.environments.desktop.screen import Screen
 from exact.environments.desktop.session import Session
 from exact.environments.desktop.setup import Setup, declared, failure
 from exact.environments.desktop.tree import Seen, Tree
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 
 _WAIT = 1.0
 """Seconds that the action `wait` takes at most."""
@@ -35,7 +35,7 @@ class Desktop:
         self._screenshots, self._patience = screenshots, settle_seconds
         self._space = SPACES[actions]
         self.actions = list(self._space.verbs.values())
-        self.capabilities = {"fidelity": "replay", "sealed": True, "screenshots": screenshots, "evaluates": True}
+        self.capabilities = {"fidelity": "replay", "isolated": True, "screenshots": screenshots, "evaluates": True}
         self._size = width, height
         self._setup, self._over, self._rested = Setup(), True, True
         self._seen = Seen((), {}, {}, {}, "")
@@ -61,10 +61,10 @@ class Desktop:
         while not self._screen.manager(_SIGN):
             self._session.check()
             if time.monotonic() > end:
-                raise EnvironmentError_("openbox did not start: see its messages in the guest's log")
+                raise EnvironmentFailure("openbox did not start: see its messages in the guest's log")
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
-        """The task's applications, in a home folder that is new. Raises UsageError and EnvironmentError_."""
+        """The task's applications, in a home folder that is new. Raises UsageError and EnvironmentFailure."""
         self._over, self._setup = True, declared(task["private"])
         if self._session.broken:
             self._session.stop()
@@ -84,7 +84,7 @@ class Desktop:
         return self.observe()
 
     def step(self, action: dict[str, Any]) -> dict[str, Any]:
-        """One action, and the desktop at rest after it. Raises ActionError and EnvironmentError_."""
+        """One action, and the desktop at rest after it. Raises ActionError and EnvironmentFailure."""
         if self._over:
             raise ActionError("the episode is over: reset first")
         chosen = self._space.action(action["name"], *action["args"])
@@ -134,14 +134,14 @@ class Desktop:
         while True:
             changes(self._bus, self._screen, _SIGN)
             if process.poll() is not None and process.returncode:
-                raise EnvironmentError_(f"{command[0]} did not start: it ended with status {process.returncode}: see the guest's log")
+                raise EnvironmentFailure(f"{command[0]} did not start: it ended with status {process.returncode}: see the guest's log")
             titles = {window.title for window in self._screen.windows() if window.id not in windows}
             told = self._bus.nodes([name for name in self._bus.applications() if name not in names]) if titles else {}
             if any(node.name in titles and node.states & SHOWING for nodes in told.values() for node in nodes):
                 break
             if time.monotonic() > end:
                 what = "told nothing to assistive technology" if titles else "showed no window"
-                raise EnvironmentError_(f"{command[0]} did not start: it {what} within {self._setup.seconds:g} s")
+                raise EnvironmentFailure(f"{command[0]} did not start: it {what} within {self._setup.seconds:g} s")
         self._rest()
 
     def _look(self) -> Seen:
@@ -153,11 +153,11 @@ class Desktop:
     def _wait(self) -> None:
         changes(self._bus, self._screen, _WAIT)
 
-    def _hung(self, silent: Silent, action: Action) -> EnvironmentError_:
+    def _hung(self, silent: Silent, action: Action) -> EnvironmentFailure:
         seen = self._seen
         titles = dict.fromkeys(seen.windows[id] for id, name in seen.owners.items() if name in silent.names)
         who = ", ".join(map(self._veil, titles)) or "an application"
-        return EnvironmentError_(f"{who} does not answer after {action}: it hangs; reset, or restore a snapshot")
+        return EnvironmentFailure(f"{who} does not answer after {action}: it hangs; reset, or restore a snapshot")
 
     def _veil(self, text: str) -> str:
         """The home folder's name differs between desktops that are equal otherwise."""

@@ -1,6 +1,6 @@
 """Desktops to search in: each in a process of its own, or in a sandbox that can be kept and forked as a whole.
 
-async with desktop_worlds() as worlds, worlds.open(speculative=True) as desktop:
+async with desktop_factory() as environments, environments.open(simulation=True) as desktop:
     observation = await desktop.reset(task)
 """
 
@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import exact
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.desktop.grammar import SPACES, Space
 from exact.environments.desktop.session import missing
-from exact.environments.process.worker import Factory, Limits, WorkerWorlds
+from exact.environments.process.worker import Factory, Limits, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError
 
@@ -33,7 +33,7 @@ def absent() -> str:
 
 
 @asynccontextmanager
-async def desktop_worlds(
+async def desktop_factory(
     *,
     sandbox: bool = False,
     width: int = 1280,
@@ -43,12 +43,12 @@ async def desktop_worlds(
     limits: Limits = LIMITS,
     limit: int = LIMIT,
     log: Path | None = None,
-) -> AsyncIterator[Worlds]:
+) -> AsyncIterator[EnvironmentFactory]:
     """Desktops while the block runs. A task says by its private part what is on one: see `desktop.setup`.
 
     `sandbox`: whether each is in gVisor, so that it is kept and forked as a whole; else states are reached by reset and replay.
     `width`, `height`: of the screen in pixels. `limit`: bytes of snapshots kept. `log`: a file that what its programs say is appended to.
-    Raises UsageError where packages are missing, and EnvironmentError_ where there is no usable runsc.
+    Raises UsageError where packages are missing, and EnvironmentFailure where there is no usable runsc.
     """
     if lack := absent():
         raise UsageError(f"no desktop here: {lack}")
@@ -58,9 +58,9 @@ async def desktop_worlds(
         paths=(Path(exact.__file__).parents[1],),
     )
     if not sandbox:
-        yield WorkerWorlds(factory, limits=limits, actions=SPACES[actions], log=log)
+        yield WorkerFactory(factory, limits=limits, actions=SPACES[actions], log=log)
         return
-    from exact.environments.sandbox.factory import sandboxed_worlds
+    from exact.environments.sandbox.factory import sandboxed_factory
 
-    async with sandboxed_worlds(factory, limits=limits, actions=SPACES[actions], limit=limit, log=log) as worlds:
-        yield worlds
+    async with sandboxed_factory(factory, limits=limits, actions=SPACES[actions], limit=limit, log=log) as environments:
+        yield environments

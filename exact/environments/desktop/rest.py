@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from exact.environments.desktop.accessibility import Accessibility, property_of
 from exact.environments.desktop.screen import Screen
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 QUIET = 0.04
 """Seconds without a sign of change that count as rest where applications answer at once."""
@@ -41,7 +41,7 @@ def _answered(bus: Accessibility, screen: Screen, applications: Sequence[str]) -
     """
     screen.sync()
     if not screen.manager(_PATIENCE):
-        raise EnvironmentError_(f"the desktop broke: its window manager does not answer for {_PATIENCE:g} s")
+        raise EnvironmentFailure(f"the desktop broke: its window manager does not answer for {_PATIENCE:g} s")
     heard = bus.events
     bus.ask([property_of((name, "/org/a11y/atspi/accessible/root"), "Accessible", "ChildCount") for name in applications])
     bus.take()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.environments.desktop.keys import Keyboard
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from mss.base import MSSBase
@@ -33,20 +33,20 @@ class Window(NamedTuple):
 
 @contextmanager
 def broken() -> Iterator[None]:
-    """Whatever python-xlib raises of a display that is gone, as EnvironmentError_."""
+    """Whatever python-xlib raises of a display that is gone, as EnvironmentFailure."""
     from Xlib.error import ConnectionClosedError, DisplayError, XError
 
     try:
         yield
     except (ConnectionClosedError, DisplayError, XError, OSError) as error:
-        raise EnvironmentError_(f"the display broke: {error}") from error
+        raise EnvironmentFailure(f"the display broke: {error}") from error
 
 
 class Screen:
     """One display. It reads DISPLAY and XAUTHORITY."""
 
     def __init__(self) -> None:
-        """Raises EnvironmentError_ where there is no such display."""
+        """Raises EnvironmentFailure where there is no such display."""
         from Xlib import X, display
         from Xlib.ext import damage
 

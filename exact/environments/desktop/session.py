@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exact.environments.desktop import files
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 PROGRAMS = {
     "Xvfb": "xvfb",
@@ -49,23 +49,23 @@ class Session:
         self.env: dict[str, str] = {}
 
     def start(self) -> None:
-        """Display, bus and window manager. Raises EnvironmentError_."""
+        """Display, bus and window manager. Raises EnvironmentFailure."""
         if lacking := missing():
-            raise EnvironmentError_(f"a desktop needs {', '.join(lacking)}: run shells/setup.sh --desktop")
+            raise EnvironmentFailure(f"a desktop needs {', '.join(lacking)}: run shells/setup.sh --desktop")
         try:
             self._display()
             self._bus()
             self._parts.append(self._run(["openbox", "--sm-disable", "--config-file", str(self.base / "openbox.xml")]))
         except OSError as error:
-            raise EnvironmentError_(f"the desktop cannot be started: {error}") from error
+            raise EnvironmentFailure(f"the desktop cannot be started: {error}") from error
 
     def launch(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start an application in the home folder. Raises EnvironmentError_ where there is no such program."""
+        """Start an application in the home folder. Raises EnvironmentFailure where there is no such program."""
         words = [word.replace("~", str(self.home), 1) if word.startswith("~") else word for word in command]
         try:
             process = self._run(words, cwd=self.home)
         except OSError as error:
-            raise EnvironmentError_(f"{command[0]} cannot be started: {error.strerror}: install it, or correct the task") from error
+            raise EnvironmentFailure(f"{command[0]} cannot be started: {error.strerror}: install it, or correct the task") from error
         self.applications.append(process)
         return process
 
@@ -83,9 +83,9 @@ class Session:
         return "" if ended is None else f"{Path(str(ended.args[0])).name} ended with status {ended.returncode}"  # type: ignore[index]
 
     def check(self) -> None:
-        """Raises EnvironmentError_ where a part of the desktop has ended."""
+        """Raises EnvironmentFailure where a part of the desktop has ended."""
         if self.broken:
-            raise EnvironmentError_(f"the desktop broke: {self.broken}: reset, and it is started anew")
+            raise EnvironmentFailure(f"the desktop broke: {self.broken}: reset, and it is started anew")
 
     def stop(self) -> None:
         """End everything; remove the folders. May be called twice."""
@@ -120,7 +120,7 @@ class Session:
             ready, _, _ = select.select([reading], [], [], max(0.0, end - time.monotonic()))
             part = os.read(reading, 64) if ready else b""
             if not part:
-                raise EnvironmentError_("Xvfb did not start: see its messages in the guest's log")
+                raise EnvironmentFailure("Xvfb did not start: see its messages in the guest's log")
             said += part
         return int(said)
 
@@ -133,7 +133,7 @@ class Session:
             ready, _, _ = select.select([bus.stdout], [], [], _PATIENCE)
             address = bus.stdout.readline().decode().strip() if ready else ""
         if not address:
-            raise EnvironmentError_("dbus-daemon did not start: see its messages in the guest's log")
+            raise EnvironmentFailure("dbus-daemon did not start: see its messages in the guest's log")
         self.env["DBUS_SESSION_BUS_ADDRESS"] = address
 
     def _run(self, command: Sequence[str], cwd: Path | None = None) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""A world of a pool, and the environment that whoever leases it sees."""
+"""An environment of a pool, and the environment that whoever leases it sees."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 from exact.action import Action, ActionSpace
 from exact.environments.base import Capabilities, Environment, Snapshot, Transition
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
 
 @dataclass(eq=False)
 class Slot:
-    """One open world."""
+    """One open environment."""
 
     stack: AsyncExitStack
     environment: Environment
-    speculative: bool
+    simulation: bool
     branch: bool = False
     """Made of a snapshot: nobody else can use it."""
     uses: int = 0
@@ -31,11 +31,11 @@ class Slot:
 
 
 Replace = Callable[[Slot], Awaitable[None]]
-"""Puts another world into a slot whose own is broken. Raises EnvironmentError_."""
+"""Puts another environment into a slot whose own is broken. Raises EnvironmentFailure."""
 
 
 class Leased:
-    """An environment for as long as it is leased. Of a world that broke, `reset` makes another one; everything else raises."""
+    """An environment for as long as it is leased. Of an environment that broke, `reset` makes another one; everything else raises."""
 
     def __init__(self, slot: Slot, replace: Replace) -> None:
         self._slot, self._replace = slot, replace
@@ -50,14 +50,14 @@ class Leased:
         return self._here.actions
 
     async def reset(self, task: Task) -> Observation:
-        """As of the world. One that broke while it was idle, or in this lease, is replaced first."""
+        """As of the environment. One that broke while it was idle, or in this lease, is replaced first."""
         warm, self._slot.warm = self._slot.warm, False
         if self._slot.broken:
             await self._replace(self._slot)
         elif warm:
             try:
                 return await self._reset(task)
-            except EnvironmentError_:
+            except EnvironmentFailure:
                 await self._replace(self._slot)
         return await self._reset(task)
 
@@ -66,8 +66,8 @@ class Leased:
             return await self._here.step(action)
 
     async def snapshot(self) -> Snapshot:
-        """A refusal leaves the world as it was."""
-        async with self._watched(refusal=EnvironmentError_):
+        """A refusal leaves the environment as it was."""
+        async with self._watched(refusal=EnvironmentFailure):
             return await self._here.snapshot()
 
     async def restore(self, snapshot: Snapshot) -> Observation:
@@ -79,7 +79,7 @@ class Leased:
             return await self._here.evaluate(outcome)
 
     async def close(self) -> None:
-        """The world is let go at the lease's end, and not leased again."""
+        """The environment is let go at the lease's end, and not leased again."""
         self._slot.broken = True
 
     def end(self) -> None:
@@ -87,13 +87,13 @@ class Leased:
         self._over = True
 
     def __getattr__(self, name: str) -> object:
-        """What else the world offers: `obstacle`, `observation`, `page`, ..."""
+        """What else the environment offers: `obstacle`, `observation`, `page`, ..."""
         return getattr(self._here, name)
 
     @property
     def _here(self) -> Environment:
         if self._over:
-            raise EnvironmentError_("the lease of this world is over: open another one")
+            raise EnvironmentFailure("the lease of this environment is over: open another one")
         return self._slot.environment
 
     async def _reset(self, task: Task) -> Observation:
@@ -102,7 +102,7 @@ class Leased:
 
     @asynccontextmanager
     async def _watched(self, refusal: type[Exception] = ActionError) -> AsyncIterator[None]:
-        """A world in which a call failed, or was cancelled in the middle, is not used again."""
+        """An environment in which a call failed, or was cancelled in the middle, is not used again."""
         try:
             yield
         except refusal:

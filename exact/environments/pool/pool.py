@@ -1,8 +1,8 @@
-"""Worlds that many trees share: leased in turn, kept warm, bounded, and let go after a number of uses.
+"""Environments that many trees share: leased in turn, kept warm, bounded, and let go after a number of uses.
 
 ```python
-async with Pool(inner, PoolLimits(worlds=4, spares=1)) as pool:
-    one, other = pool.share("one"), pool.share("other")  # each is Worlds, for one tree
+async with Pool(inner, PoolLimits(environments=4, spares=1)) as pool:
+    one, other = pool.share("one"), pool.share("other")  # each is Environments, for one tree
 ```
 """
 
@@ -17,35 +17,35 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
 
-from exact.environments.base import Environment, Forks, Snapshot, Worlds
+from exact.environments.base import Environment, EnvironmentFactory, ForkableFactory, Snapshot
 from exact.environments.pool.lease import Leased, Slot
 from exact.environments.pool.slot import PAUSE, PoolCounts, PoolLimits, Room
 from exact.environments.pool.usage import Usage, usage
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 
 @dataclass(eq=False)
 class _Waiter:
-    speculative: bool
+    simulation: bool
     fork: bool
     slot: asyncio.Future[Slot | None]
-    """An idle world, or None: leave to open one."""
+    """An idle environment, or None: leave to open one."""
 
 
 class Pool:
-    """Worlds around Worlds. Trees take turns; within a tree, first come, first served."""
+    """Environments around Environments. Trees take turns; within a tree, first come, first served."""
 
     def __init__(
         self,
-        worlds: Worlds,
+        environments: EnvironmentFactory,
         limits: PoolLimits | None = None,
         *,
         gauge: Callable[[], Usage] = usage,
         clock: Callable[[], float] = time.monotonic,
         pause: float = PAUSE,
     ) -> None:
-        """`gauge`: what all worlds use. `clock`: seconds. `pause`: seconds between two measurements."""
-        self.worlds, self.limits, self.counts = worlds, limits or PoolLimits(), PoolCounts()
+        """`gauge`: what all environments use. `clock`: seconds. `pause`: seconds between two measurements."""
+        self.environments, self.limits, self.counts = environments, limits or PoolLimits(), PoolCounts()
         self._room = Room(self.limits, gauge, clock, pause=pause)
         self._turns: OrderedDict[str, deque[_Waiter]] = OrderedDict()
         self._idle: list[Slot] = []
@@ -64,7 +64,7 @@ class Pool:
         await self.drain(wait=error is None)
 
     @property
-    def open_worlds(self) -> int:
+    def open_environments(self) -> int:
         """Leased, idle, and on their way."""
         return self._open
 
@@ -73,18 +73,18 @@ class Pool:
         """Who waits for a lease."""
         return sum(map(len, self._turns.values()))
 
-    def share(self, tree: str) -> Worlds:
-        """The pool as one tree's worlds. Trees that wait take turns. With branches where the inner worlds have them."""
-        return _ForkingShare(self, tree, self.worlds) if isinstance(self.worlds, Forks) else _Share(self, tree)
+    def share(self, tree: str) -> EnvironmentFactory:
+        """The pool as one tree's environments. Trees that wait take turns. With branches where the inner environments have them."""
+        return _ForkingShare(self, tree, self.environments) if isinstance(self.environments, ForkableFactory) else _Share(self, tree)
 
-    def open(self, *, speculative: bool) -> AbstractAsyncContextManager[Leased]:
+    def open(self, *, simulation: bool) -> AbstractAsyncContextManager[Leased]:
         """A lease for nobody in particular."""
-        return self.lease("", speculative=speculative)
+        return self.lease("", simulation=simulation)
 
     @asynccontextmanager
-    async def lease(self, tree: str, *, speculative: bool, snapshot: Snapshot | None = None) -> AsyncIterator[Leased]:
-        """A world, or a branch of a snapshot, for as long as the block runs. Waits for its turn. Raises EnvironmentError_."""
-        slot = await self._take(tree, speculative, snapshot)
+    async def lease(self, tree: str, *, simulation: bool, snapshot: Snapshot | None = None) -> AsyncIterator[Leased]:
+        """An environment, or a branch of a snapshot, for as long as the block runs. Waits for its turn. Raises EnvironmentFailure."""
+        slot = await self._take(tree, simulation, snapshot)
         lease = Leased(slot, self._replace)
         try:
             yield lease
@@ -93,13 +93,13 @@ class Pool:
             await self._return(slot)
 
     async def drain(self, *, wait: bool = True) -> None:
-        """Lease no more; who waits is told so. Returns when all worlds are closed, or with wait=False when the idle ones are: those
+        """Lease no more; who waits is told so. Returns when all environments are closed, or with wait=False when the idle ones are: those
         that are leased follow as they come back."""
         self._draining = True
         for waiters in self._turns.values():
             for waiter in waiters:
                 if not waiter.slot.done():
-                    waiter.slot.set_exception(EnvironmentError_("the pool is closing: no world is leased any more"))
+                    waiter.slot.set_exception(EnvironmentFailure("the pool is closing: no environment is leased any more"))
         self._turns.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -111,10 +111,10 @@ class Pool:
 
     # --- leases
 
-    async def _take(self, tree: str, speculative: bool, snapshot: Snapshot | None) -> Slot:
+    async def _take(self, tree: str, simulation: bool, snapshot: Snapshot | None) -> Slot:
         if self._draining:
-            raise EnvironmentError_("the pool is closing: no world is leased any more")
-        waiter = _Waiter(speculative, snapshot is not None, asyncio.get_running_loop().create_future())
+            raise EnvironmentFailure("the pool is closing: no environment is leased any more")
+        waiter = _Waiter(simulation, snapshot is not None, asyncio.get_running_loop().create_future())
         self._turns.setdefault(tree, deque()).append(waiter)
         self._settle()
         try:
@@ -123,7 +123,7 @@ class Pool:
             self._give_up(tree, waiter)
             raise
         try:
-            slot = slot or await self._make(speculative, snapshot)
+            slot = slot or await self._make(simulation, snapshot)
         except BaseException:
             self._leave()
             raise
@@ -155,7 +155,7 @@ class Pool:
                 self._next(tree, waiters)
                 continue
             waiter = waiters[0]
-            idle = next((slot for slot in self._idle if slot.speculative is waiter.speculative and not waiter.fork), None)
+            idle = next((slot for slot in self._idle if slot.simulation is waiter.simulation and not waiter.fork), None)
             if not self._rested():
                 return
             if idle is not None:
@@ -176,24 +176,24 @@ class Pool:
         if waiters:
             self._turns[tree] = waiters
 
-    async def _make(self, speculative: bool, snapshot: Snapshot | None) -> Slot:
+    async def _make(self, simulation: bool, snapshot: Snapshot | None) -> Slot:
         stack = AsyncExitStack()
         if snapshot is None:
-            opened: AbstractAsyncContextManager[Environment] = self.worlds.open(speculative=speculative)
+            opened: AbstractAsyncContextManager[Environment] = self.environments.open(simulation=simulation)
         else:
-            assert isinstance(self.worlds, Forks)
-            opened = self.worlds.fork(snapshot, speculative=speculative)
-        slot = Slot(stack, await stack.enter_async_context(opened), speculative, snapshot is not None)
+            assert isinstance(self.environments, ForkableFactory)
+            opened = self.environments.fork(snapshot, simulation=simulation)
+        slot = Slot(stack, await stack.enter_async_context(opened), simulation, snapshot is not None)
         self.counts.opened += 1
         return slot
 
     async def _replace(self, slot: Slot) -> None:
-        """Another world in a leased slot."""
+        """Another environment in a leased slot."""
         self.counts.broken += 1
         slot.broken = True
         stack, slot.stack = slot.stack, AsyncExitStack()
         await stack.aclose()
-        made = await self._make(slot.speculative, None)
+        made = await self._make(slot.simulation, None)
         slot.stack, slot.environment, slot.branch, slot.broken, slot.uses = made.stack, made.environment, False, False, 1
 
     async def _return(self, slot: Slot) -> None:
@@ -214,7 +214,7 @@ class Pool:
             self._leave()
 
     def _enter(self) -> None:
-        """One more world is open, or about to be."""
+        """One more environment is open, or about to be."""
         self._open += 1
         self._empty.clear()
         self.counts.most = max(self.counts.most, self._open)
@@ -246,8 +246,8 @@ class Pool:
     async def _spare(self) -> None:
         try:
             self._idle.append(await self._make(True, None))
-        except EnvironmentError_:
-            self._left()  # whoever needs a world will be told why there is none
+        except EnvironmentFailure:
+            self._left()  # whoever needs an environment will be told why there is none
             self._grant()
             return
         except BaseException:
@@ -263,8 +263,8 @@ class Pool:
         task.add_done_callback(self._tasks.discard)
 
     def _has_room(self) -> bool:
-        """Whether one more world may be opened."""
-        if self._open >= self.limits.worlds:
+        """Whether one more environment may be opened."""
+        if self._open >= self.limits.environments:
             return False
         return self._room.fits(self._open) or self._look_again()
 
@@ -286,25 +286,25 @@ class _Share:
     def __init__(self, pool: Pool, tree: str) -> None:
         self._pool, self._tree = pool, tree
 
-    def open(self, *, speculative: bool) -> AbstractAsyncContextManager[Leased]:
-        return self._pool.lease(self._tree, speculative=speculative)
+    def open(self, *, simulation: bool) -> AbstractAsyncContextManager[Leased]:
+        return self._pool.lease(self._tree, simulation=simulation)
 
 
 class _ForkingShare(_Share):
-    def __init__(self, pool: Pool, tree: str, worlds: Forks) -> None:
+    def __init__(self, pool: Pool, tree: str, environments: ForkableFactory) -> None:
         super().__init__(pool, tree)
-        self._worlds = worlds
+        self._environments = environments
 
-    def fork(self, snapshot: Snapshot, *, speculative: bool) -> AbstractAsyncContextManager[Leased]:
-        return self._pool.lease(self._tree, speculative=speculative, snapshot=snapshot)
+    def fork(self, snapshot: Snapshot, *, simulation: bool) -> AbstractAsyncContextManager[Leased]:
+        return self._pool.lease(self._tree, simulation=simulation, snapshot=snapshot)
 
     @property
     def bytes(self) -> int:
-        """Of all images kept, those of other trees included; 0 where the worlds do not tell."""
-        return int(getattr(self._worlds, "bytes", 0))
+        """Of all images kept, those of other trees included; 0 where the environments do not tell."""
+        return int(getattr(self._environments, "bytes", 0))
 
     def has(self, snapshot: Snapshot) -> bool:
-        return self._worlds.has(snapshot)
+        return self._environments.has(snapshot)
 
     def drop(self, snapshot: Snapshot) -> None:
-        self._worlds.drop(snapshot)
+        self._environments.drop(snapshot)

@@ -14,19 +14,19 @@ PAUSE = 1.0
 
 
 class PoolLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pool may hold. None: no bound. One world is always let, however much it uses."""
+    """What a pool may hold. None: no bound. One environment is always let, however much it uses."""
 
-    worlds: int = 4
+    environments: int = 4
     """Open at once, leased or idle."""
     memory: int | None = None
-    """Bytes of all their processes, with one more world as large as the mean of those that are open."""
+    """Bytes of all their processes, with one more environment as large as the mean of those that are open."""
     processes: int | None = None
     processors: float | None = None
     """How many processors they keep busy in the mean; above it no further lease begins."""
     spares: int = 0
     """Idle ones kept open, so that the next lease need not wait."""
     uses: int = 50
-    """Leases after which a world is closed."""
+    """Leases after which an environment is closed."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class PoolCounts:
 
 
 class Room:
-    """Measures what all worlds use, at most once in a while."""
+    """Measures what all environments use, at most once in a while."""
 
     def __init__(self, limits: PoolLimits, gauge: Callable[[], Usage], clock: Callable[[], float], *, pause: float = PAUSE) -> None:
         self._limits, self._gauge, self._clock, self.pause = limits, gauge, clock, pause
@@ -53,12 +53,12 @@ class Room:
         self._busy = 0.0
         """Processors kept busy between the last two measurements."""
 
-    def fits(self, worlds: int) -> bool:
-        """Whether memory and processes admit another world beside so many."""
+    def fits(self, environments: int) -> bool:
+        """Whether memory and processes admit another environment beside so many."""
         limits = self._limits
-        if not worlds or (limits.memory is None and limits.processes is None):
+        if not environments or (limits.memory is None and limits.processes is None):
             return True
-        used, share = self._measured(), (worlds + 1) / worlds
+        used, share = self._measured(), (environments + 1) / environments
         large = limits.memory is not None and used.memory * share > limits.memory
         many = limits.processes is not None and used.processes * share > limits.processes
         return not (large or many)

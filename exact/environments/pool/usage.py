@@ -1,4 +1,4 @@
-"""What worlds use: memory, processes and processor time of everything that this process has started."""
+"""What environments use: memory, processes and processor time of everything that this process has started."""
 
 from __future__ import annotations
 

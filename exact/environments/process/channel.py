@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from exact.environments.process.guest import LIMIT, MAGIC, SIZES, pack
-from exact.errors import ActionError, EnvironmentError_, ExactError, UsageError
+from exact.errors import ActionError, EnvironmentFailure, ExactError, UsageError
 
 _LONGEST = 500
 """Characters of a message that is repeated in ours."""
@@ -64,11 +64,11 @@ class Channel:
     async def call(self, op: str, arguments: Mapping[str, object]) -> object:
         """What the guest answers, as plain data. A cancelled call goes on in the guest, and its reply is dropped.
 
-        Raises what was raised there: ActionError and UsageError as themselves, anything else as EnvironmentError_, each caused by a
-        RemoteError; EnvironmentError_ with `lost` set when the channel broke; UsageError for arguments that cannot cross.
+        Raises what was raised there: ActionError and UsageError as themselves, anything else as EnvironmentFailure, each caused by a
+        RemoteError; EnvironmentFailure with `lost` set when the channel broke; UsageError for arguments that cannot cross.
         """
         if self.lost:
-            raise EnvironmentError_(f"{op}: the guest is gone: {self.lost}")
+            raise EnvironmentFailure(f"{op}: the guest is gone: {self.lost}")
         id = next(self._numbers)
         frame = _frame({"id": id, "op": op, "arguments": dict(arguments)}, self._limit)
         answer = self._waiting[id] = asyncio.get_running_loop().create_future()
@@ -136,7 +136,7 @@ class Channel:
         waiting, self._waiting = self._waiting, {}
         for answer in waiting.values():
             if not answer.done():
-                answer.set_exception(EnvironmentError_(f"the guest is gone: {self.lost}"))
+                answer.set_exception(EnvironmentFailure(f"the guest is gone: {self.lost}"))
 
 
 def _frame(message: dict[str, Any], limit: int) -> list[bytes]:
@@ -152,4 +152,4 @@ def _error(op: str, raised: _Raised) -> ExactError:
     text = " ".join(raised.message.split())[:_LONGEST]
     if "UsageError" in raised.kinds:
         return UsageError(text)
-    return EnvironmentError_(text if "EnvironmentError_" in raised.kinds else f"{op} failed in the guest: {raised.type}: {text}")
+    return EnvironmentFailure(text if "EnvironmentFailure" in raised.kinds else f"{op} failed in the guest: {raised.type}: {text}")

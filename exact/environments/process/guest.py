@@ -6,7 +6,7 @@ instead, whose end is in the same way the end of all that it started.
 
 The factory is called with the arguments the host sends, and with `speculative` (bool) if it takes it. It returns, or is a coroutine of,
 
-- an environment of exact's own contract (`exact.environments.base`), Worlds that open one, or an async context manager of either; or
+- an environment of exact's own contract (`exact.environments.base`), Environments that open one, or an async context manager of either; or
 - any object with methods of the same names, `async def` or not, that take and give plain data in the form of exact's structs:
   `reset(task) -> observation`, `step(action) -> transition`, and, where it can, `snapshot() -> snapshot`, `restore(snapshot) ->
   observation`, `observe() -> observation`, `evaluate(outcome) -> score`, `close()`. `actions` is a list of verbs, `{"name": "click",
@@ -19,8 +19,8 @@ The factory is called with the arguments the host sends, and with `speculative` 
   where the whole process came back from a snapshot of its memory; without it, the last observation given stands. `command(name,
   arguments) -> dict` does whatever else it can do that leaves its state as it is.
 
-An exception named ActionError (any class of that name) says that the action does not fit and the world is as it was. A sync environment is
-called in the main thread, where no event loop runs.
+An exception named ActionError (any class of that name) says that the action does not fit and the environment is as it was. A sync
+environment is called in the main thread, where no event loop runs.
 
 A frame: `exg1`, bytes of JSON, bytes of binary parts (two unsigned 32-bit numbers, big-endian), the JSON, the parts. In the JSON, `binary`
 lists for each part where it belongs (`at`, keys from the top) and its `bytes`. A request has `id`, `op`, `arguments`; its reply has the
@@ -166,9 +166,9 @@ class _Exact:
 class Guest:
     """Answers requests, one at a time."""
 
-    def __init__(self, made: Any, *, speculative: bool) -> None:
+    def __init__(self, made: Any, *, simulation: bool) -> None:
         """`made`: what the factory returned."""
-        self._made, self._speculative = made, speculative
+        self._made, self._simulation = made, simulation
         self._around = contextlib.AsyncExitStack()
         self._environment: Any = None
         self._seen: dict[str, Any] | None = None
@@ -216,7 +216,7 @@ class Guest:
         if self._environment is None:
             made = await _settled(self._made)
             while not hasattr(made, "step"):
-                around = made if hasattr(made, "__aenter__") else made.open(speculative=self._speculative)
+                around = made if hasattr(made, "__aenter__") else made.open(simulation=self._simulation)
                 made = await self._around.enter_async_context(around)
             ours = sys.modules.get("exact.action")
             self._environment = _Exact(made) if ours and isinstance(made.actions, ours.ActionSpace) else made
@@ -245,8 +245,8 @@ def _capabilities(environment: Any) -> dict[str, Any]:
     told = getattr(environment, "capabilities", None)
     if told is not None:
         return _fields(told)
-    fidelity = "world" if hasattr(environment, "snapshot") else "replay"
-    return {"fidelity": fidelity, "sealed": False, "evaluates": hasattr(environment, "evaluate")}
+    fidelity = "full" if hasattr(environment, "snapshot") else "replay"
+    return {"fidelity": fidelity, "isolated": False, "evaluates": hasattr(environment, "evaluate")}
 
 
 def _verbs(actions: Any) -> list[Any]:
@@ -272,15 +272,15 @@ def described(error: BaseException) -> dict[str, Any]:
     return {"type": kind.__name__, "kinds": kinds, "message": message, "traceback": "".join(lines)}
 
 
-def make(factory: str, *, speculative: bool, arguments: dict[str, Any]) -> Any:
+def make(factory: str, *, simulation: bool, arguments: dict[str, Any]) -> Any:
     """What a factory, `module:name` or `file.py:name`, gives."""
     module, _, name = factory.rpartition(":")
     function: Any = _module(module)
     for part in name.split("."):
         function = getattr(function, part)
     takes = inspect.signature(function).parameters
-    if "speculative" in takes or any(each.kind is each.VAR_KEYWORD for each in takes.values()):
-        arguments = {**arguments, "speculative": speculative}
+    if "simulation" in takes or any(each.kind is each.VAR_KEYWORD for each in takes.values()):
+        arguments = {**arguments, "simulation": simulation}
     return function(**arguments)
 
 
@@ -477,7 +477,7 @@ def main() -> None:
         leave()
     arguments = opening["arguments"]
     try:
-        guest = Guest(make(given.factory, **arguments), speculative=arguments["speculative"])
+        guest = Guest(make(given.factory, **arguments), simulation=arguments["simulation"])
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises crosses as data
         send({"id": opening["id"], "error": described(error)})
         leave()

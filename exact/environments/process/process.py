@@ -15,7 +15,7 @@ from typing import IO, NamedTuple, Protocol
 
 from exact.environments.process.guest import TOKEN
 from exact.environments.process.stderr import Stderr
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.scratch import Room
 
 _KEPT = (
@@ -59,7 +59,7 @@ class Launch(Protocol):
     """Starts guests."""
 
     async def start(self, args: Sequence[str], env: Mapping[str, str]) -> GuestProcess:
-        """Run a command with these variables added. Raises EnvironmentError_."""
+        """Run a command with these variables added. Raises EnvironmentFailure."""
         ...
 
 
@@ -88,7 +88,7 @@ class Processes:
             )
         except OSError as error:
             room.close()
-            raise EnvironmentError_(f"{args[0]} cannot be started: {error.strerror}: name another interpreter") from error
+            raise EnvironmentFailure(f"{args[0]} cannot be started: {error.strerror}: name another interpreter") from error
         attaching = asyncio.ensure_future(PlainProcess.attached(process, self._log, room))
         try:
             return await asyncio.shield(attaching)

@@ -1,11 +1,11 @@
 """An environment in a process of its own, in any interpreter: the host's side.
 
-worlds = WorkerWorlds(Factory("shop.world:make", python=Path("venv/bin/python")))
-async with worlds.open(speculative=True) as world:
-    observation = await world.reset(task)
+environments = WorkerFactory(Factory("shop.environment:make", python=Path("venv/bin/python")))
+async with environments.open(simulation=True) as environment:
+    observation = await environment.reset(task)
 
 What runs over there is described in `guest.py`. A guest that hangs, dies or breaks the protocol is killed with all it started;
-the call raises EnvironmentError_, and the next `reset` gets a fresh guest.
+the call raises EnvironmentFailure, and the next `reset` gets a fresh guest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from exact.environments.process import guest
 from exact.environments.process.channel import Channel
 from exact.environments.process.cpu import processor_seconds
 from exact.environments.process.process import GuestProcess, Launch, Processes
-from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
@@ -97,13 +97,13 @@ class _Guest:
 
 
 class Worker:
-    """The environment of a guest. Opened by WorkerWorlds."""
+    """The environment of a guest. Opened by WorkerFactory."""
 
     def __init__(
-        self, factory: Factory, launch: Launch, *, speculative: bool, limits: Limits | None = None, actions: ActionSpace | None = None
+        self, factory: Factory, launch: Launch, *, simulation: bool, limits: Limits | None = None, actions: ActionSpace | None = None
     ) -> None:
         """`actions`: the grammar to use in place of what the guest tells, which has no rules for the canonical form of arguments."""
-        self._factory, self._launch, self._speculative = factory, launch, speculative
+        self._factory, self._launch, self._simulation = factory, launch, simulation
         self._limits, self._given = limits or Limits(), actions
         self._guest: _Guest | None = None
         self._lost = "it was not opened"
@@ -134,14 +134,14 @@ class Worker:
         return processor_seconds(self.pid) if self.pid else 0.0
 
     async def open(self) -> None:
-        """Start a guest and let it make the environment. Raises EnvironmentError_, and UsageError that the factory raised."""
+        """Start a guest and let it make the environment. Raises EnvironmentFailure, and UsageError that the factory raised."""
         await self._take(await self._launch.start(self._factory.command, self._factory.env))
 
     async def _take(self, process: GuestProcess) -> None:
         """Go on with a guest that was just started, or came back from a snapshot, once it answers; it is ended if it does not."""
         self._guest, self._lost, self._unsure = _Guest(process), "", "no episode was begun: reset it first"
         try:
-            opening = {"speculative": self._speculative, "arguments": self._factory.arguments}
+            opening = {"simulation": self._simulation, "arguments": self._factory.arguments}
             greeting = _read("open", await self._call("open", opening, self._limits.open), _Greeting)
             self._meet(greeting)
         except BaseException:
@@ -149,29 +149,29 @@ class Worker:
             raise
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the world to the task's start, in a fresh guest where the last one was lost."""
+        """Bring the environment to the task's start, in a fresh guest where the last one was lost."""
         if self._guest is None or self._guest.channel.lost:
             await self._renew()
         return await self._move("reset", {"task": task}, self._limits.reset, Observation)
 
     async def step(self, action: Action) -> Transition:
-        """Carry out one action and settle. Raises ActionError and EnvironmentError_."""
+        """Carry out one action and settle. Raises ActionError and EnvironmentFailure."""
         self._sure()
         if action.name not in self.actions.verbs:
             raise ActionError(f"unknown action {action}: valid: {', '.join(self.actions.verbs)}")
         return await self._move("step", {"action": action}, self._limits.step, Transition)
 
     async def snapshot(self) -> Snapshot:
-        """A handle on the present state. Raises EnvironmentError_ where the inner environment has none."""
+        """A handle on the present state. Raises EnvironmentFailure where the inner environment has none."""
         self._sure()
         taken = _read("snapshot", await self._call("snapshot", {}, self._limits.snapshot), Snapshot)
         return msgspec.structs.replace(taken, id=f"{self._here().mark}{taken.id}")
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to a state of this guest. Raises EnvironmentError_ if it was another one's, or is gone."""
+        """Return to a state of this guest. Raises EnvironmentFailure if it was another one's, or is gone."""
         here = self._here()
         if not snapshot.id.startswith(here.mark):
-            raise EnvironmentError_(f"snapshot {snapshot.id!r} is gone with the guest that took it: return by reset and replay")
+            raise EnvironmentFailure(f"snapshot {snapshot.id!r} is gone with the guest that took it: return by reset and replay")
         inner = msgspec.structs.replace(snapshot, id=snapshot.id.removeprefix(here.mark))
         return await self._move("restore", {"snapshot": inner}, self._limits.restore, Observation)
 
@@ -181,7 +181,7 @@ class Worker:
         return _read("evaluate", await self._call("evaluate", {"outcome": outcome}, self._limits.evaluate), Score)
 
     async def command(self, name: str, **arguments: object) -> dict[str, Any]:
-        """What the inner environment's `command` gives: see `guest.py`. Raises EnvironmentError_, also where it has none."""
+        """What the inner environment's `command` gives: see `guest.py`. Raises EnvironmentFailure, also where it has none."""
         asked = {"name": name, "arguments": arguments}
         return _read("command", await self._call("command", asked, self._limits.evaluate), dict[str, Any])
 
@@ -189,7 +189,7 @@ class Worker:
         """Let the guest close its environment, and end it; at once where it is busy with a call that was cancelled."""
         self._closed = True
         if self._guest is not None and not self._guest.channel.busy:
-            with contextlib.suppress(EnvironmentError_, UsageError):
+            with contextlib.suppress(EnvironmentFailure, UsageError):
                 await self._call("close", {}, self._limits.close)
         await self._drop("it is closed")
 
@@ -214,7 +214,7 @@ class Worker:
                 return await here.channel.call(op, _built(arguments))
         except TimeoutError as error:
             await self._lose(here, f"{op} did not end within {seconds:g} s", error)
-        except EnvironmentError_ as error:
+        except EnvironmentFailure as error:
             if not here.channel.lost:
                 raise
             await self._lose(here, f"{op} failed: {here.channel.lost}", error)
@@ -223,7 +223,7 @@ class Worker:
         """Kill a guest and say what was with it."""
         here.process.kill()
         await self._drop(f"{why} ({await here.process.why()})")
-        raise EnvironmentError_(f"the guest was lost: {self._lost}; reset it or open a fresh one") from error
+        raise EnvironmentFailure(f"the guest was lost: {self._lost}; reset it or open a fresh one") from error
 
     async def _drop(self, why: str) -> None:
         """Let the guest go, also where we are cancelled meanwhile."""
@@ -242,36 +242,36 @@ class Worker:
 
     async def _renew(self) -> None:
         if self._closed:
-            raise EnvironmentError_("this worker is closed: open a fresh one")
+            raise EnvironmentFailure("this worker is closed: open a fresh one")
         await self._drop("it ended")
         await self.open()
 
     def _here(self) -> _Guest:
         if self._guest is None:
-            raise EnvironmentError_(f"there is no guest: {self._lost}; reset it or open a fresh one")
+            raise EnvironmentFailure(f"there is no guest: {self._lost}; reset it or open a fresh one")
         return self._guest
 
     def _sure(self) -> None:
         self._here()
         if self._unsure:
-            raise EnvironmentError_(self._unsure)
+            raise EnvironmentFailure(self._unsure)
 
     def _greeted(self) -> _Greeting:
         if self._greeting is None:
-            raise UsageError("a worker tells its capabilities and actions once it is open: open it with WorkerWorlds")
+            raise UsageError("a worker tells its capabilities and actions once it is open: open it with WorkerFactory")
         return self._greeting
 
     def _meet(self, greeting: _Greeting) -> None:
         if greeting.protocol != guest.PROTOCOL:
-            raise EnvironmentError_(f"the guest speaks protocol {greeting.protocol}, this is {guest.PROTOCOL}: run exact's own guest.py")
+            raise EnvironmentFailure(f"the guest speaks protocol {greeting.protocol}, this is {guest.PROTOCOL}: run exact's own guest.py")
         if self._greeting is not None and greeting != self._greeting:
-            raise EnvironmentError_("the fresh guest has other capabilities or actions than the one before: make the factory repeatable")
+            raise EnvironmentFailure("the fresh guest has other capabilities or actions than the one before: make the factory repeatable")
         self._greeting, self._actions = greeting, ActionSpace([_verb(verb) for verb in greeting.actions])
         if self._given is not None and set(self._given.verbs) != set(self._actions.verbs):
             raise UsageError(f"the actions given are not those of the guest: it has {', '.join(self._actions.verbs)}")
 
 
-class WorkerWorlds:
+class WorkerFactory:
     """Opens workers of one factory, each with a guest of its own."""
 
     def __init__(
@@ -288,9 +288,9 @@ class WorkerWorlds:
         self._limits, self._actions = limits, actions
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[Worker]:
-        """A fresh guest. Raises EnvironmentError_ where it cannot be started."""
-        worker = Worker(self._factory, self._launch, speculative=speculative, limits=self._limits, actions=self._actions)
+    async def open(self, *, simulation: bool) -> AsyncIterator[Worker]:
+        """A fresh guest. Raises EnvironmentFailure where it cannot be started."""
+        worker = Worker(self._factory, self._launch, simulation=simulation, limits=self._limits, actions=self._actions)
         await worker.open()
         try:
             yield worker
@@ -306,7 +306,7 @@ def _read(op: str, answer: object, type: type[T]) -> T:
     try:
         return msgspec.convert(answer, type)
     except msgspec.ValidationError as error:
-        raise EnvironmentError_(
+        raise EnvironmentFailure(
             f"what {op} gave does not fit: {error}: exact/environments/process/guest.py says what is expected"
         ) from error
 

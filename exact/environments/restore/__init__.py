@@ -1,4 +1,4 @@
-"""Bring a speculative world to a state by the cheapest faithful route, and check that it is that state."""
+"""Bring a speculative environment to a state by the cheapest faithful route, and check that it is that state."""
 
 from exact.environments.restore.costs import Costs
 from exact.environments.restore.routes import RouteName

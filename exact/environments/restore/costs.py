@@ -1,4 +1,4 @@
-"""What it costs to move worlds, as far as it was measured. Pure: nothing here waits or looks at a clock."""
+"""What it costs to move environments, as far as it was measured. Pure: nothing here waits or looks at a clock."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 from typing import Literal
 
 Operation = Literal["open", "reset", "step", "snapshot", "restore", "fork"]
-"""`open`: a fresh world, up to the task's start. `fork`: a new world from a snapshot. `restore`: the same in an open world."""
+"""`open`: a fresh environment, up to the task's start. `fork`: a new environment from a snapshot. `restore`: the same in an open
+environment."""
 
 UNMEASURED: dict[Operation, float] = {"snapshot": 0.6, "restore": 0.6, "fork": 0.6}
 """Seconds that are assumed at least before the first measurement: a browser in a sandbox on two quiet cores. Others: 0."""
 OF_OPENING: dict[Operation, float] = {"snapshot": 0.2, "restore": 0.3, "fork": 0.4}
-"""The share of what opening a fresh world took that is assumed for them, where that is more: where sandboxes are slow, all of it is.
+"""The share of what opening a fresh environment took that is assumed for them, where that is more: where sandboxes are slow, all of it is.
 As measured with Trac in a sandbox on a busy machine (6.9 s; 1.1, 1.9 and 2.5 s)."""
 MEMORY = 20
 """Measurements after which an older one fades: load and pages change in the course of a run."""
@@ -33,10 +34,10 @@ class Mean:
 
 
 class Costs:
-    """Means by operation, shared by all worlds of one attempt."""
+    """Means by operation, shared by all environments of one attempt."""
 
     def __init__(self, *, workers: int = 1, cores: int | None = None) -> None:
-        """`workers`: how many worlds may be moved at once, on so many `cores` (None: this machine's)."""
+        """`workers`: how many environments may be moved at once, on so many `cores` (None: this machine's)."""
         self._crowd = workers / (cores or os.cpu_count() or 1)
         self._means: dict[Operation, Mean] = {}
 

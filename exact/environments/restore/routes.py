@@ -8,15 +8,15 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from exact.environments.restore.costs import Costs
 
 RouteName = Literal["there", "onward", "restore", "restore+replay", "fork", "fork+replay", "replay"]
-"""`there`: the world stood at the state. `onward`: it stood on the way, the rest was replayed. `restore`: it returned to a snapshot of
-the state; `fork`: a new world was made of one; `+replay`: the snapshot was of a state on the way, the rest was replayed. `replay`: reset,
-and the whole way."""
+"""`there`: the environment stood at the state. `onward`: it stood on the way, the rest was replayed. `restore`: it returned to a snapshot
+of the state; `fork`: a new environment was made of one; `+replay`: the snapshot was of a state on the way, the rest was replayed. `replay`:
+reset, and the whole way."""
 Means = Literal["there", "restore", "fork", "reset", "open"]
 K = TypeVar("K")
 
 
 class Start(NamedTuple, Generic[K]):
-    """A state on the way at which a world can be had without replaying what leads to it."""
+    """A state on the way at which an environment can be had without replaying what leads to it."""
 
     means: Means
     at: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from exact.environments.base import Environment, Forks, Snapshot, Worlds
+from exact.environments.base import Environment, EnvironmentFactory, ForkableFactory, Snapshot
 from exact.environments.restore.waypoint import Waypoint
 
 Path = tuple[Waypoint, ...]
@@ -19,19 +19,19 @@ class Kept(NamedTuple):
     taker: Environment
     """Whoever took it can return to it; others need a fork."""
     writes: int
-    """Steps that had written in the taker's world by then."""
+    """Steps that had written in the taker's environment by then."""
 
 
 class Shelf:
-    """What all worlds of an attempt can go back to. Snapshots may go at any time: others need their room."""
+    """What all environments of an attempt can go back to. Snapshots may go at any time: others need their room."""
 
-    def __init__(self, worlds: Worlds) -> None:
-        self.forks: Forks | None = worlds if isinstance(worlds, Forks) else None
+    def __init__(self, environments: EnvironmentFactory) -> None:
+        self.forks: ForkableFactory | None = environments if isinstance(environments, ForkableFactory) else None
         self._kept: dict[Path, Kept] = {}
         self.taking: set[Path] = set()
         """States of which a snapshot is being taken now."""
         self.marks: dict[Path, str] = {}
-        """By what a state is compared: as it was when a world came there first."""
+        """By what a state is compared: as it was when an environment came there first."""
         self.written: set[Path] = set()
         """States that a write led to: what came of it when it was repeated may be another."""
 
@@ -82,7 +82,7 @@ class Shelf:
     def outdate(self) -> None:
         """The outside was written to: drop all that did not take it along."""
         for kept in list(self._kept.values()):
-            if kept.snapshot.fidelity != "world":
+            if kept.snapshot.fidelity != "full":
                 self.drop(kept)
 
     def clear(self) -> None:

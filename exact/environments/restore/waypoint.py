@@ -1,4 +1,4 @@
-"""What a path to a state is made of, and how a world got along it."""
+"""What a path to a state is made of, and how an environment got along it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from exact.action import Action
-from exact.environments.base import Effect, Transition
+from exact.environments.base import SideEffect, Transition
 from exact.environments.restore.routes import RouteName
 
 Verdict = Literal["exact", "equivalent", "drifted", "diverged"]
-"""`exact`, `equivalent`, `drifted`: see verify.py. `diverged`: a healthy world went elsewhere after an action, every time it was tried:
-the action has another outcome."""
+"""`exact`, `equivalent`, `drifted`: see verify.py. `diverged`: a healthy environment went elsewhere after an action, every time it was
+tried: the action has another outcome."""
 
 
 class Waypoint(msgspec.Struct, frozen=True):
@@ -23,7 +23,7 @@ class Waypoint(msgspec.Struct, frozen=True):
 
 
 class Divergence(NamedTuple):
-    """Where a path was left by a healthy world."""
+    """Where a path was left by a healthy environment."""
 
     waypoint: int
     """Index of the one that was not reached."""
@@ -37,7 +37,7 @@ class Divergence(NamedTuple):
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
-    """How a world got to a state."""
+    """How an environment got to a state."""
 
     route: RouteName
     """The last one that was tried."""
@@ -45,7 +45,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     transitions: int = 0
     """Steps replayed, on all routes that were tried."""
     resets: int = 0
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[SideEffect, ...] = ()
     reason: str = ""
     """Why the last route did not lead there; empty where it did."""
     failed: tuple[RouteName, ...] = ()
@@ -55,5 +55,5 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def arrived(self) -> bool:
-        """Whether the world is in the state that was meant."""
+        """Whether the environment is in the state that was meant."""
         return self.verdict in ("exact", "equivalent")

@@ -24,7 +24,7 @@ class Application(NamedTuple):
 
     @classmethod
     def of(cls, config: SandboxConfig) -> Application:
-        """Raises UsageError where a key makes no sense here, and EnvironmentError_ where the root cannot be unpacked."""
+        """Raises UsageError where a key makes no sense here, and EnvironmentFailure where the root cannot be unpacked."""
         for mount in config.mounts:
             if not PurePosixPath(mount.target).is_absolute() or ".." in PurePosixPath(mount.target).parts or mount.target == "/":
                 raise UsageError(f"sandbox.mounts: target {mount.target!r} is no absolute path below /")

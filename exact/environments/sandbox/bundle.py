@@ -12,7 +12,7 @@ import msgspec
 
 from exact.config import Mount
 from exact.environments.sandbox.root import mount_point
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 _KEPT = ("PATH", "LANG", "TZ")
 """Variables of ours that a guest sees."""
@@ -47,11 +47,11 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def interpreter() -> Path:
-    """The Python for a guest that needs nothing but the standard library: ours, else the system's. Raises EnvironmentError_."""
+    """The Python for a guest that needs nothing but the standard library: ours, else the system's. Raises EnvironmentFailure."""
     for path in (Path(sys.executable).resolve(), Path("/usr/bin/python3").resolve()):
         if os.access(path, os.X_OK):
             return path
-    raise EnvironmentError_(f"{sys.executable} cannot be executed by this user, and there is no /usr/bin/python3: install python3")
+    raise EnvironmentFailure(f"{sys.executable} cannot be executed by this user, and there is no /usr/bin/python3: install python3")
 
 
 def inherited(ours: dict[str, str]) -> dict[str, str]:
@@ -78,7 +78,7 @@ def configuration(guest: Guest, ours: dict[str, str]) -> dict[str, Any]:
     names = [f"CAP_{name}" for name in _OWN] if guest.capable else []
     return {
         "ociVersion": "1.0.2",
-        "hostname": "world",
+        "hostname": "environment",
         "root": {"path": str(guest.root or "/"), "readonly": False},
         "process": {
             "terminal": False,
@@ -95,7 +95,7 @@ def configuration(guest: Guest, ours: dict[str, str]) -> dict[str, Any]:
 
 
 def mount_points(guest: Guest) -> None:
-    """Make those that are missing in its root. The sandbox would make them itself, on this machine. Raises EnvironmentError_."""
+    """Make those that are missing in its root. The sandbox would make them itself, on this machine. Raises EnvironmentFailure."""
     root = guest.root or guest.beside
     if root is not None:
         for bound in [*(_files(guest) if guest.root else ()), *_mounted(guest, "")]:

@@ -1,13 +1,13 @@
 """Any environment in a sandbox: its whole process can be kept and returned to, whatever it is written in.
 
-async with sandboxed_worlds(Factory("shop.py:Shop")) as worlds, worlds.open(speculative=True) as world:
-    await world.reset(task)
-    snapshot = await world.snapshot()
-    async with worlds.fork(snapshot, speculative=True) as other:
+async with sandboxed_factory(Factory("shop.py:Shop")) as environments, environments.open(simulation=True) as environment:
+    await environment.reset(task)
+    snapshot = await environment.snapshot()
+    async with environments.fork(snapshot, simulation=True) as other:
         ...
 
 The environment needs no snapshots of its own, and nothing of exact: see `guest.py` for what it gives. It has loopback and no other
-network, so that nothing it does reaches the outside, and its world is sealed.
+network, so that nothing it does reaches the outside, and its environment is isolated.
 """
 
 from __future__ import annotations
@@ -31,20 +31,22 @@ from exact.environments.sandbox.idle import Idle
 from exact.environments.sandbox.images import Image
 from exact.environments.sandbox.python import asked
 from exact.environments.sandbox.sandboxes import LIMIT
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
 IDLE = 5.0
-"""Seconds after which a world that nobody uses is paused."""
+"""Seconds after which an environment that nobody uses is paused."""
 
 
 class SandboxedWorker(Worker):
-    """One branch. Opened by SandboxedWorlds."""
+    """One branch. Opened by SandboxedFactory."""
 
-    def __init__(self, worlds: SandboxedWorlds) -> None:
-        super().__init__(worlds.factory, worlds.launch, speculative=False, limits=worlds.limits, actions=worlds.actions)
-        self._worlds = worlds
+    def __init__(self, environments: SandboxedFactory) -> None:
+        super().__init__(
+            environments.factory, environments.launch, simulation=False, limits=environments.limits, actions=environments.actions
+        )
+        self._environments = environments
         self._sandbox: Sandbox | None = None
         self._idle: Idle | None = None
         self._seen: Observation | None = None
@@ -54,13 +56,13 @@ class SandboxedWorker(Worker):
     @property
     def capabilities(self) -> Capabilities:
         """Those of the inner environment, and what the sandbox adds."""
-        return msgspec.structs.replace(super().capabilities, fidelity="world", sealed=True, concurrent=True)
+        return msgspec.structs.replace(super().capabilities, fidelity="full", isolated=True, concurrent=True)
 
     @property
     def observation(self) -> Observation:
-        """The last one: of a branch that was just made, how it arrived. Raises EnvironmentError_ where there is none."""
+        """The last one: of a branch that was just made, how it arrived. Raises EnvironmentFailure where there is none."""
         if self._seen is None:
-            raise EnvironmentError_("nothing is observed: no episode is under way")
+            raise EnvironmentFailure("nothing is observed: no episode is under way")
         return self._seen
 
     @property
@@ -76,30 +78,30 @@ class SandboxedWorker(Worker):
         return self._sandbox is not None and self._sandbox.paused
 
     async def open(self) -> None:
-        """A guest that has seen nothing: the first one that ever was, or a branch of it. Raises EnvironmentError_, UsageError."""
-        async with self._worlds.beginning:
-            if not self._worlds.origin:
+        """A guest that has seen nothing: the first one that ever was, or a branch of it. Raises EnvironmentFailure, UsageError."""
+        async with self._environments.beginning:
+            if not self._environments.origin:
                 await super().open()
-                self._worlds.origin = (await self._checkpoint(pinned=True)).id
+                self._environments.origin = (await self._checkpoint(pinned=True)).id
                 return
-        await self.branch(self._worlds.origin)
+        await self.branch(self._environments.origin)
 
     async def branch(self, id: str) -> None:
-        """Go on from an image. Raises EnvironmentError_, and there is no guest then."""
+        """Go on from an image. Raises EnvironmentFailure, and there is no guest then."""
         await self._drop("it was left for another branch")
-        async with self._worlds.sandboxes.branch(id) as sandbox:
+        async with self._environments.sandboxes.branch(id) as sandbox:
             await self._take(sandbox)
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the world to the task's start, in a guest that has seen nothing unless its own reset undoes everything."""
-        if self._used and not super().capabilities.sealed:
+        """Bring the environment to the task's start, in a guest that has seen nothing unless its own reset undoes everything."""
+        if self._used and not super().capabilities.isolated:
             await self._renew()
         self._seen, self._used = None, True
         self._seen = await super().reset(task)
         return self._seen
 
     async def step(self, action: Action) -> Transition:
-        """Carry out one action and settle. Raises ActionError and EnvironmentError_; after the latter there is nothing to keep."""
+        """Carry out one action and settle. Raises ActionError and EnvironmentFailure; after the latter there is nothing to keep."""
         before, self._seen = self._seen, None
         try:
             transition = await super().step(action)
@@ -110,15 +112,16 @@ class SandboxedWorker(Worker):
         return transition
 
     async def snapshot(self) -> Snapshot:
-        """The whole world as it is; it goes on. Raises EnvironmentError_ where nothing could come back, and then nothing is lost."""
+        """The whole environment as it is; it goes on. Raises EnvironmentFailure where nothing could come back, and then nothing is lost."""
         if self.obstacle:
-            raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
+            raise EnvironmentFailure(f"no snapshot now: {self.obstacle}")
         fingerprint = self.observation.fingerprint
-        return Snapshot(id=(await self._checkpoint()).id, fidelity="world", fingerprint=fingerprint)
+        return Snapshot(id=(await self._checkpoint()).id, fidelity="full", fingerprint=fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Leave this guest for a new branch of a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_."""
-        self._worlds.sandboxes.images.find(snapshot.id)
+        """Leave this guest for a new branch of a snapshot, whichever environment of these environments took it. Raises
+        EnvironmentFailure."""
+        self._environments.sandboxes.images.find(snapshot.id)
         self._seen = None
         await self.branch(snapshot.id)
         self._used = True
@@ -129,9 +132,9 @@ class SandboxedWorker(Worker):
         assert self._sandbox is not None and self._idle is not None
         await self._idle.rouse()
         try:
-            return await self._worlds.sandboxes.checkpoint(self._sandbox, pinned=pinned)
+            return await self._environments.sandboxes.checkpoint(self._sandbox, pinned=pinned)
         finally:
-            self._idle.rest(self._worlds.idle)
+            self._idle.rest(self._environments.idle)
 
     async def _take(self, process: GuestProcess) -> None:
         assert isinstance(process, Sandbox)
@@ -145,7 +148,7 @@ class SandboxedWorker(Worker):
         try:
             return await super()._call(op, arguments, seconds)
         finally:
-            self._idle.rest(self._worlds.idle)
+            self._idle.rest(self._environments.idle)
 
     async def _drop(self, why: str) -> None:
         if self._idle is not None:
@@ -153,8 +156,8 @@ class SandboxedWorker(Worker):
         await super()._drop(why)
 
 
-class SandboxedWorlds:
-    """Opens guests of one factory, and branches of their snapshots. Made by `sandboxed_worlds`.
+class SandboxedFactory:
+    """Opens guests of one factory, and branches of their snapshots. Made by `sandboxed_factory`.
 
     The first guest is kept before anything is done in it: those opened later, and those reset, are branches of it.
     """
@@ -176,15 +179,15 @@ class SandboxedWorlds:
         """Image of the guest that has seen nothing; empty until there is one."""
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[SandboxedWorker]:
+    async def open(self, *, simulation: bool) -> AsyncIterator[SandboxedWorker]:
         """A fresh environment, ended on leaving. A speculative one is as any other: nothing reaches the outside."""
         async with self._around() as worker:
             await worker.open()
             yield worker
 
     @asynccontextmanager
-    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[SandboxedWorker]:
-        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentError_ if it is gone."""
+    async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[SandboxedWorker]:
+        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentFailure if it is gone."""
         async with self._around() as worker:
             await worker.restore(snapshot)
             yield worker
@@ -212,7 +215,7 @@ class SandboxedWorlds:
 
 
 @asynccontextmanager
-async def sandboxed_worlds(
+async def sandboxed_factory(
     factory: Factory,
     *,
     reads: Sequence[Path] = (),
@@ -222,14 +225,14 @@ async def sandboxed_worlds(
     limit: int = LIMIT,
     idle: float = IDLE,
     log: Path | None = None,
-) -> AsyncIterator[SandboxedWorlds]:
-    """Worlds of a factory that fork, while the block runs.
+) -> AsyncIterator[SandboxedFactory]:
+    """Environments of a factory that fork, while the block runs.
 
     Of what lies in home directories and under /tmp, a guest sees its interpreter with its packages, the factory's file and `paths`, and
     `reads`; all of it read-only. `inside`: another root, mounts, variables and user; in another root, the factory's interpreter is one of
-    that root. `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
+    that root. `limit`: bytes of snapshots kept. `idle`: seconds after which an environment that nobody uses is paused.
     `log`: a file that stderr of guests is appended to; without one it goes to the logger `exact.guest`.
-    Raises EnvironmentError_ where there is no usable runsc, or no such interpreter.
+    Raises EnvironmentFailure where there is no usable runsc, or no such interpreter.
     """
     inside = inside or SandboxConfig()
     place, own = Application.of(inside), [Path(guest.__file__), *([factory.file] if factory.file else [])]
@@ -239,4 +242,4 @@ async def sandboxed_worlds(
         factory, reads = msgspec.structs.replace(factory, python=python.executable), (*python.folders, *reads)
     async with open_sandboxes(limit=limit, log=log) as sandboxes:
         launch = SandboxLaunch(sandboxes, like=place.guest(reads=reads, programs=tuple(own)))
-        yield SandboxedWorlds(sandboxes, factory, launch, limits=limits, actions=actions, idle=idle)
+        yield SandboxedFactory(sandboxes, factory, launch, limits=limits, actions=actions, idle=idle)

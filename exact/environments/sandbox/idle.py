@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from exact.environments.sandbox.sandbox import Sandbox
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 
 class Idle:
@@ -22,7 +22,7 @@ class Idle:
         await self.stop()  # a pause that has begun ends first, so that none comes after this
         try:
             await self._sandbox.resume()
-        except EnvironmentError_:
+        except EnvironmentFailure:
             self._sandbox.kill()
 
     def rest(self, seconds: float) -> None:
@@ -42,5 +42,5 @@ class Idle:
         self._dozing = asyncio.ensure_future(self._pause())
 
     async def _pause(self) -> None:
-        with suppress(EnvironmentError_):  # it is gone, as the next call will find
+        with suppress(EnvironmentFailure):  # it is gone, as the next call will find
             await self._sandbox.pause()

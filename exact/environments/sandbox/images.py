@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 PACKED_FROM = 0.5
 """Share of the room from which on images are packed."""
@@ -86,10 +86,10 @@ class Images:
         return id in self._staying or bool(self._pins[id])
 
     def find(self, id: str) -> Image:
-        """Raises EnvironmentError_ if it is gone. One that was dropped is there while somebody holds it."""
+        """Raises EnvironmentFailure if it is gone. One that was dropped is there while somebody holds it."""
         found = self._kept.get(id) or self._leaving.get(id)
         if found is None:
-            raise EnvironmentError_(f"snapshot {id} is gone, dropped or for want of room: return by another route")
+            raise EnvironmentFailure(f"snapshot {id} is gone, dropped or for want of room: return by another route")
         return found
 
     @contextmanager

@@ -20,5 +20,5 @@ class SandboxLaunch:
         self._sandboxes, self._like = sandboxes, like
 
     async def start(self, args: Sequence[str], env: Mapping[str, str]) -> Sandbox:
-        """Run a command with these variables added. Raises EnvironmentError_."""
+        """Run a command with these variables added. Raises EnvironmentFailure."""
         return await self._sandboxes.start(msgspec.structs.replace(self._like, args=tuple(args), env={**self._like.env, **env}))

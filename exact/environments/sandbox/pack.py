@@ -1,6 +1,7 @@
 """Images made small: pages that another image has are named, the rest is compressed. As a script, `pack.py FOLDER [BASE]`, it packs.
 
-The images of one sandbox's branches differ in few pages of 4 KiB: a browser's in about a quarter from the world that has seen nothing.
+The images of one sandbox's branches differ in few pages of 4 KiB: a browser's in about a quarter from the environment that has seen
+nothing.
 A file F becomes F.packed: a head (magic, size and BLAKE2b digest of F, bytes of the index), the compressed index, and the compressed
 pages that BASE/F lacks. The index has a number for each page of F: those below the number of BASE/F's pages name one of them, the others
 count the new ones. Standard library only.

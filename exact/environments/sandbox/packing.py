@@ -12,7 +12,7 @@ import msgspec
 from exact.child import Child
 from exact.environments.sandbox import pack
 from exact.environments.sandbox.images import Image, Images, size
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 _logger = logging.getLogger("exact.sandbox")
 
@@ -43,7 +43,7 @@ class Packing:
             await self.settled()
 
     async def unpacked(self, image: Image) -> Image:
-        """An image, which somebody holds, as it was. Raises EnvironmentError_ where it is damaged, or there is no room."""
+        """An image, which somebody holds, as it was. Raises EnvironmentFailure where it is damaged, or there is no room."""
         if not image.packed and self._at != image.id:
             return image
         return await asyncio.shield(asyncio.ensure_future(self._unpack(image.id)))
@@ -55,7 +55,7 @@ class Packing:
                 try:
                     await asyncio.to_thread(pack.unpack, image.folder, image.base)
                 except (OSError, ValueError) as error:
-                    raise EnvironmentError_(f"snapshot {id} cannot be unpacked: {error}") from error
+                    raise EnvironmentFailure(f"snapshot {id} cannot be unpacked: {error}") from error
                 image = msgspec.structs.replace(image, bytes=size(image.folder), packed=False)
                 self._images.change(image)
             return image

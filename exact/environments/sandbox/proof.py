@@ -1,4 +1,4 @@
-"""Whether worlds fork on this machine: shown by doing it, and what to change where they do not."""
+"""Whether environments fork on this machine: shown by doing it, and what to change where they do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exact.environments.sandbox.bundle import Guest, interpreter
 from exact.environments.sandbox.runsc import Runsc
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.environments.sandbox.sandboxes import open_sandboxes
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 _COUNTER = "import sys\nfor number, _ in enumerate(sys.stdin, 1): print(number, flush=True)"
 _PATIENCE = 60.0
@@ -44,7 +44,7 @@ class Proof(NamedTuple):
 async def prove() -> Proof:
     """Start a guest, checkpoint it, restore it, and see that both count on by themselves.
 
-    Raises EnvironmentError_ with what was refused.
+    Raises EnvironmentFailure with what was refused.
     """
     python, clock = interpreter(), time.perf_counter
     async with open_sandboxes() as sandboxes, asyncio.timeout(_PATIENCE):
@@ -79,4 +79,4 @@ async def _counts(sandbox: Sandbox, number: int) -> None:
     except ConnectionError:
         said = b""
     if said != f"{number}\n".encode():
-        raise EnvironmentError_(await sandbox.why() if not said else f"the sandbox counts {said!r} where {number} was to come")
+        raise EnvironmentFailure(await sandbox.why() if not said else f"the sandbox counts {said!r} where {number} was to come")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from exact.child import Child
 from exact.environments.sandbox.bundle import inherited
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 _QUESTION = "import sys; print(*[sys.executable, sys.prefix, sys.base_prefix, *sys.path], sep='\\n')"
 _PATIENCE = 30.0
@@ -27,22 +27,22 @@ class Python(NamedTuple):
 
 
 async def asked(python: Path, env: Mapping[str, str]) -> Python:
-    """What an interpreter says of itself when it is run with these variables. Raises EnvironmentError_ if it does not run."""
+    """What an interpreter says of itself when it is run with these variables. Raises EnvironmentFailure if it does not run."""
     try:
         process = await Child.start(
             python, "-c", _QUESTION, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd="/", env={**inherited(dict(os.environ)), **env}
         )
     except OSError as error:
-        raise EnvironmentError_(f"{python} cannot be started: {error.strerror}: name another interpreter") from error
+        raise EnvironmentFailure(f"{python} cannot be started: {error.strerror}: name another interpreter") from error
     try:
         async with asyncio.timeout(_PATIENCE):
             told, said = await process.communicate()
     except TimeoutError as error:
-        raise EnvironmentError_(f"{python} did not say where it is within {_PATIENCE:g} s: name another interpreter") from error
+        raise EnvironmentFailure(f"{python} did not say where it is within {_PATIENCE:g} s: name another interpreter") from error
     finally:
         await process.end()
     if process.returncode:
         lines = said.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
-        raise EnvironmentError_(f"{python} does not run: {lines[-1]}: name another interpreter")
+        raise EnvironmentFailure(f"{python} does not run: {lines[-1]}: name another interpreter")
     executable, *folders = (Path(line) for line in told.decode().splitlines() if line)
     return Python(executable, tuple(folder for folder in dict.fromkeys(folders) if folder.exists() and folder != Path("/")))

@@ -1,4 +1,4 @@
-"""The files that a world sees as `/`: a folder, or an image of a container as `docker save` and others write it."""
+"""The files that an environment sees as `/`: a folder, or an image of a container as `docker save` and others write it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from exact.environments.sandbox.unpack import Unpacking, archive, inside
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 LIMIT = 64 << 30
 """Bytes that an image may unpack to."""
@@ -23,14 +23,14 @@ def root_folder(path: Path, *, cache: Path | None = None, limit: int = LIMIT) ->
     """The folder itself, or what an archive holds, unpacked once for each version of the archive into the user's cache.
 
     An archive is an OCI image layout, what `docker save` writes, or a plain root file system (`docker export`).
-    Raises EnvironmentError_ where it is none of them, is damaged, or does not fit.
+    Raises EnvironmentFailure where it is none of them, is damaged, or does not fit.
     """
     if path.is_dir():
         return path.resolve()
     try:
         found = path.stat()
     except OSError as error:
-        raise EnvironmentError_(f"sandbox.root {path} cannot be read: {error.strerror}") from error
+        raise EnvironmentFailure(f"sandbox.root {path} cannot be read: {error.strerror}") from error
     version = f"{path.resolve()} {found.st_size} {found.st_mtime_ns}"
     parent = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "exact" / "roots"
     target = parent / hashlib.blake2b(version.encode(), digest_size=16).hexdigest()
@@ -40,7 +40,7 @@ def root_folder(path: Path, *, cache: Path | None = None, limit: int = LIMIT) ->
 
 
 def mount_point(root: Path, target: str, source: Path) -> None:
-    """Make a place in a root where something can be mounted: an empty folder or file, if there is none. Raises EnvironmentError_."""
+    """Make a place in a root where something can be mounted: an empty folder or file, if there is none. Raises EnvironmentFailure."""
     try:
         place = inside(root, target)
         if place.exists():
@@ -51,7 +51,7 @@ def mount_point(root: Path, target: str, source: Path) -> None:
         else:
             place.touch()
     except (OSError, ValueError) as error:
-        raise EnvironmentError_(f"{source} cannot be mounted at {target} in {root}: {error}: make an empty place for it there") from error
+        raise EnvironmentFailure(f"{source} cannot be mounted at {target} in {root}: {error}: make an empty place for it there") from error
 
 
 def _unpack(path: Path, target: Path, limit: int) -> None:
@@ -71,7 +71,7 @@ def _unpack(path: Path, target: Path, limit: int) -> None:
         with contextlib.suppress(OSError):  # another process was faster
             work.rename(target)
     except (OSError, tarfile.TarError) as error:
-        raise EnvironmentError_(f"{path} cannot be unpacked: {error}") from error
+        raise EnvironmentFailure(f"{path} cannot be unpacked: {error}") from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -85,7 +85,7 @@ def _layers(outer: tarfile.TarFile) -> list[str] | None:
         if "manifest.json" in names:
             return [str(name) for name in _json(outer, "manifest.json")[0]["Layers"]]
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise EnvironmentError_(f"{outer.name!r} is no image that is understood: {type(error).__name__}: {error}") from error
+        raise EnvironmentFailure(f"{outer.name!r} is no image that is understood: {type(error).__name__}: {error}") from error
     return None
 
 
@@ -112,16 +112,16 @@ def _inner(outer: tarfile.TarFile, name: str) -> IO[bytes]:
     try:
         file = outer.extractfile(name)
     except KeyError as error:
-        raise EnvironmentError_(f"{outer.name!r} lacks {name}: is it whole?") from error
+        raise EnvironmentFailure(f"{outer.name!r} lacks {name}: is it whole?") from error
     if file is None:
-        raise EnvironmentError_(f"{outer.name!r}: {name} is no file")
+        raise EnvironmentFailure(f"{outer.name!r}: {name} is no file")
     kind, _, digest = name.removeprefix("blobs/").partition("/")
     if name.startswith("blobs/") and kind == "sha256":
         found = hashlib.sha256()
         while data := file.read(1 << 20):
             found.update(data)
         if found.hexdigest() != digest:
-            raise EnvironmentError_(f"{outer.name!r}: {name} is not what its name says: fetch the image again")
+            raise EnvironmentFailure(f"{outer.name!r}: {name} is not what its name says: fetch the image again")
         file.seek(0)
     return file
 
@@ -130,4 +130,4 @@ def _tar(file: IO[bytes], name: str) -> tarfile.TarFile:
     try:
         return tarfile.open(name, fileobj=file)
     except (tarfile.TarError, EOFError) as error:
-        raise EnvironmentError_(f"layer {name} cannot be read: {error} (gzip, bzip2, xz and plain are understood)") from error
+        raise EnvironmentFailure(f"layer {name} cannot be read: {error} (gzip, bzip2, xz and plain are understood)") from error

@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 OLDEST = 20240729
 """Day of the first build that restores what it checkpoints while the original goes on."""
@@ -45,20 +45,22 @@ class Runsc:
 def find_runsc() -> Runsc:
     """$EXACT_RUNSC, else the one in the user's cache, else one on PATH: the first that is new enough.
 
-    Raises EnvironmentError_ that says what is missing and how to get it.
+    Raises EnvironmentFailure that says what is missing and how to get it.
     """
     if sys.platform != "linux":
-        raise EnvironmentError_("worlds fork on Linux only: return by reset and replay here")
+        raise EnvironmentFailure("environments fork on Linux only: return by reset and replay here")
     for tool in ("unshare", "setpriv"):
         if not shutil.which(tool):
-            raise EnvironmentError_(f"{tool} is not on PATH: install util-linux")
+            raise EnvironmentFailure(f"{tool} is not on PATH: install util-linux")
     refused = ""
     for path in _places():
         version = _version(path)
         if _day(version) >= OLDEST:
             return Runsc(path, version, privileged=_may_mount())
-        refused = refused or f"{path} is runsc {version or '(none that runs)'}, and {OLDEST} or newer is needed to fork worlds: {WAY_OUT}"
-    raise EnvironmentError_(refused or f"no runsc found: {WAY_OUT}")
+        refused = (
+            refused or f"{path} is runsc {version or '(none that runs)'}, and {OLDEST} or newer is needed to fork environments: {WAY_OUT}"
+        )
+    raise EnvironmentFailure(refused or f"no runsc found: {WAY_OUT}")
 
 
 def cache() -> Path:

@@ -13,9 +13,9 @@ from pathlib import Path
 from exact.child import Child
 from exact.environments.process.stderr import Stderr
 from exact.environments.sandbox.runsc import Runsc
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
-_NAME = "world"
+_NAME = "environment"
 _LIMIT = 1 << 20
 """Bytes read ahead of what the guest says."""
 _PATIENCE = 60.0
@@ -64,14 +64,14 @@ class Sandbox:
         return self._paused
 
     async def checkpoint(self, image: Path) -> None:
-        """Write the guest's memory to a folder; the guest goes on. Raises EnvironmentError_; the folder is empty then."""
+        """Write the guest's memory to a folder; the guest goes on. Raises EnvironmentFailure; the folder is empty then."""
         try:
             await self._control("checkpoint", "--compression=none", f"--image-path={image}", "--leave-running", _NAME)
         except BaseException as error:
             free = _free(image.parent)
             shutil.rmtree(image, ignore_errors=True)
-            if isinstance(error, EnvironmentError_) and free < _LITTLE and "no space left" not in str(error):
-                raise EnvironmentError_(f"{error}: no space left on device ({free >> 10} KiB at {image.parent})") from error
+            if isinstance(error, EnvironmentFailure) and free < _LITTLE and "no space left" not in str(error):
+                raise EnvironmentFailure(f"{error}: no space left on device ({free >> 10} KiB at {image.parent})") from error
             raise
 
     async def pause(self) -> None:
@@ -119,18 +119,18 @@ class Sandbox:
 
     async def _control(self, *arguments: str) -> None:
         if not self.alive:
-            raise EnvironmentError_(f"{arguments[0]}: the world is gone: {await self.why()}")
+            raise EnvironmentFailure(f"{arguments[0]}: the environment is gone: {await self.why()}")
         process = await Child.start(*self._runsc.command(self._state, *arguments), stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
         try:
             async with asyncio.timeout(_PATIENCE):
                 _, said = await process.communicate()
         except TimeoutError as error:
-            raise EnvironmentError_(f"runsc {arguments[0]} did not end within {_PATIENCE:g} s") from error
+            raise EnvironmentFailure(f"runsc {arguments[0]} did not end within {_PATIENCE:g} s") from error
         finally:
             await process.end()
         if process.returncode:
             lines = said.decode(errors="replace").splitlines()
-            raise EnvironmentError_(f"runsc {arguments[0]} failed: {_last(lines) or f'status {process.returncode}'}")
+            raise EnvironmentFailure(f"runsc {arguments[0]} failed: {_last(lines) or f'status {process.returncode}'}")
 
 
 def _free(folder: Path) -> int:

@@ -19,7 +19,7 @@ from exact.environments.sandbox.images import Image, Images, size
 from exact.environments.sandbox.packing import Packing
 from exact.environments.sandbox.runsc import Runsc, find_runsc
 from exact.environments.sandbox.sandbox import Sandbox
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.scratch import Room, sweep
 
 LIMIT = 4 << 30
@@ -60,8 +60,8 @@ class Sandboxes:
         return await self._run(bundle)
 
     async def checkpoint(self, sandbox: Sandbox, *, pinned: bool = False) -> Image:
-        """Keep a sandbox as it is now; it goes on. Raises EnvironmentError_."""
-        id = f"world-{self._mark}-{next(self._numbers)}"
+        """Keep a sandbox as it is now; it goes on. Raises EnvironmentFailure."""
+        id = f"environment-{self._mark}-{next(self._numbers)}"
         folder = self._room.folder("images", id)
         await sandbox.checkpoint(folder)
         versions = self._versions(sandbox.bundle)
@@ -78,15 +78,17 @@ class Sandboxes:
     async def branch(self, id: str) -> AsyncIterator[Sandbox]:
         """Another sandbox that goes on from an image, which stays while the block runs: until the guest answers. The sandbox is not ended.
 
-        Raises EnvironmentError_ if the image is gone, or if what it was made with has changed.
+        Raises EnvironmentFailure if the image is gone, or if what it was made with has changed.
         """
         image = self.images.find(id)
         with self.images.hold(image):
             if changed := [name for name, version in self._versions(image.bundle).items() if image.versions.get(name) != version]:
-                raise EnvironmentError_(f"snapshot {id} was taken with another {changed[0]}: it cannot be restored")
+                raise EnvironmentFailure(f"snapshot {id} was taken with another {changed[0]}: it cannot be restored")
             image = await self.packing.unpacked(image)
             if not image.folder.is_dir() or size(image.folder) != image.bytes:
-                raise EnvironmentError_(f"snapshot {id} is damaged: {image.folder} does not hold the {image.bytes} bytes that were written")
+                raise EnvironmentFailure(
+                    f"snapshot {id} is damaged: {image.folder} does not hold the {image.bytes} bytes that were written"
+                )
             yield await self._run(image.bundle, image.folder)
             self.packing.begin()
 
@@ -126,9 +128,9 @@ async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log:
     """Sandboxes while the block runs; none remains after it, nor after a crash. `limit`: bytes of images. `log`: a file
     that what they say on stderr is appended to.
 
-    Raises EnvironmentError_ where there is no usable runsc, or no room for images.
+    Raises EnvironmentFailure where there is no usable runsc, or no room for images.
     """
-    sandboxes = Sandboxes(find_runsc(), Room("worlds", parent or _place()), limit, log)
+    sandboxes = Sandboxes(find_runsc(), Room("environments", parent or _place()), limit, log)
     atexit.register(sandboxes.abandon)
     try:
         yield sandboxes

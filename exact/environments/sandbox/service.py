@@ -1,4 +1,4 @@
-"""A program that belongs to a world: an application with its database, a server of pages."""
+"""A program that belongs to an environment: an application with its database, a server of pages."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
 """How a layer says that a name, or all there was in a folder, is gone."""
@@ -27,13 +27,13 @@ class Unpacking:
     def add(self, layer: tarfile.TarFile, name: str) -> None:
         """`name`: for messages. Devices, sockets, set-user-id bits and, unless we are root, owners are left out.
 
-        Raises EnvironmentError_ where it is damaged, or does not fit.
+        Raises EnvironmentFailure where it is damaged, or does not fit.
         """
         try:
             for member in layer:
                 self._add(layer, member)
         except (tarfile.TarError, EOFError, OSError, ValueError) as error:
-            raise EnvironmentError_(f"{name} cannot be unpacked: {error}") from error
+            raise EnvironmentFailure(f"{name} cannot be unpacked: {error}") from error
 
     def _add(self, layer: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         path = inside(self._root, str(PurePosixPath(member.name).parent))
@@ -114,10 +114,10 @@ def _remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def archive(path: Path) -> Iterator[tarfile.TarFile]:
-    """An archive, compressed or not. Raises EnvironmentError_ where it is none."""
+    """An archive, compressed or not. Raises EnvironmentFailure where it is none."""
     try:
         opened = tarfile.open(path)  # noqa: SIM115 - closed below
     except (OSError, tarfile.TarError, EOFError) as error:
-        raise EnvironmentError_(f"{path} is no tar archive: {error}") from error
+        raise EnvironmentFailure(f"{path} is no tar archive: {error}") from error
     with opened:
         yield opened

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_plus
 
 from exact.environments.sites.site import Account
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 
 _SHORTEST = 3
 """Characters of a value that is looked for on pages; shorter ones are everywhere."""
@@ -68,13 +68,13 @@ class Accounts:
             raise
 
     def take(self, name: str) -> Login:
-        """That log-in: a state is someone's. Raises EnvironmentError_ if another branch has it."""
+        """That log-in: a state is someone's. Raises EnvironmentFailure if another branch has it."""
         for login in self._free:
             if login.name == name:
                 if not self._shared:
                     self._free.remove(login)
                 return login
-        raise EnvironmentError_(f"another branch uses the log-in {name} of that state: return by another route")
+        raise EnvironmentFailure(f"another branch uses the log-in {name} of that state: return by another route")
 
     def give_back(self, login: Login) -> None:
         """Nobody uses it any more."""
@@ -99,7 +99,7 @@ class Leased:
         return self._login
 
     def change(self, name: str) -> None:
-        """Have that one instead. Raises EnvironmentError_ if another branch has it."""
+        """Have that one instead. Raises EnvironmentFailure if another branch has it."""
         if name and name != self._login.name:
             other = self._accounts.take(name)
             self._accounts.give_back(self._login)

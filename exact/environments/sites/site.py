@@ -17,7 +17,7 @@ import msgspec
 
 from exact.child import Child
 from exact.environments.process.aside import threaded
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 from exact.safety import origin
 from exact.task import Task
 
@@ -49,7 +49,7 @@ class Hook(_Declared, frozen=True, kw_only=True):
             raise ValueError("a hook is either a command or a url")
 
     async def call(self, role: str, **values: str) -> str:
-        """Do it with these values; what it said: standard output or the response's text. `role` names it in EnvironmentError_."""
+        """Do it with these values; what it said: standard output or the response's text. `role` names it in EnvironmentFailure."""
         said = await (self._run(role, values) if self.command else self._ask(role, values))
         return said.strip()
 
@@ -68,19 +68,19 @@ class Hook(_Declared, frozen=True, kw_only=True):
                     answer.add_done_callback(_LEFT.pop)
                     raise
         except TimeoutError as error:
-            raise EnvironmentError_(f"the site's hook {role} did not end within {self.seconds:g} s") from error
+            raise EnvironmentFailure(f"the site's hook {role} did not end within {self.seconds:g} s") from error
 
     async def _run(self, role: str, values: dict[str, str]) -> str:
         program, *arguments = (_filled(each, values) for each in self.command)
         try:
             process = await Child.start(program, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True)
         except OSError as error:
-            raise EnvironmentError_(f"the site's hook {role} does not start: {error}") from error
+            raise EnvironmentFailure(f"the site's hook {role} does not start: {error}") from error
         try:
             async with asyncio.timeout(self.seconds):
                 said, complaint = await process.communicate()
         except TimeoutError as error:
-            raise EnvironmentError_(f"the site's hook {role} did not end within {self.seconds:g} s") from error
+            raise EnvironmentFailure(f"the site's hook {role} did not end within {self.seconds:g} s") from error
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
@@ -88,7 +88,7 @@ class Hook(_Declared, frozen=True, kw_only=True):
             await process.end()
         if process.returncode:
             last = (complaint or said).decode(errors="replace").strip().splitlines()[-1:]
-            raise EnvironmentError_(f"the site's hook {role} ended with status {process.returncode}: {''.join(last)[:_SHOWN]}")
+            raise EnvironmentFailure(f"the site's hook {role} ended with status {process.returncode}: {''.join(last)[:_SHOWN]}")
         return said.decode(errors="replace")
 
     def _request(self, role: str, values: dict[str, str]) -> str:
@@ -99,13 +99,13 @@ class Hook(_Declared, frozen=True, kw_only=True):
                 return str(response.read().decode(errors="replace"))
         except urllib.error.HTTPError as error:
             with error:
-                raise EnvironmentError_(f"the site's hook {role} was answered with status {error.code}") from error
+                raise EnvironmentFailure(f"the site's hook {role} was answered with status {error.code}") from error
         except (OSError, http.client.HTTPException) as error:
-            raise EnvironmentError_(f"the site's hook {role} was not answered: {error or type(error).__name__}") from error
+            raise EnvironmentFailure(f"the site's hook {role} was not answered: {error or type(error).__name__}") from error
 
 
 class Site(_Declared, frozen=True, kw_only=True):
-    """An application outside that can be kept and brought back. With the browser's own checkpoint that makes whole worlds of it."""
+    """An application outside that can be kept and brought back. With the browser's own checkpoint that makes whole environments of it."""
 
     base: str
     """Its address, as tasks and pages have it: `http://shop.test`."""

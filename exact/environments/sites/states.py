@@ -1,4 +1,4 @@
-"""The states of a site outside that belong to the branches of one kind of world."""
+"""The states of a site outside that belong to the branches of one kind of environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from exact.environments.sites.site import Hook, Site
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 
 @dataclass(eq=False)
@@ -48,7 +48,7 @@ class SiteStates:
 
     @asynccontextmanager
     async def turn(self, standing: Standing) -> AsyncIterator[None]:
-        """While the block runs the site is in this branch's state. First come, first served. Raises EnvironmentError_."""
+        """While the block runs the site is in this branch's state. First come, first served. Raises EnvironmentFailure."""
         if self.forks:
             yield
             return
@@ -58,7 +58,7 @@ class SiteStates:
             yield
 
     async def begin(self, standing: Standing) -> None:
-        """The start of a task. Within a turn. Raises EnvironmentError_."""
+        """The start of a task. Within a turn. Raises EnvironmentFailure."""
         standing.stands = False
         if self.forks:
             async with self._first:
@@ -72,11 +72,11 @@ class SiteStates:
         standing.stands = True
 
     async def keep(self, standing: Standing) -> str:
-        """Keep the branch's state; its name. Within a turn. Raises EnvironmentError_."""
+        """Keep the branch's state; its name. Within a turn. Raises EnvironmentFailure."""
         return await self._keep(standing.base)
 
     async def arrive(self, standing: Standing, name: str) -> None:
-        """Come to a state that was kept. Within a turn. Raises EnvironmentError_."""
+        """Come to a state that was kept. Within a turn. Raises EnvironmentFailure."""
         standing.stands = False
         if self.forks:
             await self._fork(standing, name)
@@ -87,7 +87,7 @@ class SiteStates:
     async def leave(self, standing: Standing) -> None:
         """The branch is gone. Never raises."""
         if standing.live and standing.saved:
-            with suppress(EnvironmentError_):  # then the site stays as others left it
+            with suppress(EnvironmentFailure):  # then the site stays as others left it
                 async with self.turn(standing):
                     pass
         if self._holder is standing:
@@ -115,7 +115,9 @@ class SiteStates:
             await last.still()
             last.saved = await self._keep(last.base)
         if standing.stands and not standing.saved:
-            raise EnvironmentError_("the site's state in this branch could not be kept when others had their turn: return by another route")
+            raise EnvironmentFailure(
+                "the site's state in this branch could not be kept when others had their turn: return by another route"
+            )
         if standing.stands:
             await self._call("restore", self.site.restore, name=standing.saved, base=self.site.base)
             self.drop(standing.saved)
@@ -130,7 +132,7 @@ class SiteStates:
     async def _end(self, standing: Standing) -> None:
         base, standing.base = standing.base, self.site.base
         if self.forks and base != self.site.base:
-            with suppress(EnvironmentError_):
+            with suppress(EnvironmentFailure):
                 await self._call("end", self.site.end, base=base)
 
     async def _keep(self, base: str) -> str:
@@ -144,7 +146,7 @@ class SiteStates:
 
     def _later(self, work: Coroutine[Any, Any, str]) -> None:
         async def done() -> None:
-            with suppress(EnvironmentError_):  # what cannot be dropped stays: that is the server's affair
+            with suppress(EnvironmentFailure):  # what cannot be dropped stays: that is the server's affair
                 await work
 
         task = asyncio.ensure_future(done())

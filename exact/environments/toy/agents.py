@@ -1,4 +1,4 @@
-"""A policy and a value function for toy worlds whose right answers are known, with as much noise as a test wants.
+"""A policy and a value function for toy environments whose right answers are known, with as much noise as a test wants.
 
 Noise is a function of (seed, state, what it is about), never of a stream: the order of calls does not matter.
 """
@@ -11,22 +11,22 @@ from collections.abc import Callable, Mapping
 from exact.action import Action, ActionSpace
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy.draw import gaussian
-from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld, state_of
+from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState, state_of
 
 __all__ = ["ToyPolicy", "ToyValue", "best_rewards", "expected_rewards", "gaussian"]
 
 
 class ToyPolicy:
-    """Proposes what the state's links are, with the world's own priors."""
+    """Proposes what the state's links are, with the environment's own priors."""
 
-    def __init__(self, world: ToyWorld, *, noise: float = 0.0, seed: int = 0) -> None:
+    def __init__(self, graph: ToyGraph, *, noise: float = 0.0, seed: int = 0) -> None:
         """`noise`: standard deviation of what is added to the logarithm of each weight, at least 0."""
-        self._world, self._noise, self._seed = world, noise, seed
+        self._graph, self._noise, self._seed = graph, noise, seed
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k actions of the state, likeliest first; links, and `stop` with each answer that counts there."""
-        name = state_of(self._world, context.observation)
-        state = self._world.states[name]
+        name = state_of(self._graph, context.observation)
+        state = self._graph.states[name]
         refused = {taken.action.key for taken in context.tried}
         weights = [(actions.action("go", link), edge.prior) for link, edge in state.edges.items()]
         weights += [(actions.action("stop", answer), 1.0) for answer in state.answers]
@@ -42,15 +42,15 @@ class ToyPolicy:
 class ToyValue:
     """Values a state as it looks, or as it is."""
 
-    def __init__(self, world: ToyWorld, *, noise: float = 0.0, seed: int = 0, oracle: bool = False) -> None:
+    def __init__(self, graph: ToyGraph, *, noise: float = 0.0, seed: int = 0, oracle: bool = False) -> None:
         """`noise`: standard deviation of what is added, then clipped to [0, 1]. `oracle`: the expected reward of the best way instead."""
-        self._world, self._noise, self._seed = world, noise, seed
-        self._values = expected_rewards(world) if oracle else {name: _looks(state) for name, state in world.states.items()}
+        self._graph, self._noise, self._seed = graph, noise, seed
+        self._values = expected_rewards(graph) if oracle else {name: _looks(state) for name, state in graph.states.items()}
 
     async def evaluate(self, context: Context) -> Evaluation:
         """The value of the state; of a terminated node, that of what its last action leads to, on average where steps slip."""
-        name = state_of(self._world, context.observation)
-        state = self._world.states[name]
+        name = state_of(self._graph, context.observation)
+        state = self._graph.states[name]
         value = self._values[name]
         if context.terminated:
             action = context.history[-1].action
@@ -63,25 +63,25 @@ class ToyValue:
         return Evaluation(value=noisy, rationale=f"{name} looks like {noisy:.2f}", samples=(noisy,))
 
 
-def best_rewards(world: ToyWorld) -> dict[str, float]:
+def best_rewards(graph: ToyGraph) -> dict[str, float]:
     """The best reward that can be reached from each state, with luck where steps slip; in [0, 1], without a limit on steps."""
-    return _solved(world, lambda edge, values: max(values[name] for name in edge.outcomes))
+    return _solved(graph, lambda edge, values: max(values[name] for name in edge.outcomes))
 
 
-def expected_rewards(world: ToyWorld) -> dict[str, float]:
+def expected_rewards(graph: ToyGraph) -> dict[str, float]:
     """The expected reward of the best way from each state, in [0, 1], without a limit on steps. Where nothing slips, the best reward.
 
     By value iteration from below, to within 1e-9 of where it stands still.
     """
-    return _solved(world, _mean)
+    return _solved(graph, _mean)
 
 
-def _solved(world: ToyWorld, worth: Callable[[ToyEdge, Mapping[str, float]], float]) -> dict[str, float]:
-    values = {name: max([state.reward or 0.0, *state.answers.values()]) for name, state in world.states.items()}
+def _solved(graph: ToyGraph, worth: Callable[[ToyEdge, Mapping[str, float]], float]) -> dict[str, float]:
+    values = {name: max([state.reward or 0.0, *state.answers.values()]) for name, state in graph.states.items()}
     changed = True
     while changed:
         changed = False
-        for name, state in world.states.items():
+        for name, state in graph.states.items():
             if state.reward is None:
                 reach = max([values[name], *(worth(edge, values) for edge in state.edges.values())])
                 changed |= reach > values[name] + 1e-9

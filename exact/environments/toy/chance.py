@@ -1,4 +1,4 @@
-"""Worlds whose steps are stochastic: the same action in the same state does not always lead to the same one.
+"""Environments whose steps are stochastic: the same action in the same state does not always lead to the same one.
 
 Where a step leads is keyed by (seed, state, action, how many times it was tried before in this environment): two fresh
 environments repeat each other, one that is reset goes on counting.
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exact.environments.toy.draw import probability
-from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.errors import UsageError
 
 
-def ice(n: int = 3, *, slip: float = 0.4, seed: int = 0) -> ToyWorld:
+def ice(n: int = 3, *, slip: float = 0.4, seed: int = 0) -> ToyGraph:
     """A river: two steps over the ice, which breaks with probability `slip`, or n + 1 over a bridge, which holds.
 
     Known answer: the bridge is worth 1.0, the ice 1 - slip (`expected_rewards`). The policy likes the ice best, and one lucky crossing
@@ -36,10 +36,10 @@ def ice(n: int = 3, *, slip: float = 0.4, seed: int = 0) -> ToyWorld:
         "over": ToyState(reward=1.0),
         "lost": ToyState(reward=0.0),
     }
-    return ToyWorld(name="ice", instruction="Cross the river.", start="bank", states=states | bridge, seed=seed)
+    return ToyGraph(name="ice", instruction="Cross the river.", start="bank", states=states | bridge, seed=seed)
 
 
-def bernoulli_bandit(means: Sequence[float], *, seed: int = 0) -> ToyWorld:
+def bernoulli_bandit(means: Sequence[float], *, seed: int = 0) -> ToyGraph:
     """One pull of k arms: arm i pays 1 with probability `means[i]`, else 0. The priors are equal.
 
     The pull is followed by `take`, so that what it paid can be seen. Known answer: the arm with the largest mean, worth that mean
@@ -55,4 +55,4 @@ def bernoulli_bandit(means: Sequence[float], *, seed: int = 0) -> ToyWorld:
         "won": ToyState(reward=1.0),
         "lost": ToyState(reward=0.0),
     }
-    return ToyWorld(name="bernoulli", instruction="Pull the best arm.", start="start", states=states, seed=seed)
+    return ToyGraph(name="bernoulli", instruction="Pull the best arm.", start="start", states=states, seed=seed)

@@ -1,4 +1,5 @@
-"""A decision tree as a toy world with agents: thin layers over `toy_decision` and `toy_noise`, made state by state as they are visited."""
+"""A decision tree as a toy environment with agents: thin layers over `toy_decision` and `toy_noise`, made state by state as they are
+visited."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from exact.action import ActionSpace
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld, state_of
+from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState, state_of
 from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.errors import UsageError
 
@@ -44,8 +45,8 @@ class DecisionStates(Mapping[str, ToyState]):
         return sum(self._tree.branching**level for level in range(self._tree.depth + 1))
 
 
-class DecisionWorld(ToyWorld, frozen=True, kw_only=True):
-    """A world whose states are a tree's: nothing to check, nothing slips."""
+class DecisionGraph(ToyGraph, frozen=True, kw_only=True):
+    """An environment whose states are a tree's: nothing to check, nothing slips."""
 
     def __post_init__(self) -> None:
         """Its states are made from the tree, so that they need no check."""
@@ -55,21 +56,21 @@ class DecisionWorld(ToyWorld, frozen=True, kw_only=True):
         return True
 
 
-def decision_world(tree: DecisionTree) -> ToyWorld:
-    """The tree as a world. Known answer: the links of `tree.sure`, one after another, win: 1.0."""
-    return DecisionWorld(name="tree", instruction="Reach an end that succeeds.", start="", states=DecisionStates(tree))
+def decision_graph(tree: DecisionTree) -> ToyGraph:
+    """The tree as an environment. Known answer: the links of `tree.sure`, one after another, win: 1.0."""
+    return DecisionGraph(name="tree", instruction="Reach an end that succeeds.", start="", states=DecisionStates(tree))
 
 
 class DecisionPolicy:
     """A noisy policy as an agent's."""
 
     def __init__(self, policy: NoisyPolicy) -> None:
-        self._policy, self._world = policy, decision_world(policy.tree)
+        self._policy, self._graph = policy, decision_graph(policy.tree)
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k links, likeliest first; those that were refused are left out. Priors sum to 1."""
         refused = {taken.action.key for taken in context.tried}
-        priors = self._policy.priors(state_of(self._world, context.observation))
+        priors = self._policy.priors(state_of(self._graph, context.observation))
         left = [(action, prior) for i, prior in priors if (action := actions.action("go", str(i))).key not in refused]
         best = sorted(left, key=lambda pair: -pair[1])[:k]
         total = sum(prior for _, prior in best)
@@ -80,11 +81,11 @@ class DecisionValue:
     """A noisy judge as an agent's value function."""
 
     def __init__(self, judge: NoisyJudge) -> None:
-        self._judge, self._world = judge, decision_world(judge.tree)
+        self._judge, self._graph = judge, decision_graph(judge.tree)
 
     async def evaluate(self, context: Context) -> Evaluation:
         """The judgement of the context's draw; of a terminated node, that of the end it came to. One that confirms is drawn apart."""
-        state = state_of(self._world, context.observation)
+        state = state_of(self._graph, context.observation)
         if context.terminated:
             state = self._after(state, context)
         value = self._judge.judgement(state, -1 - context.draw if context.confirms else context.draw)
@@ -92,7 +93,7 @@ class DecisionValue:
 
     def _after(self, state: str, context: Context) -> str:
         link = str(context.history[-1].action.args[0])
-        edge = self._world.states[state].edges.get(link)
+        edge = self._graph.states[state].edges.get(link)
         if edge is None:
             raise UsageError(f"{context.history[-1].action} ended an episode in the tree's state {state!r}: no answer counts there")
         return edge.to

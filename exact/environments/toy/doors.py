@@ -1,17 +1,17 @@
-"""Doors that close behind whoever opens them, in a world that nothing can roll back."""
+"""Doors that close behind whoever opens them, in an environment that nothing can roll back."""
 
 from __future__ import annotations
 
 from exact.environments.toy.draw import uniform
-from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 
 SIDES = ("left", "right")
 
 
-def doors(n: int = 2, *, seed: int = 0) -> ToyWorld:
+def doors(n: int = 2, *, seed: int = 0) -> ToyGraph:
     """n rooms in a row, each with two doors. Opening one is a write, and it cannot be undone: one leads on, the other to a cell.
 
-    The world is not sealed: speculation holds each write, so that what lies behind a door is never seen by search. A keyhole in
+    The environment is not isolated: speculation holds each write, so that what lies behind a door is never seen by search. A keyhole in
     each door shows it without a write. The policy would rather open a door than look, and likes the wrong one best.
     Known answer: in each room open the door that its keyhole shows to lead on (`right_doors`): 1.0. Who opens by the priors is in
     the cell after one step, and gets 0 from there whatever is done. By looks, a keyhole that shows the way is worth the step.
@@ -23,7 +23,7 @@ def doors(n: int = 2, *, seed: int = 0) -> ToyWorld:
     }
     for room, good in enumerate(right_doors(n, seed=seed)):
         states |= _room(room, n, good)
-    return ToyWorld(name="doors", instruction="Get out. Doors close behind you.", start="room 0", states=states, sealed=False)
+    return ToyGraph(name="doors", instruction="Get out. Doors close behind you.", start="room 0", states=states, isolated=False)
 
 
 def right_doors(n: int = 2, *, seed: int = 0) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""One environment over a toy world: real contracts, no browser, faults on demand. Opened by `ToyWorlds`."""
+"""One environment over a toy environment: real contracts, no browser, faults on demand. Opened by `ToyFactory`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from exact.action import Action, ActionSpace, Parameter, Verb
-from exact.environments.base import Capabilities, Effect, Snapshot, Transition
-from exact.environments.toy.graph import ToyWorld
-from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.environments.base import Capabilities, SideEffect, Snapshot, Transition
+from exact.environments.toy.graph import ToyGraph
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Element, Observation
 from exact.task import Outcome, Score, Task
 
@@ -29,17 +29,17 @@ Operation = Literal["reset", "step", "snapshot", "restore", "fork", "evaluate"]
 
 @dataclass(frozen=True, kw_only=True)
 class Faults:
-    """What goes wrong, counted over all environments of one ToyWorlds."""
+    """What goes wrong, counted over all environments of one ToyFactory."""
 
     fail_every: int | None = None
-    """Every n-th step breaks its world with EnvironmentError_; `reset` mends it."""
+    """Every n-th step breaks its environment with EnvironmentFailure; `reset` mends it."""
     drift_after: int | None = None
     """From the reset after the n-th on, every reset gives the states another text: replays drift."""
 
 
 @dataclass
 class Counts:
-    """What the environments of one ToyWorlds did so far."""
+    """What the environments of one ToyFactory did so far."""
 
     opened: int = 0
     """Forked ones included."""
@@ -54,7 +54,7 @@ class Counts:
     """Those asked for, failed and refused ones included."""
     evaluations: int = 0
     writes: list[str] = field(default_factory=list)
-    """Writes that reached the outside, oldest first: `state: action`. Those of a sealed world do not."""
+    """Writes that reached the outside, oldest first: `state: action`. Those of an isolated environment do not."""
 
     @property
     def live(self) -> int:
@@ -80,11 +80,11 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What the environments of one ToyWorlds share."""
+    """What the environments of one ToyFactory share."""
 
-    world: ToyWorld
-    fidelity: Literal["world", "replay"]
-    sealed: bool
+    graph: ToyGraph
+    fidelity: Literal["full", "replay"]
+    isolated: bool
     faults: Faults
     latency: Callable[[], Awaitable[None]] | None
     wait: Callable[[Operation], Awaitable[None]] | None
@@ -101,14 +101,14 @@ class Setting:
 
 
 class ToyEnvironment:
-    """One toy world to act in. Opened by ToyWorlds."""
+    """One toy environment to act in. Opened by ToyFactory."""
 
-    def __init__(self, setting: Setting, *, speculative: bool, at: Kept | None = None) -> None:
+    def __init__(self, setting: Setting, *, simulation: bool, at: Kept | None = None) -> None:
         """`at`: what it stands at without a reset."""
-        self._setting, self._speculative = setting, speculative
-        self._world, self._counts = setting.world, setting.counts
-        deterministic = setting.world.deterministic and setting.faults.drift_after is None
-        self.capabilities = Capabilities(fidelity=setting.fidelity, sealed=setting.sealed, deterministic=deterministic)
+        self._setting, self._simulation = setting, simulation
+        self._graph, self._counts = setting.graph, setting.counts
+        deterministic = setting.graph.deterministic and setting.faults.drift_after is None
+        self.capabilities = Capabilities(fidelity=setting.fidelity, isolated=setting.isolated, deterministic=deterministic)
         self.actions = TOY_ACTIONS
         self._number = setting.counts.opened
         self._own = dict[str, Kept]()
@@ -121,21 +121,21 @@ class ToyEnvironment:
 
     @property
     def observation(self) -> Observation:
-        """Of where it stands. Raises EnvironmentError_ where it stands nowhere."""
+        """Of where it stands. Raises EnvironmentFailure where it stands nowhere."""
         return self._observed(self._here())
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the world to its start; mends a broken one."""
+        """Bring the environment to its start; mends a broken one."""
         with self._call():
             self._counts.resets += 1
             await self._setting.pause("reset")
             after = self._setting.faults.drift_after
             drift = 0 if after is None else max(0, self._counts.resets - after)
-            self._broken, self._place = "", Place(self._world.start, drift, None)
+            self._broken, self._place = "", Place(self._graph.start, drift, None)
             return self._observed(self._place)
 
     async def step(self, action: Action) -> Transition:
-        """Follow a link or stop. Raises ActionError (unknown link, episode ended) and EnvironmentError_ (fault, closed)."""
+        """Follow a link or stop. Raises ActionError (unknown link, episode ended) and EnvironmentFailure (fault, closed)."""
         with self._call():
             self._counts.steps += 1
             place = self._here()
@@ -146,25 +146,25 @@ class ToyEnvironment:
             return self._moved(place, action)
 
     async def snapshot(self) -> Snapshot:
-        """A handle on the present state. Raises EnvironmentError_ in a `replay` world and after the episode's end."""
+        """A handle on the present state. Raises EnvironmentFailure in a `replay` environment and after the episode's end."""
         with self._call():
             place = self._here()
             if self.capabilities.fidelity == "replay":
-                raise EnvironmentError_("this toy world has no snapshots: return by reset and replay")
+                raise EnvironmentFailure("this toy environment has no snapshots: return by reset and replay")
             if self._ended(place):
-                raise EnvironmentError_("the episode has ended: take snapshots before that")
+                raise EnvironmentFailure("the episode has ended: take snapshots before that")
             await self._setting.pause("snapshot")
             id, self._taken = f"{self._number}.{self._taken}", self._taken + 1
             self._own[id] = self._setting.kept[id] = Kept(place, dict(self._tried))
             self._counts.snapshots += 1
-            return Snapshot(id=id, fidelity="world", fingerprint=self._observed(place).fingerprint)
+            return Snapshot(id=id, fidelity="full", fingerprint=self._observed(place).fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to a state of this environment. Raises EnvironmentError_ where it has no such snapshot."""
+        """Return to a state of this environment. Raises EnvironmentFailure where it has no such snapshot."""
         with self._call():
             self._here()
             if snapshot.id not in self._own or snapshot.id not in self._setting.kept:
-                raise EnvironmentError_(f"snapshot {snapshot.id!r} is gone: return by reset and replay")
+                raise EnvironmentFailure(f"snapshot {snapshot.id!r} is gone: return by reset and replay")
             self._counts.restores += 1
             await self._setting.pause("restore")
             self._place = self._own[snapshot.id].place
@@ -176,7 +176,7 @@ class ToyEnvironment:
             place = self._here()
             self._counts.evaluations += 1
             await self._setting.pause("evaluate")
-            state = self._world.states[place.state]
+            state = self._graph.states[place.state]
             if state.reward is not None:
                 return _score(state.reward, f"ended in {place.state!r}")
             if place.answer is not None:
@@ -198,7 +198,7 @@ class ToyEnvironment:
             return Transition(observation=None, terminated=True)
         if action.name != "go":
             raise ActionError(f"unknown action {action}: valid: {', '.join(self.actions.verbs)}")
-        edges = self._world.states[place.state].edges
+        edges = self._graph.states[place.state].edges
         edge = edges.get(str(action.args[0]))
         if edge is None:
             valid = ", ".join(self.actions.action("go", name).key for name in edges)
@@ -213,52 +213,52 @@ class ToyEnvironment:
     def _led(self, state: str, link: str) -> str:
         """Where a link leads this time."""
         tried = self._tried.get((state, link), 0)
-        if self._world.states[state].edges[link].slips:
+        if self._graph.states[state].edges[link].slips:
             self._tried[state, link] = tried + 1
-        return self._world.next_state(state, link, tried)
+        return self._graph.next_state(state, link, tried)
 
-    def _written(self, place: Place, action: Action) -> tuple[Effect, ...]:
-        """The effect of a write: blocked on a mere try, unless the world can undo it."""
-        url = f"toy://{self._world.name}/{place.state}"
-        if self._speculative and not self.capabilities.sealed:
-            return (Effect(kind="blocked", method="POST", url=url),)
-        if not self.capabilities.sealed:
+    def _written(self, place: Place, action: Action) -> tuple[SideEffect, ...]:
+        """The effect of a write: blocked on a mere try, unless the environment can undo it."""
+        url = f"toy://{self._graph.name}/{place.state}"
+        if self._simulation and not self.capabilities.isolated:
+            return (SideEffect(kind="blocked", method="POST", url=url),)
+        if not self.capabilities.isolated:
             self._counts.writes.append(f"{place.state}: {action}")
-        return (Effect(kind="request", method="POST", url=url, status=200),)
+        return (SideEffect(kind="request", method="POST", url=url, status=200),)
 
     def _ended(self, place: Place) -> bool:
-        return place.answer is not None or self._world.states[place.state].reward is not None
+        return place.answer is not None or self._graph.states[place.state].reward is not None
 
     def _observed(self, place: Place) -> Observation:
-        state = self._world.states[place.state]
+        state = self._graph.states[place.state]
         text = state.text + (f" (visit {place.drift})" if place.drift else "")
         shown = [("StaticText", text), *(("link", name) for name in state.edges)]
         elements = tuple(Element(id=str(i), role=role, name=name) for i, (role, name) in enumerate(shown, 1))
         lines = "\n".join(f'[{e.id}] {e.role} "{e.name}"' for e in elements)
         return Observation(
             text=lines,
-            fingerprint=hashlib.blake2b(f"{self._world.name}\n{lines}".encode(), digest_size=16).hexdigest(),
-            url=f"toy://{self._world.name}/{place.state}",
-            title=self._world.name,
+            fingerprint=hashlib.blake2b(f"{self._graph.name}\n{lines}".encode(), digest_size=16).hexdigest(),
+            url=f"toy://{self._graph.name}/{place.state}",
+            title=self._graph.name,
             elements=elements,
         )
 
     def _here(self) -> Place:
         if self._broken or self._place is None:
-            raise EnvironmentError_(f"the toy world is {self._broken}")
+            raise EnvironmentFailure(f"the toy environment is {self._broken}")
         return self._place
 
     def _break(self, step: int) -> None:
         self._broken = f"broken at step {step}, as was asked for: reset it or open a fresh one"
         self._own.clear()
-        raise EnvironmentError_(f"the toy world is {self._broken}")
+        raise EnvironmentFailure(f"the toy environment is {self._broken}")
 
     @contextlib.contextmanager
     def _call(self) -> Iterator[None]:
         if self._closed:
-            raise EnvironmentError_("the toy world is closed: open a fresh one")
+            raise EnvironmentFailure("the toy environment is closed: open a fresh one")
         if self._busy:
-            raise UsageError("a toy world was called while another call runs in it: await one call at a time")
+            raise UsageError("a toy environment was called while another call runs in it: await one call at a time")
         self._busy = True
         try:
             yield

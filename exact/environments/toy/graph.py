@@ -1,4 +1,4 @@
-"""What a toy world is: a graph of states, given as data."""
+"""What a toy environment is: a graph of states, given as data."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ToyState(msgspec.Struct, frozen=True, kw_only=True):
     """What ToyValue takes it for, in [0, 1]; None: the reward of a terminal state, else 0.5."""
 
 
-class ToyWorld(msgspec.Struct, frozen=True, kw_only=True):
+class ToyGraph(msgspec.Struct, frozen=True, kw_only=True):
     """A graph of states. Raises UsageError where an edge leads nowhere or a figure is out of range."""
 
     name: str
@@ -65,20 +65,20 @@ class ToyWorld(msgspec.Struct, frozen=True, kw_only=True):
     states: Mapping[str, ToyState]
     seed: int = 0
     """Of the draws that decide where a step slips to."""
-    sealed: bool = True
-    """Whether its environments are sealed where nothing else is said: see Capabilities."""
+    isolated: bool = True
+    """Whether its environments are isolated where nothing else is said: see Capabilities."""
 
     def __post_init__(self) -> None:
         if self.start not in self.states:
             raise unknown("start state", self.start, self.states)
         if self.states[self.start].reward is not None:
-            raise UsageError(f"world {self.name!r}: its start {self.start!r} has a reward, so it ends before it begins")
+            raise UsageError(f"environment {self.name!r}: its start {self.start!r} has a reward, so it ends before it begins")
         for name, state in self.states.items():
             for action, edge in state.edges.items():
                 self._check(name, action, edge)
             for figure in (state.reward, state.looks, *state.answers.values()):
                 if figure is not None and not 0 <= figure <= 1:
-                    raise UsageError(f"world {self.name!r}: {figure:g} in state {name!r} is not in [0, 1]")
+                    raise UsageError(f"environment {self.name!r}: {figure:g} in state {name!r} is not in [0, 1]")
 
     @property
     def deterministic(self) -> bool:
@@ -93,17 +93,19 @@ class ToyWorld(msgspec.Struct, frozen=True, kw_only=True):
     def _check(self, name: str, action: str, edge: ToyEdge) -> None:
         for to in (edge.to, *edge.slips):
             if to not in self.states:
-                raise UsageError(f"world {self.name!r}: {action!r} in {name!r} leads to {to!r}, which is no state")
+                raise UsageError(f"environment {self.name!r}: {action!r} in {name!r} leads to {to!r}, which is no state")
         if edge.prior <= 0:
-            raise UsageError(f"world {self.name!r}: prior {edge.prior:g} of {action!r} in {name!r} is not above 0")
+            raise UsageError(f"environment {self.name!r}: prior {edge.prior:g} of {action!r} in {name!r} is not above 0")
         if min(edge.slips.values(), default=0.0) < 0 or math.fsum(edge.slips.values()) > 1 + 1e-9:
-            raise UsageError(f"world {self.name!r}: the slips of {action!r} in {name!r} are no probabilities: {dict(edge.slips)}")
+            raise UsageError(f"environment {self.name!r}: the slips of {action!r} in {name!r} are no probabilities: {dict(edge.slips)}")
 
 
-def state_of(world: ToyWorld, observation: Observation) -> str:
-    """The name of the state that is observed. Raises UsageError where it is none of this world."""
-    prefix = f"toy://{world.name}/"
+def state_of(graph: ToyGraph, observation: Observation) -> str:
+    """The name of the state that is observed. Raises UsageError where it is none of this environment."""
+    prefix = f"toy://{graph.name}/"
     name = observation.url.removeprefix(prefix)
-    if not observation.url.startswith(prefix) or name not in world.states:
-        raise UsageError(f"{observation.url!r} is no state of the toy world {world.name!r}: give agent and environment the same world")
+    if not observation.url.startswith(prefix) or name not in graph.states:
+        raise UsageError(
+            f"{observation.url!r} is no state of the toy environment {graph.name!r}: give agent and environment the same environment"
+        )
     return name

@@ -1,4 +1,4 @@
-"""Worlds small enough that the right answer is known, and all ready-made ones by name. Each says what its known answer is."""
+"""Environments small enough that the right answer is known, and all ready-made ones by name. Each says what its known answer is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from exact.environments.toy.chance import ice
 from exact.environments.toy.doors import doors
-from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.environments.toy.maze import maze, trapped_maze
 from exact.errors import UsageError, unknown
 from exact.task import Task
@@ -17,7 +17,7 @@ __all__ = [
     "WORLDS",
     "ToyEdge",
     "ToyState",
-    "ToyWorld",
+    "ToyGraph",
     "bandit",
     "chain",
     "deceptive_chain",
@@ -26,12 +26,12 @@ __all__ = [
     "ice",
     "maze",
     "toy_task",
-    "toy_world",
+    "toy_graph",
     "trapped_maze",
 ]
 
 
-def chain(n: int = 4) -> ToyWorld:
+def chain(n: int = 4) -> ToyGraph:
     """n right steps in a row win; a wrong one ends it. Looks grow along the way.
 
     Known answer: `on` n times, 1.0. Greedy finds it.
@@ -41,10 +41,10 @@ def chain(n: int = 4) -> ToyWorld:
         for i in range(n)
     }
     ends = {f"s{n}": ToyState(reward=1.0), "lost": ToyState(reward=0.0)}
-    return ToyWorld(name="chain", instruction="Go on to the end.", start="s0", states=states | ends)
+    return ToyGraph(name="chain", instruction="Go on to the end.", start="s0", states=states | ends)
 
 
-def deceptive_chain(n: int = 3) -> ToyWorld:
+def deceptive_chain(n: int = 3) -> ToyGraph:
     """Two corridors of n steps. The left one is likelier and looks better until its end, which loses; the right one wins.
 
     Known answer: `right`, then `on`: 1.0. Who follows the looks or the priors goes left and gets 0; who looks n steps ahead does not.
@@ -60,10 +60,10 @@ def deceptive_chain(n: int = 3) -> ToyWorld:
     fork = {"left": ToyEdge(to="left1", prior=0.7), "right": ToyEdge(to="right1", prior=0.3)}
     start = {"start": ToyState(text="A fork", edges=fork, looks=0.5)}
     states = start | corridor("left", 0.8, 0.0) | corridor("right", 0.3, 1.0)
-    return ToyWorld(name="deceptive", instruction="Find the way out.", start="start", states=states)
+    return ToyGraph(name="deceptive", instruction="Find the way out.", start="start", states=states)
 
 
-def bandit(k: int = 5, *, rewards: Sequence[float] | None = None, seed: int = 0) -> ToyWorld:
+def bandit(k: int = 5, *, rewards: Sequence[float] | None = None, seed: int = 0) -> ToyGraph:
     """One choice of k arms that ends it. Without `rewards`, one arm, chosen by the seed, wins and the others lose.
 
     Known answer: the arm with the largest reward. For arms that pay by chance see `bernoulli_bandit`.
@@ -75,10 +75,10 @@ def bandit(k: int = 5, *, rewards: Sequence[float] | None = None, seed: int = 0)
     arms = {f"arm {i}": ToyEdge(to=f"end {i}") for i in range(k)}
     ends = {f"end {i}": ToyState(reward=reward) for i, reward in enumerate(paid)}
     states = {"start": ToyState(text=f"{k} arms", edges=arms, looks=sum(paid) / k)} | ends
-    return ToyWorld(name="bandit", instruction="Pull the best arm.", start="start", states=states)
+    return ToyGraph(name="bandit", instruction="Pull the best arm.", start="start", states=states)
 
 
-def form(n: int = 3, *, seed: int = 0, write: bool = False) -> ToyWorld:
+def form(n: int = 3, *, seed: int = 0, write: bool = False) -> ToyGraph:
     """n boxes to tick or leave, as the instruction says, then submit, once. `write`: submitting writes to the outside.
 
     Known answer: toggle each box that the instruction names, then `submit`: 1.0. Any box can be undone before that.
@@ -93,14 +93,14 @@ def form(n: int = 3, *, seed: int = 0, write: bool = False) -> ToyWorld:
         shown = ", ".join(f"{box}: {'on' if box in ticked else 'off'}" for box in boxes)
         states[_form_state(ticked)] = ToyState(text=shown, edges=edges, looks=0.8 * (1 - len(ticked ^ wanted) / n) + 0.1)
     instruction = f"Tick {' and '.join(sorted(wanted))} only, then submit."
-    return ToyWorld(name="form", instruction=instruction, start=_form_state(frozenset()), states=states)
+    return ToyGraph(name="form", instruction=instruction, start=_form_state(frozenset()), states=states)
 
 
 def _form_state(ticked: frozenset[str]) -> str:
     return "form " + "".join(sorted(ticked))
 
 
-WORLDS: Mapping[str, Callable[[int], ToyWorld]] = {
+WORLDS: Mapping[str, Callable[[int], ToyGraph]] = {
     "chain": lambda seed: chain(),
     "deceptive": lambda seed: deceptive_chain(),
     "maze": lambda seed: maze(seed=seed),
@@ -110,17 +110,17 @@ WORLDS: Mapping[str, Callable[[int], ToyWorld]] = {
     "doors": lambda seed: doors(seed=seed),
     "ice": lambda seed: ice(seed=seed),
 }
-"""The ready-made worlds by name, each from a seed."""
+"""The ready-made environments by name, each from a seed."""
 
 
-def toy_world(name: str, seed: int = 0) -> ToyWorld:
-    """A ready-made world. Raises UsageError that names the nearest."""
+def toy_graph(name: str, seed: int = 0) -> ToyGraph:
+    """A ready-made environment. Raises UsageError that names the nearest."""
     if name not in WORLDS:
-        raise unknown("toy world", name, WORLDS)
+        raise unknown("toy environment", name, WORLDS)
     return WORLDS[name](seed)
 
 
-def toy_task(world: ToyWorld | str, seed: int = 0) -> Task:
-    """The task of a world, or of a ready-made world's name: `toy/form?seed=2`."""
-    found = toy_world(world, seed) if isinstance(world, str) else world
+def toy_task(graph: ToyGraph | str, seed: int = 0) -> Task:
+    """The task of an environment, or of a ready-made environment's name: `toy/form?seed=2`."""
+    found = toy_graph(graph, seed) if isinstance(graph, str) else graph
     return Task(id=f"toy/{found.name}?seed={seed}", instruction=found.instruction, start=f"toy://{found.name}/", seed=seed)

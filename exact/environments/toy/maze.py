@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import msgspec
 
 from exact.environments.toy.draw import uniform
-from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.errors import UsageError
 
 _ATTEMPTS = 50
 
 
-def maze(width: int = 3, height: int = 3, seed: int = 0) -> ToyWorld:
+def maze(width: int = 3, height: int = 3, seed: int = 0) -> ToyGraph:
     """A maze without loops, from the north-west to the south-east corner. Looks are by distance as the crow flies, blind to walls.
 
     Known answer: the only way to the exit, 1.0 (`way_out`). Every step can be undone; where the way leads off, looks mislead.
@@ -44,10 +44,10 @@ def maze(width: int = 3, height: int = 3, seed: int = 0) -> ToyWorld:
         for (x, y), ways in doors.items()
     }
     states[f"{goal[0]},{goal[1]}"] = ToyState(reward=1.0)
-    return ToyWorld(name="maze", instruction="Reach the exit.", start="0,0", states=states)
+    return ToyGraph(name="maze", instruction="Reach the exit.", start="0,0", states=states)
 
 
-def trapped_maze(width: int = 4, height: int = 4, *, traps: int = 2, seed: int = 0) -> ToyWorld:
+def trapped_maze(width: int = 4, height: int = 4, *, traps: int = 2, seed: int = 0) -> ToyGraph:
     """A maze in which some rooms beside the way out are traps: they end it at once, with 0. The policy likes them three times as well.
 
     Which ones is drawn by the seed. Known answer: as in the maze, the only way out never enters a trap: 1.0. Who follows the priors
@@ -57,10 +57,10 @@ def trapped_maze(width: int = 4, height: int = 4, *, traps: int = 2, seed: int =
     plain, beside = _roomy(width, height, traps, seed)
     chosen = sorted(beside, key=lambda name: uniform(seed, "trap", name))[:traps]
     states = {name: ToyState(reward=0.0) if name in chosen else _leaning(state, chosen) for name, state in plain.states.items()}
-    return ToyWorld(name="traps", instruction="Reach the exit. Traps cannot be left.", start=plain.start, states=states)
+    return ToyGraph(name="traps", instruction="Reach the exit. Traps cannot be left.", start=plain.start, states=states)
 
 
-def _roomy(width: int, height: int, traps: int, seed: int) -> tuple[ToyWorld, list[str]]:
+def _roomy(width: int, height: int, traps: int, seed: int) -> tuple[ToyGraph, list[str]]:
     """The first maze that has room for the traps, and its rooms beside the way, the exit's neighbours apart: nobody gets there."""
     for attempt in range(_ATTEMPTS):
         plain = maze(width, height, seed + attempt * 1_000_003)
@@ -71,29 +71,29 @@ def _roomy(width: int, height: int, traps: int, seed: int) -> tuple[ToyWorld, li
     raise UsageError(f"{traps} traps in a maze of {width} by {height} rooms: give fewer, or a larger maze")
 
 
-def way_out(world: ToyWorld) -> tuple[str, ...]:
+def way_out(graph: ToyGraph) -> tuple[str, ...]:
     """The moves of the only way from a maze's start to its exit."""
-    return tuple(move for move, _ in _way(world))
+    return tuple(move for move, _ in _way(graph))
 
 
-def rooms_on_the_way_out(world: ToyWorld) -> tuple[str, ...]:
+def rooms_on_the_way_out(graph: ToyGraph) -> tuple[str, ...]:
     """The rooms of the only way from a maze's start to its exit, both included."""
-    return (world.start, *(room for _, room in _way(world)))
+    return (graph.start, *(room for _, room in _way(graph)))
 
 
-def _way(world: ToyWorld) -> list[tuple[str, str]]:
+def _way(graph: ToyGraph) -> list[tuple[str, str]]:
     """(move, room) from the start to the exit: back from there through the rooms each was first reached from."""
     came: dict[str, tuple[str, str]] = {}
-    known, queue = {world.start}, [world.start]
+    known, queue = {graph.start}, [graph.start]
     for room in queue:
-        for move, edge in world.states[room].edges.items():
+        for move, edge in graph.states[room].edges.items():
             if edge.to not in known:
                 known.add(edge.to)
                 came[edge.to] = (move, room)
                 queue.append(edge.to)
-    room = next(name for name, state in world.states.items() if state.reward == 1.0)
+    room = next(name for name, state in graph.states.items() if state.reward == 1.0)
     way = list[tuple[str, str]]()
-    while room != world.start:
+    while room != graph.start:
         move, before = came[room]
         way.append((move, room))
         room = before

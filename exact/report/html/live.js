@@ -70,7 +70,7 @@ function redraw(changedIds) {
 function gauge({ gauges, standing, commands }) {
   $("gauges").replaceChildren(...[
     `${gauges.iterations} iterations`, `${gauges.states} states`, `queue ${gauges.queue}`, plural(gauges.workers, "worker"),
-    gauges.worlds && plural(gauges.worlds, "world"), `${gauges.calls} calls`, `$${gauges.money.toFixed(4)}`, `${gauges.seconds} s`,
+    gauges.environments && plural(gauges.environments, "environment"), `${gauges.calls} calls`, `$${gauges.money.toFixed(4)}`, `${gauges.seconds} s`,
   ].filter(Boolean).map(text => make("span", {}, text)));
   NOW.standing = standing;
   const ended = standing === "ended" || !NOW.orders;

@@ -106,7 +106,7 @@ class Follower:
                 "states": len(now.tree.nodes),
                 "queue": len(now.tree.open),
                 "workers": self._reading.config.search.workers,
-                "worlds": max((each[-1].worlds for each in self._reading.arrivals.values()), default=0),
+                "environments": max((each[-1].environments for each in self._reading.arrivals.values()), default=0),
                 "money": round(now.budget.spent.get("money", 0.0), 6),
                 "calls": int(now.budget.spent.get("calls", 0)),
                 "seconds": round(now.elapsed, 1),

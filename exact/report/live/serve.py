@@ -241,12 +241,12 @@ def _sealing(send: Send) -> Send:
         (b"cross-origin-resource-policy", b"same-origin"), (b"cross-origin-opener-policy", b"same-origin"),
     ]  # fmt: skip
 
-    async def sealed(message: Any) -> None:
+    async def with_headers(message: Any) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [*message.get("headers", []), *extra]
         await send(message)
 
-    return sealed
+    return with_headers
 
 
 async def _told(request: Request, error: Exception) -> Response:

@@ -84,7 +84,7 @@ class Head(Part, frozen=True, kw_only=True):
     sentence: str
     """By whom, and why it stopped."""
     labels: tuple[str, ...] = ()
-    """What a reader must know before believing a number: `embedded agent, not a language model`, `oracle values`."""
+    """What a reader must know before believing a number: `built-in agent, not a language model`, `oracle values`."""
     facts: tuple[Fact, ...] = ()
     setting: tuple[Fact, ...] = ()
     """Who searched, proposed and judged, and with what."""
@@ -93,7 +93,7 @@ class Head(Part, frozen=True, kw_only=True):
     """Signs that the search could not help."""
     committed: tuple[Write, ...] = ()
     """Writes of committed actions."""
-    speculative: tuple[Write, ...] = ()
+    simulated: tuple[Write, ...] = ()
     """Writes that were sent while searching."""
     held: int = 0
     """How many writes were held back."""
@@ -112,7 +112,7 @@ class Trace(Part, frozen=True, kw_only=True):
     status: int
     detail: str
     write: bool
-    phase: Literal["committed", "speculative", "replayed"]
+    phase: Literal["committed", "simulated", "replayed"]
     node: int
     """The node it led to or was done at."""
 
@@ -162,7 +162,7 @@ class Choice(Part, frozen=True, kw_only=True):
 
 
 class Route(Part, frozen=True, kw_only=True):
-    """How a speculative world was brought to a state."""
+    """How a speculative environment was brought to a state."""
 
     node: int
     """The state it was brought to: this one, or the one before, from which the action was then taken."""
@@ -243,7 +243,7 @@ class State(Part, frozen=True, kw_only=True):
     status: Status
     reason: str = ""
     committed: bool = False
-    """Whether the real world stood here."""
+    """Whether the real environment stood here."""
     stood: int = 0
     """After how many iterations it first did."""
     current: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exact.environments.base import Effect
+from exact.environments.base import SideEffect
 from exact.report.model import data
 from exact.report.model.reading import Reading
 from exact.report.model.text import in_words, one_line
@@ -21,18 +21,24 @@ def committed_writes(reading: Reading) -> tuple[data.Write, ...]:
         if committed is not None:
             child = reading.child(committed, root)
             words = in_words(root.edges[decided.decision.edges[0]].action, reading.seen(root))
-            fate = "The search had sent it in a world that then became the real one: it stands." if committed.promoted else "It stands."
+            fate = (
+                "The search had sent it in an environment that then became the real one: it stands." if committed.promoted else "It stands."
+            )
             found += _writes(committed.effects, words, child.id if child else root.id, fate, undone=False)
     for rebuilt in reading.rebuilt:
-        again = "It was sent again when the world was built anew after a crash; the reset before it had undone the first."
+        again = "It was sent again when the environment was built anew after a crash; the reset before it had undone the first."
         found += _writes(rebuilt.effects, "a committed action", reading.state.tree.root.id, again, undone=False)
     return tuple(found)
 
 
-def speculative_writes(reading: Reading) -> tuple[data.Write, ...]:
+def simulated_writes(reading: Reading) -> tuple[data.Write, ...]:
     """What the search sent, in order of states: at an action's first time, and when a way was gone again."""
     free = str(reading.config.browser.speculation) == "free"
-    fate = "It was NOT undone: the search was allowed to write (browser.speculation is free)." if free else "It was undone with its world."
+    fate = (
+        "It was NOT undone: the search was allowed to write (browser.speculation is free)."
+        if free
+        else "It was undone with its environment."
+    )
     promoted = {(root.id, committed.edge) for _, committed, root in reading.steps if committed is not None and committed.promoted}
     found = list[data.Write]()
     for (id, edge), acted in reading.state.acted.items():
@@ -51,7 +57,8 @@ def held_back(reading: Reading) -> int:
 
 
 def wrong(reading: Reading, steps: tuple[data.Step, ...], ending: data.Ending) -> data.Wrong | None:
-    """The first step that the real world refused or answered otherwise, else the one that fell furthest short; None where none did."""
+    """The first step that the real environment refused or answered otherwise, else the one that fell furthest short; None where none
+    did."""
     if ending == "solved":
         return None
     for step in steps:
@@ -65,11 +72,11 @@ def wrong(reading: Reading, steps: tuple[data.Step, ...], ending: data.Ending) -
     return data.Wrong(step=step.number, node=step.node, words=step.words, why=why)
 
 
-def _writes(effects: tuple[Effect, ...], words: str, node: int, fate: str, *, undone: bool) -> list[data.Write]:
+def _writes(effects: tuple[SideEffect, ...], words: str, node: int, fate: str, *, undone: bool) -> list[data.Write]:
     return [data.Write(request=_request(effect), words=words, node=node, fate=fate, undone=undone) for effect in effects if effect.is_write]
 
 
-def _request(effect: Effect) -> str:
+def _request(effect: SideEffect) -> str:
     status = f" ({effect.status})" if effect.status else ""
     return one_line(f"{effect.method} {effect.url} {effect.detail}".strip()) + status
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from exact.config import Config
 from exact.report.model import data
-from exact.report.model.faults import committed_writes, held_back, speculative_writes, wrong
+from exact.report.model.faults import committed_writes, held_back, simulated_writes, wrong
 from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
 from exact.report.model.routes import lines, travel
@@ -25,7 +25,7 @@ def head(reading: Reading, task: Task, committed: tuple[data.Step, ...] = (), *,
     config = reading.config
     return data.Head(
         task=one_line(task.id),
-        instruction=inert(reading.state.instruction or task.instruction or "(the world has not told its goal)", 4 * LINE),
+        instruction=inert(reading.state.instruction or task.instruction or "(the environment has not told its goal)", 4 * LINE),
         agent=one_line(config.name),
         ending=ending,
         headline=headline,
@@ -36,7 +36,7 @@ def head(reading: Reading, task: Task, committed: tuple[data.Step, ...] = (), *,
         warnings=tuple(dict.fromkeys(one_line(warning) for warning in reading.warnings)),
         health=tuple(symptom.text for symptom in _health(reading)),
         committed=committed_writes(reading),
-        speculative=speculative_writes(reading),
+        simulated=simulated_writes(reading),
         held=held_back(reading),
         costs=costs(reading),
         waste=tuple(waste(reading)),
@@ -88,7 +88,7 @@ def judge(config: Config) -> str:
 def _labels(config: Config, oracle: bool) -> tuple[str, ...]:
     labels = []
     if "builtin" in (config.policy.kind, config.value.kind):
-        labels.append("Embedded agent: not a language model")
+        labels.append("Built-in agent: not a language model")
     if config.value.kind == "constant":
         labels.append("Constant values: the search is blind")
     if oracle:
@@ -113,12 +113,12 @@ def _facts(reading: Reading) -> tuple[data.Fact, ...]:
         data.Fact(label="Money", value=_money(spent.get("money", 0.0), state.cost_known, calls)),
         data.Fact(label="Time", value=duration(state.elapsed), note=f"resumed {reading.resumed}×" if reading.resumed else ""),
         data.Fact(label="Drift", value=_count(state.drifted), note="states not reached again" if state.drifted else ""),
-        data.Fact(label="Failures", value=_count(state.failures), note="calls or worlds that broke" if state.failures else ""),
+        data.Fact(label="Failures", value=_count(state.failures), note="calls or environments that broke" if state.failures else ""),
     )
 
 
 def _travelled(reading: Reading) -> tuple[data.Fact, ...]:
-    """How worlds came to states."""
+    """How environments came to states."""
     found = travel(reading)
     times = sum(each.times for each in found.moved)
     return (data.Fact(label="Arrivals", value=_count(times), note="; ".join(lines(found))),) if times else ()
@@ -133,7 +133,7 @@ def _setting(reading: Reading) -> tuple[data.Fact, ...]:
         "react": "ReAct: one proposal, no look-ahead",
     }.get(s.algorithm, f"{s.algorithm}: {s.iterations} iterations an action, {s.k} proposals a state, {s.depth} deep")
     policy = config.models.policy
-    proposer = {"builtin": "the embedded policy (not a language model)", "random": "at random"}.get(
+    proposer = {"builtin": "the built-in policy (not a language model)", "random": "at random"}.get(
         config.policy.kind, f"a language model ({policy.model if policy else 'unnamed'})"
     )
     facts = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from exact.context import Evaluation, Reflection
-from exact.environments.base import Effect
+from exact.environments.base import SideEffect
 from exact.observation import Observation
 from exact.report.model import data
 from exact.report.model.calls import calls
@@ -149,7 +149,7 @@ def _choice(edge: Edge, seen: Observation | None, texts: Texts, grew: Sequence[i
 
 
 def _routes(reading: Reading, node: Node, ids: tuple[int, ...]) -> tuple[data.Route, ...]:
-    """How a world came to act its way here, and how worlds came back."""
+    """How an environment came to act its way here, and how environments came back."""
     came = reading.reached.get((node.parent.id, node.via)) if node.parent and reading.foreseen[node.parent.id, node.via] == ids[0] else None
     back = [arrival for id in ids for arrival in reading.arrivals.get(id, ())]
     return tuple(_route(arrival) for arrival in ([came, *back] if came else back))
@@ -173,7 +173,7 @@ def _traces(reading: Reading, node: Node, foreseen: int) -> tuple[data.Trace, ..
     way = (node.parent.id, node.via) if node.parent else (-1, -1)
     acted, came = state.acted.get(way), state.effects.get(node.id)
     if acted is not None and reading.foreseen.get(way) == foreseen:
-        found += traces(acted.effects, "speculative", node.id)
+        found += traces(acted.effects, "simulated", node.id)
     if isinstance(came, ev.Committed):
         found += traces(came.effects, "committed", node.id)
     if reading.reset is not None and node.parent is None:
@@ -183,7 +183,7 @@ def _traces(reading: Reading, node: Node, foreseen: int) -> tuple[data.Trace, ..
     return tuple(found)
 
 
-def traces(effects: Iterable[Effect], phase: str, node: int) -> list[data.Trace]:
+def traces(effects: Iterable[SideEffect], phase: str, node: int) -> list[data.Trace]:
     """Effects in a report's form."""
     return [
         data.Trace(
@@ -193,7 +193,7 @@ def traces(effects: Iterable[Effect], phase: str, node: int) -> list[data.Trace]
             status=effect.status,
             detail=one_line(effect.detail),
             write=effect.is_write,
-            phase="committed" if phase == "committed" else "speculative" if phase == "speculative" else "replayed",
+            phase="committed" if phase == "committed" else "simulated" if phase == "simulated" else "replayed",
             node=node,
         )
         for effect in effects

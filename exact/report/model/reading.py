@@ -48,7 +48,7 @@ class Reading:
         self.foreseen: dict[tuple[int, int], int] = {}
         """The first state that an action led to, by (node, edge): the one the search saw."""
         self.reached: dict[tuple[int, int], ev.Arrived] = {}
-        """How the world had come to the state in which an action was first taken, by (node, edge)."""
+        """How the environment had come to the state in which an action was first taken, by (node, edge)."""
         self.growth = Growth()
         self.moves: list[Move] = []
         """All that was asked for, told and committed, in order: equal searches have equal moves."""

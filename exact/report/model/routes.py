@@ -1,4 +1,4 @@
-"""How worlds came to states in an attempt: routes and verdicts with their seconds, snapshots, and what was prepared in vain."""
+"""How environments came to states in an attempt: routes and verdicts with their seconds, snapshots, and what was prepared in vain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Travel(msgspec.Struct, frozen=True, kw_only=True):
 
     moved: tuple[Moved, ...]
     """The most frequent first."""
-    worlds: int = 0
+    environments: int = 0
     """The most that were open at once, the live one included."""
     snapshots: int = 0
     snapshot_seconds: float = 0.0
@@ -37,7 +37,7 @@ class Travel(msgspec.Struct, frozen=True, kw_only=True):
     severed: tuple[tuple[str, int], ...] = ()
     """What returns to snapshots found cut off, and how many snapshots it was: they counted as `page`."""
     prepared: int = 0
-    """States to which a spare world was brought while a model thought."""
+    """States to which a spare environment was brought while a model thought."""
     prepared_seconds: float = 0.0
     used: int = 0
     """Of those, how many were then asked for."""
@@ -54,7 +54,7 @@ def travel(reading: Reading) -> Travel:
         moved.append(Moved(route=route, verdict=verdict, times=len(alike), transitions=steps, seconds=round(seconds, 6)))
     return Travel(
         moved=tuple(sorted(moved, key=lambda each: (-each.times, each.route, each.verdict))),
-        worlds=max((each.worlds for each in arrivals), default=0),
+        environments=max((each.environments for each in arrivals), default=0),
         snapshots=len(reading.kept),
         snapshot_seconds=round(sum(each.seconds for each in reading.kept), 6),
         snapshot_bytes=max((each.bytes for each in reading.kept), default=0),
@@ -66,15 +66,15 @@ def travel(reading: Reading) -> Travel:
 
 
 def lines(travel: Travel) -> Iterator[str]:
-    """It in words; nothing where no world was moved."""
+    """It in words; nothing where no environment was moved."""
     if travel.moved:
         verdict = {"exact": "", "drifted": " drifted", "diverged": " went elsewhere"}
-        yield "worlds came " + ", ".join(
+        yield "environments came " + ", ".join(
             f"{each.times} x {each.route}{verdict.get(each.verdict, ' ' + each.verdict)} ({each.seconds:.1f} s)" for each in travel.moved
         )
     if travel.snapshots:
         size = f", {travel.snapshot_bytes / 1e6:.0f} MB at most" if travel.snapshot_bytes else ""
-        yield f"{travel.snapshots} snapshots in {travel.snapshot_seconds:.1f} s{size}; {travel.worlds} worlds open at most"
+        yield f"{travel.snapshots} snapshots in {travel.snapshot_seconds:.1f} s{size}; {travel.environments} environments open at most"
     for what, times in travel.severed:
         yield f"{times} of them only of the page: {what} would be cut off by a return"
     if travel.prepared:

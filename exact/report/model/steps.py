@@ -48,10 +48,10 @@ def _outcome(committed: ev.Committed | None) -> str:
     if committed is None:
         return "uncertain: it was decided, but the journal does not say that it was done"
     if committed.refused:
-        return f"refused by the real world: {one_line(committed.refused)}"
+        return f"refused by the real environment: {one_line(committed.refused)}"
     ended = ", and the episode ended" if committed.terminated else ""
     if committed.promoted:
-        return f"done: the world that the search had brought there became the real one{ended}"
+        return f"done: the environment that the search had brought there became the real one{ended}"
     if committed.agrees is None:
         return f"done; the search had not seen where it leads{ended}"
     return f"done, as the search had seen it{ended}" if committed.agrees else f"done, but it led to another state than foreseen{ended}"

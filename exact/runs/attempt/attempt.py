@@ -32,7 +32,7 @@ class Attempt(Setting):
     """One agent's attempt at one task."""
 
     repeat_uncertain: bool = False
-    """Whether a commit that a crash cut short is done again in a world that cannot be rolled back."""
+    """Whether a commit that a crash cut short is done again in an environment that cannot be rolled back."""
     _search: Search = field(init=False)
     _commits: Commits = field(init=False)
 
@@ -53,9 +53,9 @@ class Attempt(Setting):
 
     async def _act_until_over(self) -> str:
         """Search and commit, in turn; why no further action will be committed."""
-        world = await self.live.open()
-        size, spare, more = self._sizes(world.capabilities)
-        places = Places(self.worlds, self.task, size, spare=spare, more=more, clock=lambda: self.journal.now)
+        environment = await self.live.open()
+        size, spare, more = self._sizes(environment.capabilities)
+        places = Places(self.environments, self.task, size, spare=spare, more=more, clock=lambda: self.journal.now)
         self._search = Search(self, places)
         self._commits = Commits(self, places, repeat_uncertain=self.repeat_uncertain)
         try:
@@ -68,16 +68,17 @@ class Attempt(Setting):
             await places.close()
 
     def _sizes(self, capabilities: Capabilities) -> tuple[int, int, int]:
-        """How many workers may act at once, worlds to spare, and worlds beyond that.
+        """How many workers may act at once, environments to spare, and environments beyond that.
 
-        One and none where what one does outside is seen by the others. None beyond where a world may hold a log-in that another waits for.
+        One and none where what one does outside is seen by the others. None beyond where an environment may hold a log-in that another
+        waits for.
         """
-        alone = not capabilities.sealed and self.config.browser.speculation == "free"
+        alone = not capabilities.isolated and self.config.browser.speculation == "free"
         if alone or not capabilities.concurrent:
             return 1, 0, 0
         search = self.config.search
         spare = search.prefetch if capabilities.fidelity != "replay" else 0
-        return search.workers, spare, search.standing if capabilities.sealed and capabilities.fidelity == "world" else 0
+        return search.workers, spare, search.standing if capabilities.isolated and capabilities.fidelity == "full" else 0
 
     async def _commit_until_over(self) -> str:
         while True:
@@ -97,7 +98,7 @@ class Attempt(Setting):
             await self._commits.carry_out()
 
     def _nothing_to_go_by(self) -> bool:
-        """Whether somebody stopped the search, and nothing was searched where the world now stands."""
+        """Whether somebody stopped the search, and nothing was searched where the environment now stands."""
         return self.state.stopped and self.state.decided is None and not self.state.tree.root.visited
 
     def _over(self) -> str:
@@ -200,7 +201,7 @@ class Attempt(Setting):
                 self.record(ev.Failed(what="reflection", node=self.state.tree.root.id, reason=str(error)))
 
     async def _score(self) -> None:
-        """The benchmark's verdict, once, on the live world. Raises EnvironmentError_, ModelError of its judge."""
+        """The benchmark's verdict, once, on the live environment. Raises EnvironmentFailure, ModelError of its judge."""
         assert self.state.ended is not None
         if self.state.scored is None:
             actions = tuple(step.action for step in self.state.carried_out)

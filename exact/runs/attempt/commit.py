@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.environments.restore import Place
-from exact.errors import BudgetExceeded, EnvironmentError_, ModelError, UncertainCommit
+from exact.errors import BudgetExceeded, EnvironmentFailure, ModelError, UncertainCommit
 from exact.runs.attempt.context import Setting
 from exact.runs.attempt.live import UNCERTAIN
 from exact.runs.attempt.observations import waypoints
@@ -29,7 +29,7 @@ class Commits:
         for want of it."""
         if broken := outage(self._state.tree.root):
             kind, _, reason = broken.partition(": ")
-            raise (ModelError if kind == "model" else EnvironmentError_)(reason)
+            raise (ModelError if kind == "model" else EnvironmentFailure)(reason)
         if said := unread(self._state.tree.root):
             return f"what the agent says cannot be read: {said}"
         try:
@@ -52,18 +52,18 @@ class Commits:
     async def check_uncertain(self) -> None:
         """Raise UncertainCommit where the intent on record may have been carried out before a crash, and stays."""
         assert self._state.decided is not None
-        if not (self._repeat_uncertain or (await self._setting.live.open()).capabilities.sealed):
+        if not (self._repeat_uncertain or (await self._setting.live.open()).capabilities.isolated):
             raise UncertainCommit(f"{self._state.decided.action} may have been carried out before the crash: {UNCERTAIN}")
 
     async def carry_out(self) -> None:
-        """Take the decided action. Raises EnvironmentError_, UncertainCommit."""
+        """Take the decided action. Raises EnvironmentFailure, UncertainCommit."""
         assert self._state.decided is not None
         if self._setting.config.search.enact == "enact" or not await self._promote(self._state.decided):
             await self._setting.live.commit(self._state.decided)
         await self._go_on()
 
     async def _go_on(self) -> None:
-        """Drop snapshots that lead nowhere any more, and keep the live world as it is where the search goes on from there."""
+        """Drop snapshots that lead nowhere any more, and keep the live environment as it is where the search goes on from there."""
         root, wrote = self._state.tree.root, wrote_outside(self._state.committed[-1])
         self._places.go_on(waypoints(root), wrote=wrote)
         if self._places.shelf.forks is None or not self._leads_on(root, wrote=wrote):
@@ -74,12 +74,12 @@ class Commits:
             self._setting.kept(kept.snapshot, root, since=began)
 
     def _leads_on(self, root: Node, *, wrote: bool) -> bool:
-        """Whether the way on is a snapshot of the live world.
+        """Whether the way on is a snapshot of the live environment.
 
         After a write that no reset undoes there is no other. Nor may there be in a state that the search has not seen: what is written,
-        or shown, again may come out differently. Elsewhere it is one where that is quicker than to send another world there.
+        or shown, again may come out differently. Elsewhere it is one where that is quicker than to send another environment there.
         """
-        if not self._setting.live.sealed:
+        if not self._setting.live.isolated:
             return wrote
         if not self._state.algorithm.looks_ahead or self._state.plan:
             return False  # nothing is searched from there
@@ -88,7 +88,7 @@ class Commits:
         return unseen or self._places.pays(waypoints(root), returned(self._state))
 
     async def _promote(self, decided: ev.Decided) -> bool:
-        """Make a searched world the live one, if there is one, or one can be brought to the state; whether it was done."""
+        """Make a searched environment the live one, if there is one, or one can be brought to the state; whether it was done."""
         edge = self._state.tree.root.edges[decided.decision.edges[0]]
         if edge.child is None or self._places.busy or not await self._interchangeable():
             return False
@@ -101,9 +101,9 @@ class Commits:
         return True
 
     async def _interchangeable(self) -> bool:
-        """Whether a searched world may take the live one's place: it rolls back, and is allowed all that the live one is."""
+        """Whether a searched environment may take the live one's place: it rolls back, and is allowed all that the live one is."""
         capabilities = (await self._setting.live.open()).capabilities
-        return capabilities.sealed and self._setting.config.browser.speculation != "observe"
+        return capabilities.isolated and self._setting.config.browser.speculation != "observe"
 
     async def _bring(self, place: Place, child: Node) -> bool:
         """Walk a place to the committed child; whether it stands there, and may be believed to."""
@@ -113,7 +113,7 @@ class Commits:
                 arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}))
         except BudgetExceeded:
             return False
-        except EnvironmentError_ as error:
+        except EnvironmentFailure as error:
             self._setting.record(ev.Failed(what="environment", node=child.id, reason=str(error), transitions=place.count()))
             return False
         place.count()

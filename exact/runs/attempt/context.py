@@ -10,7 +10,7 @@ import msgspec
 from exact.agents.agent import Agent
 from exact.config import Config
 from exact.context import Context, Reflection
-from exact.environments.base import Snapshot, Worlds
+from exact.environments.base import EnvironmentFactory, Snapshot
 from exact.reflection.base import Kind, Memory
 from exact.runs.attempt.live import Live
 from exact.runs.attempt.observations import context
@@ -34,7 +34,7 @@ class Setting:
     task: Task
     config: Config
     agent: Agent
-    worlds: Worlds
+    environments: EnvironmentFactory
     state: State
     journal: Journal
     blobs: Blobs
@@ -50,7 +50,7 @@ class Setting:
 
     def __post_init__(self) -> None:
         self.mailbox = Mailbox(mailbox(self.journal.path), self.state.commanded)
-        self.live = Live(self.worlds, self.task, self.state, self.record, self.blobs, lambda: self.journal.now)
+        self.live = Live(self.environments, self.task, self.state, self.record, self.blobs, lambda: self.journal.now)
 
     def record(self, event: ev.AnyEvent) -> None:
         """Onto the disk, then into the state."""
@@ -60,7 +60,7 @@ class Setting:
 
     def kept(self, snapshot: Snapshot, node: Node, edge: int | None = None, *, since: float) -> None:
         """Journal a snapshot that was begun at a time of the journal. `edge`: it is of what that edge of the node led to."""
-        seconds, held = round(self.journal.now - since, 6), getattr(self.worlds, "bytes", 0)
+        seconds, held = round(self.journal.now - since, 6), getattr(self.environments, "bytes", 0)
         self.record(ev.Kept(node=node.id, edge=edge, fidelity=snapshot.fidelity, bytes=held, seconds=seconds, severed=snapshot.severed))
 
     def obey(self) -> None:

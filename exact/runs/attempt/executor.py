@@ -1,4 +1,4 @@
-"""From what a selection needs to results: steps of worlds, judgements, proposals. What broke becomes a Failure, never a value.
+"""From what a selection needs to results: steps of environments, judgements, proposals. What broke becomes a Failure, never a value.
 
 Each look at the journal comes first: what stands there is not done again. Each result is journalled before the search hears of it.
 """
@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Literal, NamedTuple
 
 from exact.budget import Reservation
-from exact.errors import AnswerError, BudgetExceeded, EnvironmentError_, ModelError
+from exact.errors import AnswerError, BudgetExceeded, EnvironmentFailure, ModelError
 from exact.runs.attempt.agent_calls import Asking
 from exact.runs.attempt.context import Setting
 from exact.runs.attempt.order import Turns
@@ -137,7 +137,7 @@ class Fulfil:
         what: Literal["environment", "answer", "model"]
         try:
             return await self._met(need, selection, node, held)
-        except EnvironmentError_ as error:
+        except EnvironmentFailure as error:
             what, reason = "environment", str(error)
         except AnswerError as error:
             what, reason = "answer", str(error)

@@ -1,4 +1,4 @@
-"""The live world of an attempt: nothing but committed actions ever happens in it."""
+"""The live environment of an attempt: nothing but committed actions ever happens in it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from exact.action import ActionSpace
-from exact.environments.base import Effect, Environment, Worlds, scored
+from exact.environments.base import Environment, EnvironmentFactory, SideEffect, scored
 from exact.environments.restore import Place, Standing
 from exact.environments.restore.snapshots import Kept
-from exact.errors import ActionError, EnvironmentError_, UncertainCommit
+from exact.errors import ActionError, EnvironmentFailure, UncertainCommit
 from exact.observation import Observation
 from exact.runs.attempt.observations import seen_in, waypoints, wrote
 from exact.runs.attempt.rebind import again, known
@@ -27,71 +27,77 @@ class Live:
     """Opened when first needed; after a crash built again by the committed actions, where that repeats no write."""
 
     def __init__(
-        self, worlds: Worlds, task: Task, state: State, record: Callable[[ev.AnyEvent], None], blobs: Blobs, now: Callable[[], float]
+        self,
+        environments: EnvironmentFactory,
+        task: Task,
+        state: State,
+        record: Callable[[ev.AnyEvent], None],
+        blobs: Blobs,
+        now: Callable[[], float],
     ) -> None:
-        self._worlds, self._task, self._state, self._record, self._blobs, self._now = worlds, task, state, record, blobs, now
+        self._environments, self._task, self._state, self._record, self._blobs, self._now = environments, task, state, record, blobs, now
         self._stack = AsyncExitStack()
-        self._world: Environment | None = None
+        self._environment: Environment | None = None
 
     async def open(self) -> Environment:
-        """The world, standing at the present root. Raises EnvironmentError_."""
-        if self._world is None:
-            world = await self._stack.enter_async_context(self._worlds.open(speculative=False))
+        """The environment, standing at the present root. Raises EnvironmentFailure."""
+        if self._environment is None:
+            environment = await self._stack.enter_async_context(self._environments.open(simulation=False))
             if self._state.started:
-                await self._rebuild(world)
+                await self._rebuild(environment)
             else:
-                await self._begin(world)
-            self._world = world
-        return self._world
+                await self._begin(environment)
+            self._environment = environment
+        return self._environment
 
     async def actions(self) -> ActionSpace:
-        """The grammar of the world's actions."""
+        """The grammar of the environment's actions."""
         return (await self.open()).actions
 
     @property
     def space(self) -> ActionSpace:
         """The same, once it was opened."""
-        assert self._world is not None, "the live world is opened before anything is searched"
-        return self._world.actions
+        assert self._environment is not None, "the live environment is opened before anything is searched"
+        return self._environment.actions
 
     @property
-    def sealed(self) -> bool:
+    def isolated(self) -> bool:
         """Whether a reset undoes all that its steps do; once it was opened."""
-        assert self._world is not None, "the live world is opened before anything is searched"
-        return self._world.capabilities.sealed
+        assert self._environment is not None, "the live environment is opened before anything is searched"
+        return self._environment.capabilities.isolated
 
     async def keep(self) -> Kept | None:
-        """A snapshot of where the world stands; None where it has none to give."""
-        world = await self.open()
-        obstacle: str = getattr(world, "obstacle", "")
-        if world.capabilities.fidelity == "replay" or self._state.tree.root.leaf or obstacle:
+        """A snapshot of where the environment stands; None where it has none to give."""
+        environment = await self.open()
+        obstacle: str = getattr(environment, "obstacle", "")
+        if environment.capabilities.fidelity == "replay" or self._state.tree.root.leaf or obstacle:
             return None
         try:
-            return Kept(tuple(waypoints(self._state.tree.root)), await world.snapshot(), world, 0)
-        except EnvironmentError_:
-            return None  # refused: the world goes on
+            return Kept(tuple(waypoints(self._state.tree.root)), await environment.snapshot(), environment, 0)
+        except EnvironmentFailure:
+            return None  # refused: the environment goes on
 
     async def close(self) -> None:
-        """Let the world go."""
-        self._world = None
+        """Let the environment go."""
+        self._environment = None
         await self._stack.aclose()
 
     async def commit(self, decided: ev.Decided) -> None:
-        """Take a decided action and journal what came. Raises EnvironmentError_; UncertainCommit where it may have happened."""
-        world = await self.open()
+        """Take a decided action and journal what came. Raises EnvironmentFailure; UncertainCommit where it may have happened."""
+        environment = await self.open()
         root, index, began = self._state.tree.root, decided.decision.edges[0], self._now()
         seen: dict[str, Any] = {}
         refused = ""
         try:
-            transition = await world.step(root.edges[index].action)
+            transition = await environment.step(root.edges[index].action)
             seen = {**seen_in(transition, self._blobs), "wrote": wrote(self._blobs, root, index, transition.effects)}
         except ActionError as error:
             refused = str(error)
-        except EnvironmentError_ as error:
-            sealed = world.capabilities.sealed
-            await self.close()  # which ends the lease: nothing is asked of the world after that
-            if not sealed:
-                raise UncertainCommit(f"the world broke while {decided.action} was under way ({error}): {UNCERTAIN}") from error
+        except EnvironmentFailure as error:
+            isolated = environment.capabilities.isolated
+            await self.close()  # which ends the lease: nothing is asked of the environment after that
+            if not isolated:
+                raise UncertainCommit(f"the environment broke while {decided.action} was under way ({error}): {UNCERTAIN}") from error
             raise
         foreseen = [node for node in root.edges[index].outcomes if not node.held]
         agrees = None if refused or not foreseen else seen.get("fingerprint", "") in {node.fingerprint for node in foreseen}
@@ -101,10 +107,10 @@ class Live:
         )
 
     def promote(self, place: Place, decided: ev.Decided, child: Node) -> None:
-        """Make the world of a place that stands at the committed child the live one; the place gets the live one for it."""
-        assert self._world is not None
+        """Make the environment of a place that stands at the committed child the live one; the place gets the live one for it."""
+        assert self._environment is not None
         root, index = self._state.tree.root, decided.decision.edges[0]
-        old = Standing(self._stack, self._world, tuple(waypoints(root)))
+        old = Standing(self._stack, self._environment, tuple(waypoints(root)))
         acted = self._state.acted.get((root.id, index)) if child is root.edges[index].child else None
         self._record(
             ev.Committed(
@@ -121,30 +127,30 @@ class Live:
                 promoted=True,
             )
         )
-        self._stack, self._world, _ = place.exchange(old)
+        self._stack, self._environment, _ = place.exchange(old)
 
     async def evaluate(self, outcome: Outcome) -> Score | None:
-        """The benchmark's verdict; None where the world has no evaluator."""
-        world = await self.open()
-        return await scored(world, self._task, outcome) if world.capabilities.evaluates else None
+        """The benchmark's verdict; None where the environment has no evaluator."""
+        environment = await self.open()
+        return await scored(environment, self._task, outcome) if environment.capabilities.evaluates else None
 
-    async def _begin(self, world: Environment) -> None:
-        observation = await world.reset(self._task)
+    async def _begin(self, environment: Environment) -> None:
+        observation = await environment.reset(self._task)
         blob, screenshot = self._blobs.put_observation(observation)
         instruction = self._task.instruction or observation.instruction
         self._record(ev.Reset(instruction=instruction, fingerprint=observation.fingerprint, observation=blob, screenshot=screenshot))
 
-    async def _rebuild(self, world: Environment) -> None:
-        if self._state.wrote and not world.capabilities.sealed:
-            raise EnvironmentError_(
-                "the live world is gone, and its committed actions wrote outside: they are not sent twice; start a new run"
+    async def _rebuild(self, environment: Environment) -> None:
+        if self._state.wrote and not environment.capabilities.isolated:
+            raise EnvironmentFailure(
+                "the live environment is gone, and its committed actions wrote outside: they are not sent twice; start a new run"
             )
-        observation: Observation | None = await world.reset(self._task)
-        steps, effects = self._state.carried_out, list[Effect]()
+        observation: Observation | None = await environment.reset(self._task)
+        steps, effects = self._state.carried_out, list[SideEffect]()
         for step, then in zip(steps, known(self._state, self._blobs), strict=True):
-            transition = await world.step(again(world.actions, step.action, then, observation))
+            transition = await environment.step(again(environment.actions, step.action, then, observation))
             effects.extend(transition.effects)
             observation = transition.observation
         self._record(ev.Rebuilt(transitions=len(steps), effects=tuple(effects)))
         if (observation.fingerprint if observation else "") != self._state.tree.root.fingerprint:
-            raise EnvironmentError_(f"{self._task.id}: the committed actions lead to another state than before: start a new run")
+            raise EnvironmentFailure(f"{self._task.id}: the committed actions lead to another state than before: start a new run")

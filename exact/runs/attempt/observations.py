@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from exact.context import Context, Taken
-from exact.environments.base import Effect, Transition, note
+from exact.environments.base import SideEffect, Transition, note
 from exact.environments.restore import Waypoint
 from exact.reflection.lesson import action_label
 from exact.runs.journal.state import Moment, State
@@ -24,7 +24,7 @@ def seen_in(transition: Transition, blobs: Blobs) -> dict[str, Any]:
     return seen
 
 
-def wrote(blobs: Blobs, node: Node, edge: int, effects: Sequence[Effect]) -> str:
+def wrote(blobs: Blobs, node: Node, edge: int, effects: Sequence[SideEffect]) -> str:
     """The label of an action that wrote, or would have if it had not been held back; empty for one that did not."""
     if not any(effect.is_write or effect.is_held for effect in effects):
         return ""
@@ -74,7 +74,7 @@ def _history(state: State, blobs: Blobs, node: Node) -> tuple[Taken, ...]:
 
 
 def _refusals(state: State, blobs: Blobs, node: Node) -> list[Taken]:
-    """Committed actions that the real world refused in this state, newest first."""
+    """Committed actions that the real environment refused in this state, newest first."""
     if node.id not in state.refused:
         return []
     seen = blobs.get_observation(node.observation, node.screenshot)

@@ -1,7 +1,7 @@
-"""While a model thinks, spare worlds are brought to the states in which the search is likely to act next.
+"""While a model thinks, spare environments are brought to the states in which the search is likely to act next.
 
-Never with a world that a worker needs; and where steps are capped or cannot be undone, only by routes that repeat none. What is prepared
-is not a result: the search goes the same way with it and without it.
+Never with an environment that a worker needs; and where steps are capped or cannot be undone, only by routes that repeat none. What is
+prepared is not a result: the search goes the same way with it and without it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from exact.environments.restore import Waypoint
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.runs.attempt.context import Setting
 from exact.runs.attempt.observations import waypoints
 from exact.runs.attempt.slots import Places
@@ -17,13 +17,13 @@ from exact.runs.journal import events as ev
 from exact.search.tree import Node
 
 FORECAST = 2
-"""How many more states are looked at than there are spare worlds: some are stood at already."""
+"""How many more states are looked at than there are spare environments: some are stood at already."""
 
 
 class Prefetch:
     """Follows the search's forecast. An async context manager: what is under way when it is left is cancelled.
 
-    Leaving raises what broke in it beyond a world: a journal that cannot be written.
+    Leaving raises what broke in it beyond an environment: a journal that cannot be written.
     """
 
     def __init__(self, setting: Setting, places: Places) -> None:
@@ -33,7 +33,7 @@ class Prefetch:
         self._broken: BaseException | None = None
         limits, search = setting.config.limits, setting.config.search
         capped = any(each.transitions is not None for each in (limits, search.limits, search.iteration))
-        self._replays = not capped and setting.live.sealed
+        self._replays = not capped and setting.live.isolated
 
     async def __aenter__(self) -> Prefetch:
         if self._places.spares:
@@ -78,14 +78,14 @@ class Prefetch:
             self._broken = self._broken or task.exception()
 
     async def _prepare(self, node: Node, wanted: list[list[Waypoint]]) -> None:
-        """Bring a spare world to a node."""
+        """Bring a spare environment to a node."""
         path, began = waypoints(node), self._setting.journal.now
         async with self._places.spare(path, wanted) as place:
             if place is None:
                 return
             try:
                 arrival = await place.arrive(path, since=self._since(path))
-            except EnvironmentError_:
+            except EnvironmentFailure:
                 return  # whoever needs the state next will say what is wrong
             self._places.prepared(place, arrival, path)
             seconds = round(self._setting.journal.now - began, 6)

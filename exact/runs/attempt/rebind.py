@@ -1,4 +1,4 @@
-"""Committed actions, taken once more in another world."""
+"""Committed actions, taken once more in another environment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def known(state: State, blobs: Blobs) -> Iterator[Observation]:
 
 
 def again(actions: ActionSpace, text: str, then: Observation, now: Observation | None) -> Action:
-    """An action that was taken in a state, for a world that may count its elements otherwise. Raises ActionError.
+    """An action that was taken in a state, for an environment that may count its elements otherwise. Raises ActionError.
 
     In the same state an element is the one that stands where it stood. In another one (a date was written, a notice has come) it is the one
     with its role and name, the same of several if there are as many; where there is none such, it is what bears its id.

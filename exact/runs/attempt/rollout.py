@@ -34,7 +34,7 @@ class Rollout:
     async def __call__(self, selection: Selection, node: Node, held: Reservation) -> tuple[Rolled | Diverged | Failure, bool]:
         """The judgement of where the policy's way ends, and whether it is one that a like state had before.
 
-        Raises EnvironmentError_, ModelError, BudgetExceeded.
+        Raises EnvironmentFailure, ModelError, BudgetExceeded.
         """
         if not self._over(selection, self._steps(selection, node)) and (missed := await self._go_on(selection, node, held)):
             return missed, False

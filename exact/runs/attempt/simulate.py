@@ -1,4 +1,4 @@
-"""Steps in speculative worlds: bring one to a node, act, and journal what came."""
+"""Steps in speculative environments: bring one to a node, act, and journal what came."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from exact.budget import Reservation
 from exact.environments.restore import Arrival, Divergence, Place, Waypoint
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 from exact.runs.attempt.context import Setting
 from exact.runs.attempt.observations import seen_in, waypoints, wrote
 from exact.runs.attempt.slots import Places
@@ -31,11 +31,11 @@ class Walk:
         self._lost: dict[int, int] = {}
 
     def lost(self, selection: Selection) -> int:
-        """Steps that were taken for a selection in worlds that broke, and are not journalled yet."""
+        """Steps that were taken for a selection in environments that broke, and are not journalled yet."""
         return self._lost.pop(selection.id, 0)
 
     async def step(self, selection: Selection, node: Node, held: Reservation) -> Stepped | Diverged | Failure:
-        """What the selection's edge leads to. Raises EnvironmentError_, BudgetExceeded."""
+        """What the selection's edge leads to. Raises EnvironmentFailure, BudgetExceeded."""
         assert selection.edge is not None
         way = (node.id, selection.edge)
         if way not in self._state.acted and (missed := await self._act(selection, node, held)):
@@ -53,7 +53,7 @@ class Walk:
         )
 
     async def _act(self, selection: Selection, node: Node, held: Reservation) -> Diverged | Failure | None:
-        """Take the edge in a world at the node. What stood in the way, or nothing."""
+        """Take the edge in an environment at the node. What stood in the way, or nothing."""
         assert selection.edge is not None
         path = waypoints(node)
         async with self.at(path, selection, node, held, more=1) as found:
@@ -83,12 +83,12 @@ class Walk:
     async def at(
         self, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, more: int
     ) -> AsyncIterator[Place | Diverged | Failure]:
-        """A world at the end of a path, which leads through `node`, with `more` steps held back; or why there is none."""
+        """An environment at the end of a path, which leads through `node`, with `more` steps held back; or why there is none."""
         if selection.id in self._state.diverged:
             yield self._state.diverged[selection.id]
             return
-        sealed = (await self._setting.live.open()).capabilities.sealed
-        if self._state.wrote and not sealed and not len(self._places.shelf):
+        isolated = (await self._setting.live.open()).capabilities.isolated
+        if self._state.wrote and not isolated and not len(self._places.shelf):
             yield Failure(kind="drifted", reason="a committed action wrote outside, so replay does not lead here")
             return
         async with self._places.borrow(path) as place:
@@ -97,8 +97,8 @@ class Walk:
                 return
             try:
                 held.add({"transitions": more})
-                yield await self._arrived(place, path, selection, node, held, since=0 if sealed else self._since(path, node)) or place
-            except EnvironmentError_:
+                yield await self._arrived(place, path, selection, node, held, since=0 if isolated else self._since(path, node)) or place
+            except EnvironmentFailure:
                 self._lost[selection.id] = place.count()
                 raise
             except asyncio.CancelledError:
@@ -111,7 +111,7 @@ class Walk:
     async def _arrived(
         self, place: Place, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, since: int
     ) -> Diverged | Failure | None:
-        """Bring a world to the end of a path; what stood in the way, or nothing. `since`: as in Place.arrive."""
+        """Bring an environment to the end of a path; what stood in the way, or nothing. `since`: as in Place.arrive."""
         began, prepared = self._setting.journal.now, self._places.was_prepared(place, path)
         arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}), since=since)
         place.count()
@@ -124,7 +124,7 @@ class Walk:
                 selection=selection.id,
                 seconds=seconds,
                 diverged=met if isinstance(met, Diverged) else None,
-                worlds=self._places.open + 1,
+                environments=self._places.open + 1,
                 prepared=prepared and arrival.route == "there",
             )
         )
@@ -145,7 +145,8 @@ class Walk:
             self._setting.kept(snapshot, node, since=began)
 
     async def _diverged(self, divergence: Divergence, node: Node) -> Diverged | Failure:
-        """What a world that went elsewhere means for the search: an outcome of an edge below the root, else that it did not arrive."""
+        """What an environment that went elsewhere means for the search: an outcome of an edge below the root, else that it did not
+        arrive."""
         root, chain = self._state.tree.root, ancestry(node)
         if not root.depth < divergence.waypoint < len(chain):
             always = (await self._setting.live.open()).capabilities.deterministic
@@ -160,7 +161,7 @@ class Walk:
 
 
 def arrived(arrival: Arrival, *, diverged: Diverged | None = None, **more: Any) -> ev.Arrived:
-    """The event of an arrival; `more`: its fields that the world does not know."""
+    """The event of an arrival; `more`: its fields that the environment does not know."""
     fields = msgspec.structs.asdict(arrival)
     del fields["divergence"]
     return ev.Arrived(diverged=diverged, **fields, **more)

@@ -1,4 +1,5 @@
-"""The speculative worlds of an attempt: for each worker one, some to spare, and some that stay where they were left; opened when needed.
+"""The speculative environments of an attempt: for each worker one, some to spare, and some that stay where they were left; opened when
+needed.
 
 A spare one is what the next states are prepared in while a model thinks: see prefetch.py. A worker never waits for one of those.
 """
@@ -10,24 +11,27 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from exact.environments.base import Worlds
+from exact.environments.base import EnvironmentFactory
 from exact.environments.restore import Arrival, Costs, Place, Shelf, Waypoint
 from exact.task import Task
 
 WORTHWHILE = 0.05
-"""Seconds from which on a way is worth a spare world."""
+"""Seconds from which on a way is worth a spare environment."""
 
 
 class Places:
     """Lends places, each to one piece of work at a time."""
 
-    def __init__(self, worlds: Worlds, task: Task, size: int, *, spare: int = 0, more: int = 0, clock: Callable[[], float]) -> None:
-        """`size`: workers that use them. `more`: worlds that may stay where they were left. `clock`: seconds, to measure routes by."""
-        self.shelf = Shelf(worlds)
+    def __init__(
+        self, environments: EnvironmentFactory, task: Task, size: int, *, spare: int = 0, more: int = 0, clock: Callable[[], float]
+    ) -> None:
+        """`size`: workers that use them. `more`: environments that may stay where they were left. `clock`: seconds, to measure routes
+        by."""
+        self.shelf = Shelf(environments)
         self._spare, more = (spare, more) if self.shelf.forks is not None else (0, 0)
         self._cores = os.cpu_count() or 1
         self.costs = Costs(workers=size)
-        self._all = [Place(worlds, task, shelf=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare + more)]
+        self._all = [Place(environments, task, shelf=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare + more)]
         self._free = list(self._all)
         """The longest unused first."""
         self._room = asyncio.Semaphore(size)
@@ -78,9 +82,9 @@ class Places:
         return self._spare
 
     def may_prepare(self, path: Sequence[Waypoint], *, since: int) -> bool:
-        """Whether a world can be brought to the path's end, and none is there or on its way. `since`: as in Place.arrive.
+        """Whether an environment can be brought to the path's end, and none is there or on its way. `since`: as in Place.arrive.
 
-        Not while as many worlds are moved as there are cores: whoever needs one now would wait longer.
+        Not while as many environments are moved as there are cores: whoever needs one now would wait longer.
         """
         if tuple(path) in self._coming or not self._free or len(self._all) - len(self._free) >= self._cores:
             return False
@@ -88,9 +92,9 @@ class Places:
         return near >= WORTHWHILE and bool(self._free[0].routes(path, since=since))
 
     def pays(self, path: Sequence[Waypoint], returns: float) -> bool:
-        """Whether a snapshot of the path's end, of a world that stands there but is not lent, saves more than it costs.
+        """Whether a snapshot of the path's end, of an environment that stands there but is not lent, saves more than it costs.
 
-        `returns`: how often a world is expected to be sent there.
+        `returns`: how often an environment is expected to be sent there.
         """
         if self.shelf.has(tuple(path)) or not self._free or self.standing(path):
             return False
@@ -107,7 +111,7 @@ class Places:
 
     @property
     def open(self) -> int:
-        """How many worlds are open now."""
+        """How many environments are open now."""
         return sum(place.opened for place in self._all)
 
     @property
@@ -120,14 +124,14 @@ class Places:
         return any(each.stands_at(path) for each in self._free)
 
     def go_on(self, root: Sequence[Waypoint], *, wrote: bool) -> None:
-        """The search goes on from a state. `wrote`: a write led there, which only whole worlds took along."""
+        """The search goes on from a state. `wrote`: a write led there, which only whole environments took along."""
         self.shelf.keep_below(root)
         if wrote:
             self.shelf.written.add(tuple(root))
             self.shelf.outdate()
 
     async def close(self) -> None:
-        """Let all worlds go, and what was kept of them."""
+        """Let all environments go, and what was kept of them."""
         for place in self._all:
             await place.close()
         self.shelf.clear()

@@ -14,15 +14,15 @@ from typing import Any, Literal
 import msgspec
 
 from exact.context import Evaluation, Reflection
-from exact.environments.base import Effect, Fidelity
+from exact.environments.base import Fidelity, SideEffect
 from exact.environments.restore import RouteName, Verdict
 from exact.models.base import Sampling, Usage
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
 
 SCHEMA = 5
-"""2: facts name their selection; several pieces of work at once; plans; promoted worlds. 3: what was kept, prepared, commanded, and what
-calls nobody accounts for. 4: what an outage closed is opened again; work that takes more than it may fails of `budget`.
+"""2: facts name their selection; several pieces of work at once; plans; promoted environments. 3: what was kept, prepared, commanded, and
+what calls nobody accounts for. 4: what an outage closed is opened again; work that takes more than it may fails of `budget`.
 5: what cannot be read fails of `answer`; it was an outage."""
 OLDEST = 2
 """Of which nothing is missing that is needed."""
@@ -49,13 +49,13 @@ class Opened(Event, frozen=True, kw_only=True, tag="opened"):
 
 
 class Reset(Event, frozen=True, kw_only=True, tag="reset"):
-    """The live world stands at the task's start: the first root."""
+    """The live environment stands at the task's start: the first root."""
 
     instruction: str
     fingerprint: str
     observation: str
     screenshot: str = ""
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[SideEffect, ...] = ()
 
 
 class Asked(Event, frozen=True, kw_only=True, tag="asked"):
@@ -65,7 +65,7 @@ class Asked(Event, frozen=True, kw_only=True, tag="asked"):
 
 
 class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
-    """A speculative world was brought to a node."""
+    """A speculative environment was brought to a node."""
 
     node: int
     route: RouteName
@@ -74,13 +74,13 @@ class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
     transitions: int = 0
     """Environment steps replayed."""
     resets: int = 0
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[SideEffect, ...] = ()
     reason: str = ""
     failed: tuple[RouteName, ...] = ()
     """Routes that did not lead there, before the one named."""
     diverged: Diverged | None = None
-    """Where the world went instead."""
-    worlds: int = 0
+    """Where the environment went instead."""
+    environments: int = 0
     """How many were open then, the live one included."""
     prepared: bool = False
     """Whether it was brought there in the background, before anybody asked."""
@@ -103,7 +103,7 @@ class Kept(Event, frozen=True, kw_only=True, tag="kept"):
 
 
 class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):
-    """A spare world was brought to a node in the background. Nothing hangs on it but the count of steps."""
+    """A spare environment was brought to a node in the background. Nothing hangs on it but the count of steps."""
 
     node: int
     route: RouteName
@@ -115,7 +115,7 @@ class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):
 
 
 class Acted(Event, frozen=True, kw_only=True, tag="acted"):
-    """A speculative step: the first time this edge was taken in a world."""
+    """A speculative step: the first time this edge was taken in an environment."""
 
     node: int
     edge: int
@@ -124,7 +124,7 @@ class Acted(Event, frozen=True, kw_only=True, tag="acted"):
     terminated: bool = False
     observation: str = ""
     screenshot: str = ""
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[SideEffect, ...] = ()
     info: dict[str, str] = {}
     """As in Transition."""
     refused: str = ""
@@ -151,7 +151,7 @@ class RolledStep(Event, frozen=True, kw_only=True, tag="rolled_step"):
     terminated: bool = False
     observation: str = ""
     screenshot: str = ""
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[SideEffect, ...] = ()
     info: dict[str, str] = {}
     refused: str = ""
     seconds: float = 0.0
@@ -205,14 +205,14 @@ class Unaccounted(Event, frozen=True, kw_only=True, tag="unaccounted"):
 
 
 class Failed(Event, frozen=True, kw_only=True, tag="failed"):
-    """A call or a world broke. Counted and retried, never a value."""
+    """A call or an environment broke. Counted and retried, never a value."""
 
     what: Literal["model", "environment", "answer", "reflection", "budget"]
     """`answer`: a model answered, but with nothing that could be read. `budget`: that of one piece of work was used up."""
     node: int
     reason: str
     transitions: int = 0
-    """Steps taken in the world that broke."""
+    """Steps taken in the environment that broke."""
     selection: int = -1
 
 
@@ -274,7 +274,7 @@ class Decided(Event, frozen=True, kw_only=True, tag="decided"):
 
 
 class Committed(Event, frozen=True, kw_only=True, tag="committed"):
-    """Done: second phase of a commit, in the live world."""
+    """Done: second phase of a commit, in the live environment."""
 
     step: int
     edge: int
@@ -283,23 +283,23 @@ class Committed(Event, frozen=True, kw_only=True, tag="committed"):
     terminated: bool = False
     observation: str = ""
     screenshot: str = ""
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[SideEffect, ...] = ()
     info: dict[str, str] = {}
     refused: str = ""
     agrees: bool | None = None
     """Whether the state is the one the search had seen; None where it had seen none."""
     promoted: bool = False
-    """Whether the searched world became the live one; else the action was carried out in the live world."""
+    """Whether the searched environment became the live one; else the action was carried out in the live environment."""
     wrote: str = ""
     """As in Acted."""
     seconds: float = 0.0
 
 
 class Rebuilt(Event, frozen=True, kw_only=True, tag="rebuilt"):
-    """After a crash, the live world was made again by reset and the committed actions."""
+    """After a crash, the live environment was made again by reset and the committed actions."""
 
     transitions: int
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[SideEffect, ...] = ()
 
 
 class Judged(Event, frozen=True, kw_only=True, tag="judged"):
@@ -334,7 +334,7 @@ class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
 
     versions: dict[str, str] = {}
     mended: bool = False
-    """Whether it had failed: what models and worlds that failed had closed in its tree is open again."""
+    """Whether it had failed: what models and environments that failed had closed in its tree is open again."""
 
 
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):

@@ -13,7 +13,7 @@ import msgspec
 
 from exact.budget import Budget, Kind
 from exact.config import Config, Limits, ScopeLimits, SearchConfig
-from exact.environments.base import Effect
+from exact.environments.base import SideEffect
 from exact.errors import JournalError
 from exact.runs.journal import events as ev
 from exact.search.base import Algorithm, Batched, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
@@ -80,7 +80,7 @@ class State:
         self.decisions: list[ev.Decided] = []
         self.committed: list[ev.Committed] = []
         self.refused: dict[int, list[ev.Committed]] = {}
-        """Committed actions that the real world refused, by the root they were refused at."""
+        """Committed actions that the real environment refused, by the root they were refused at."""
         self.path: list[int] = []
         """Ids of the roots so far, the first and the present one included."""
         self.diverged: dict[int, Diverged] = {}
@@ -108,7 +108,7 @@ class State:
         """Arrivals at a node by another way than standing there or at its parent."""
         self.failures = 0
         self.rebuilt = 0
-        """Steps that it took to make the live world again after a crash."""
+        """Steps that it took to make the live environment again after a crash."""
         self.judged: ev.Judged | None = None
         self.ended: ev.Ended | None = None
         self.scored: ev.Scored | None = None
@@ -131,7 +131,7 @@ class State:
 
     @property
     def carried_out(self) -> list[ev.Committed]:
-        """Committed steps that the real world did not refuse, in order."""
+        """Committed steps that the real environment did not refuse, in order."""
         return [step for step in self.committed if not step.refused]
 
     @property
@@ -451,7 +451,7 @@ def verdicts_in(result: Result) -> int:
     return 0
 
 
-def beyond(before: str, effects: Sequence[Effect], info: Mapping[str, str]) -> str:
+def beyond(before: str, effects: Sequence[SideEffect], info: Mapping[str, str]) -> str:
     """What tells states apart that read alike: digests of the writes on the way, each address once, and of what moved. In no order."""
     writes = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
     digests = {hashlib.blake2b(each.encode(), digest_size=4).hexdigest() for each in writes}

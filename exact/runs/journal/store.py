@@ -39,7 +39,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     missing: str = ""
     """What was not there, where that is known. `answer`: scored 0, for the task asks for a final answer and none was given. Of what failed,
-    `world`: a page, a site or the browser did not answer; `model`: one that the agent asks did not; `judge`: one that the verdict asks."""
+    `environment`: a page, a site or the browser did not answer; `model`: one that the agent asks did not; `judge`: one that the verdict
+    asks."""
     actions: int = 0
     transitions: int = 0
     evaluations: int = 0
@@ -51,9 +52,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """Requests to models that were given up on: what they took is not in tokens and cost."""
     drifted: int = 0
     restores: int = 0
-    """Returns of a searched world to another state, by whatever route."""
+    """Returns of a searched environment to another state, by whatever route."""
     promoted: int = 0
-    """Commits at which the searched world became the live one."""
+    """Commits at which the searched environment became the live one."""
     raw: float | None = None
     """The benchmark's own figure, on its own scale; None where it gives none."""
     failures: int = 0

@@ -6,7 +6,7 @@ children by their own draws. A draw is from the conjugate posterior (posterior.p
 - GEN: the children's own values. CONT: the values of all states below the children. A child: its own value and all below it.
 - A policy, where there are several: the values of all states that its actions led to. It is drawn after GEN was.
 
-So much is TreeQuest's ABMCTSA with its default, `multiarm_bandit_thompson`. What actions in a world add: one that was drawn and is
+So much is TreeQuest's ABMCTSA with its default, `multiarm_bandit_thompson`. What actions in an environment add: one that was drawn and is
 known already counts as CONT on its child, for which the search goes on there; an end is no child to go on in (it is judged again
 while it may be); where the policy keeps drawing what is known, `patience` draws for each action and one more, GEN is closed. The root is
 not judged. Committed is the action with the highest posterior mean.

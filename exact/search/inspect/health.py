@@ -30,7 +30,8 @@ class Symptom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def health(tree: Tree, *, steps: int = 0, replayed: int = 0) -> tuple[Symptom, ...]:
-    """The warnings about a whole tree. `steps`: new actions tried in the world; `replayed`: actions done again to get back to a state."""
+    """The warnings about a whole tree. `steps`: new actions tried in the environment; `replayed`: actions done again to get back to a
+    state."""
     states = list(tree.walk(tree.nodes[0]))
     edges = [edge for state in states for edge in state.edges]
     found = [
@@ -69,7 +70,7 @@ def _equal(states: Sequence[Node]) -> Symptom | None:
 
 def _restores(steps: int, replayed: int) -> Symptom | None:
     """Thrashing: more is done to get back than to get on."""
-    text = "{:.1f} actions are replayed for each new one: search less deep, or in a world that has snapshots"
+    text = "{:.1f} actions are replayed for each new one: search less deep, or in an environment that has snapshots"
     return _over("restores", replayed / steps if steps else 0.0, 3.0, steps, text)
 
 

@@ -50,7 +50,7 @@ def most_valued(node: Node) -> list[int]:
 def most_promising(node: Node) -> list[int]:
     """Indices of the edges that could not be searched but may be committed, best first: by Q or first-play value, then prior.
 
-    An edge that changes nothing visible may still change the world; one whose state was not reached by replay may be good.
+    An edge that changes nothing visible may still change the environment; one whose state was not reached by replay may be good.
     """
     unsearched = [i for i, edge in enumerate(node.edges) if edge.unsearched and not edge.futile]
     return sorted(unsearched, key=lambda i: (-first_value(node, node.edges[i]), -node.edges[i].prior, i))

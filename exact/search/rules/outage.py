@@ -1,6 +1,6 @@
 """What closed an action or a state that is no property of it. It is never taken for a choice.
 
-Models and worlds that failed for too long: what they closed is open again once the attempt goes on. An agent whose answers could not
+Models and environments that failed for too long: what they closed is open again once the attempt goes on. An agent whose answers could not
 be read: its own fault, which stays.
 """
 

@@ -1,4 +1,4 @@
-"""Small pages for the tests of the embedded agent."""
+"""Small pages for the tests of the built-in agent."""
 
 from exact.action import ActionSpace, Parameter, Verb
 from exact.context import Context, Taken

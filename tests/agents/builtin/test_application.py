@@ -1,4 +1,4 @@
-"""The embedded agent in an application, whose attempts only the agent ends."""
+"""The built-in agent in an application, whose attempts only the agent ends."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What the embedded agent works out on a page does not hang on one way of asking for it.
+"""What the built-in agent works out on a page does not hang on one way of asking for it.
 
 Each skill is asked for in words of several people, on a page that is no benchmark's, and the first choice must be the same.
 """

@@ -12,10 +12,10 @@ from exact.agents.agent import build
 from exact.agents.value.oracle import OracleValue
 from exact.config import parse
 from exact.context import Context, Taken
-from exact.environments.base import Fidelity, Worlds
-from exact.environments.oracle import STOP, TellingForks, TellingWorlds, Verdicts, telling
+from exact.environments.base import EnvironmentFactory, Fidelity
+from exact.environments.oracle import STOP, InformedFactory, InformedForkableFactory, Verdicts, telling
 from exact.environments.toy.agents import ToyPolicy
-from exact.environments.toy.factory import TOY_ACTIONS, ToyEdge, ToyState, ToyWorld, ToyWorlds, deceptive_chain, toy_task
+from exact.environments.toy.factory import TOY_ACTIONS, ToyEdge, ToyFactory, ToyGraph, ToyState, deceptive_chain, toy_task
 from exact.errors import ModelError
 from exact.models.base import ChatModel
 from exact.runs.journal.store import Line
@@ -24,7 +24,7 @@ from exact.runs.runner import Runner, create
 TASK = toy_task("deceptive")
 
 
-def office() -> ToyWorld:
+def office() -> ToyGraph:
     """An application: it ends nothing by itself, and right is who stops in the second room of the left corridor."""
     rooms = {
         "hall": ToyState(text="The hall", edges={"left": ToyEdge(to="left"), "right": ToyEdge(to="right")}, answers={"": 0.0}),
@@ -33,7 +33,7 @@ def office() -> ToyWorld:
         "desk": ToyState(text="The desk", edges={"on": ToyEdge(to="yard")}, answers={"": 1.0}),
         "yard": ToyState(text="The yard", answers={"": 0.0}),
     }
-    return ToyWorld(name="office", instruction="Go to the desk.", start="hall", states=rooms)
+    return ToyGraph(name="office", instruction="Go to the desk.", start="hall", states=rooms)
 
 
 OFFICE = toy_task(office())
@@ -44,12 +44,12 @@ def no_model(role: str) -> ChatModel:
 
 
 async def told(*links: str) -> Verdicts:
-    """What a world tells of an episode of these steps."""
+    """What an environment tells of an episode of these steps."""
     verdicts = Verdicts()
-    async with TellingWorlds(ToyWorlds(deceptive_chain(2)), verdicts).open(speculative=True) as world:
-        await world.reset(TASK)
+    async with InformedFactory(ToyFactory(deceptive_chain(2)), verdicts).open(simulation=True) as environment:
+        await environment.reset(TASK)
         for link in links:
-            await world.step(TOY_ACTIONS.action("go", link))
+            await environment.step(TOY_ACTIONS.action("go", link))
     return verdicts
 
 
@@ -64,62 +64,62 @@ async def test_of_an_episode_that_goes_on_nothing_is_told() -> None:
 
 async def test_a_restored_state_has_its_own_way() -> None:
     verdicts = Verdicts()
-    async with TellingWorlds(ToyWorlds(deceptive_chain(2)), verdicts).open(speculative=True) as world:
-        await world.reset(TASK)
-        start = await world.snapshot()
-        await world.step(TOY_ACTIONS.action("go", "left"))
-        await world.restore(start)
-        await world.step(TOY_ACTIONS.action("go", "right"))
-        await world.step(TOY_ACTIONS.action("go", "on"))
+    async with InformedFactory(ToyFactory(deceptive_chain(2)), verdicts).open(simulation=True) as environment:
+        await environment.reset(TASK)
+        start = await environment.snapshot()
+        await environment.step(TOY_ACTIONS.action("go", "left"))
+        await environment.restore(start)
+        await environment.step(TOY_ACTIONS.action("go", "right"))
+        await environment.step(TOY_ACTIONS.action("go", "on"))
     assert list(verdicts) == [(TASK.id, 'go "right"', 'go "on"')]
 
 
-async def walked(*links: str, fidelity: Fidelity = "world", speculative: bool = True) -> Verdicts:
+async def walked(*links: str, fidelity: Fidelity = "full", simulation: bool = True) -> Verdicts:
     """What is told of an office through which somebody walked."""
     verdicts = Verdicts()
-    async with telling(ToyWorlds(office(), fidelity=fidelity), verdicts).open(speculative=speculative) as world:
-        await world.reset(OFFICE)
+    async with telling(ToyFactory(office(), fidelity=fidelity), verdicts).open(simulation=simulation) as environment:
+        await environment.reset(OFFICE)
         for link in links:
-            await world.step(TOY_ACTIONS.action("go", link))
+            await environment.step(TOY_ACTIONS.action("go", link))
     return verdicts
 
 
-async def test_where_worlds_fork_each_searched_state_is_judged_as_if_the_agent_stopped_there() -> None:
+async def test_where_environments_fork_each_searched_state_is_judged_as_if_the_agent_stopped_there() -> None:
     assert await walked("left", "on") == {(OFFICE.id, 'go "left"', STOP): 0.0, (OFFICE.id, 'go "left"', 'go "on"', STOP): 1.0}
 
 
-async def test_where_none_can_be_asked_aside_and_of_the_live_world_nothing_is_told() -> None:
+async def test_where_none_can_be_asked_aside_and_of_the_live_environment_nothing_is_told() -> None:
     assert await walked("left", "on", fidelity="replay") == {}
-    assert await walked("left", "on", speculative=False) == {}
+    assert await walked("left", "on", simulation=False) == {}
 
 
 async def test_a_verdict_is_asked_aside_and_nothing_of_it_is_left() -> None:
-    inner = ToyWorlds(office())
-    worlds = telling(inner, Verdicts())
-    async with worlds.open(speculative=True) as world:
-        await world.reset(OFFICE)
-        await world.step(TOY_ACTIONS.action("go", "left"))
+    inner = ToyFactory(office())
+    environments = telling(inner, Verdicts())
+    async with environments.open(simulation=True) as environment:
+        await environment.reset(OFFICE)
+        await environment.step(TOY_ACTIONS.action("go", "left"))
         assert inner.counts.live == 1
-        seen = (await world.step(TOY_ACTIONS.action("go", "on"))).observation
+        seen = (await environment.step(TOY_ACTIONS.action("go", "on"))).observation
     assert seen is not None and "The desk" in seen.text
 
 
-async def test_a_branch_of_a_world_that_tells_tells_too_from_where_it_stands() -> None:
+async def test_a_branch_of_a_environment_that_tells_tells_too_from_where_it_stands() -> None:
     verdicts = Verdicts()
-    worlds = telling(ToyWorlds(office()), verdicts)
-    assert isinstance(worlds, TellingForks)
-    async with worlds.open(speculative=True) as world:
-        await world.reset(OFFICE)
-        await world.step(TOY_ACTIONS.action("go", "left"))
-        async with worlds.fork(await world.snapshot(), speculative=True) as branch:
+    environments = telling(ToyFactory(office()), verdicts)
+    assert isinstance(environments, InformedForkableFactory)
+    async with environments.open(simulation=True) as environment:
+        await environment.reset(OFFICE)
+        await environment.step(TOY_ACTIONS.action("go", "left"))
+        async with environments.fork(await environment.snapshot(), simulation=True) as branch:
             assert "A corridor" in branch.observation.text
             await branch.step(TOY_ACTIONS.action("go", "on"))
     assert verdicts[OFFICE.id, 'go "left"', 'go "on"', STOP] == 1.0
 
 
 async def context(*links: str, terminated: bool) -> Context:
-    async with ToyWorlds(deceptive_chain(2)).open(speculative=True) as world:
-        seen = await world.reset(TASK)
+    async with ToyFactory(deceptive_chain(2)).open(simulation=True) as environment:
+        seen = await environment.reset(TASK)
     taken = tuple(Taken(observation=seen, action=TOY_ACTIONS.action("go", link)) for link in links)
     return Context(task=TASK, instruction="", observation=seen, history=taken, terminated=terminated)
 
@@ -142,28 +142,28 @@ async def test_an_end_that_it_was_not_told_of_is_an_error_and_no_value() -> None
         await OracleValue({}).evaluate(await context("left", "on", terminated=True))
 
 
-def test_only_an_oracles_worlds_tell_and_its_agent_is_marked() -> None:
-    worlds = ToyWorlds(deceptive_chain(2))
+def test_only_an_oracles_environments_tell_and_its_agent_is_marked() -> None:
+    environments = ToyFactory(deceptive_chain(2))
     honest, oracle = (build(parse({"value": {"kind": kind}}), no_model) for kind in ("constant", "oracle"))
-    assert (honest.oracle, honest.verdicts, honest.seeing(worlds)) == (False, None, worlds)
-    assert oracle.oracle and isinstance(oracle.seeing(worlds), TellingForks)
+    assert (honest.oracle, honest.verdicts, honest.seeing(environments)) == (False, None, environments)
+    assert oracle.oracle and isinstance(oracle.seeing(environments), InformedForkableFactory)
 
 
-async def attempt(tmp_path: Path, world: ToyWorld, fidelity: Fidelity) -> Line:
+async def attempt(tmp_path: Path, environment: ToyGraph, fidelity: Fidelity) -> Line:
     """One attempt by an oracle."""
     search = {"iterations": 12, "backup": "max"}
     config = parse({"search": search, "value": {"kind": "oracle"}, "reflection": {"kind": "none"}, "limits": {"actions": 4}})
     agent = build(config, no_model)
 
     @asynccontextmanager
-    async def worlds(task: object) -> AsyncIterator[Worlds]:
-        yield agent.seeing(ToyWorlds(world, fidelity=fidelity))
+    async def environments(task: object) -> AsyncIterator[EnvironmentFactory]:
+        yield agent.seeing(ToyFactory(environment, fidelity=fidelity))
 
     runner = Runner(
-        folder=create(tmp_path / fidelity, (toy_task(world),), config),
+        folder=create(tmp_path / fidelity, (toy_task(environment),), config),
         config=config,
-        open_worlds=worlds,
-        build_agent=lambda config, models: type(agent)(policy=ToyPolicy(world), value=agent.value, oracle=True),
+        open_environments=environments,
+        build_agent=lambda config, models: type(agent)(policy=ToyPolicy(environment), value=agent.value, oracle=True),
     )
     [line] = await runner.run()
     return line
@@ -175,8 +175,8 @@ async def test_a_run_with_an_oracle_finds_the_corridor_that_wins_and_says_that_i
 
 
 async def test_in_an_application_an_oracle_is_told_where_to_stop_and_one_that_cannot_be_told_is_counted_so(tmp_path: Path) -> None:
-    line = await attempt(tmp_path, office(), "world")
+    line = await attempt(tmp_path, office(), "environment")
     assert line.score == 1.0 and line.told
     rooms = {name: ToyState(text=name, edges={"on": ToyEdge(to=to)}) for name, to in (("a", "b"), ("b", "c"), ("c", "a"))}
-    nowhere = ToyWorld(name="nowhere", instruction="", start="a", states=rooms)
+    nowhere = ToyGraph(name="nowhere", instruction="", start="a", states=rooms)
     assert (await attempt(tmp_path, nowhere, "replay")).told == 0

@@ -47,10 +47,10 @@ def by_hand(task: Task) -> list[str]:
             return [*keys, f'fill <textbox> "{int(numbers[0]) + int(numbers[1])}"', save]
 
 
-async def do(world: Environment, seen: Observation, action: str) -> Observation:
+async def do(environment: Environment, seen: Observation, action: str) -> Observation:
     ids = {key: each.id for each in reversed(seen.elements) for key in (each.role, each.name)}
     text = re.sub(r"(\w+) <(.+?)>", lambda found: f"{found[1]} [{ids[found[2]]}]", action, count=1)
-    after = (await world.step(world.actions.parse(text))).observation
+    after = (await environment.step(environment.actions.parse(text))).observation
     assert after is not None
     return after
 
@@ -59,14 +59,14 @@ async def test_each_task_is_unsolved_at_first_and_solved_by_hand() -> None:
     if lack := absent() or ", ".join(name for name in ("mousepad", "galculator") if not shutil.which(name)):
         pytest.skip(f"no desktop: {lack}")
     async with (
-        SUITE.worlds(BrowserConfig(sandbox="never", screenshots=False)) as worlds,
-        worlds.open(speculative=False) as world,
+        SUITE.environments(BrowserConfig(sandbox="never", screenshots=False)) as environments,
+        environments.open(simulation=False) as environment,
     ):
         for name in SUITE.ids():
             task = SUITE.task(f"{name}?seed=1")
-            seen = await world.reset(task)
-            assert not (await world.evaluate(Outcome(actions=()))).success, name
+            seen = await environment.reset(task)
+            assert not (await environment.evaluate(Outcome(actions=()))).success, name
             for action in by_hand(task):
-                seen = await do(world, seen, action)
-            score = await world.evaluate(Outcome(actions=()))
+                seen = await do(environment, seen, action)
+            score = await environment.evaluate(Outcome(actions=()))
             assert score.success, (name, score.reason)

@@ -1,4 +1,4 @@
-"""Worlds of MiniWoB++ and a way to stray through them."""
+"""Environments of MiniWoB++ and a way to stray through them."""
 
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,7 +9,7 @@ import pytest
 
 from exact.benchmarks.miniwob import MiniWob, flip_rewards
 from exact.config import BrowserConfig
-from exact.environments.base import Environment, Transition, Worlds
+from exact.environments.base import Environment, EnvironmentFactory, Transition
 from exact.errors import ActionError
 from exact.observation import Observation
 from exact.task import Outcome, Task
@@ -69,24 +69,24 @@ def walk() -> Callable[..., Awaitable[Walk]]:
 
 
 @pytest.fixture
-async def worlds(suite: MiniWob) -> AsyncIterator[Worlds]:
-    async with suite.worlds(CONFIG) as worlds:
-        yield worlds
+async def environments(suite: MiniWob) -> AsyncIterator[EnvironmentFactory]:
+    async with suite.environments(CONFIG) as environments:
+        yield environments
 
 
 @pytest.fixture
-async def world(worlds: Worlds) -> AsyncIterator[Environment]:
-    async with worlds.open(speculative=False) as world:
-        yield world
+async def environment(environments: EnvironmentFactory) -> AsyncIterator[Environment]:
+    async with environments.open(simulation=False) as environment:
+        yield environment
 
 
 @pytest.fixture
-def open_world() -> Callable[[MiniWob], object]:
-    """One world of a suite, with everything below it."""
+def open_environment() -> Callable[[MiniWob], object]:
+    """One environment of a suite, with everything below it."""
 
     @asynccontextmanager
     async def opened(suite: MiniWob) -> AsyncIterator[Environment]:
-        async with suite.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
-            yield world
+        async with suite.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
+            yield environment
 
     return opened

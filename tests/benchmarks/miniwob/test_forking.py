@@ -1,4 +1,4 @@
-"""MiniWoB++ in worlds that fork."""
+"""MiniWoB++ in environments that fork."""
 
 from collections.abc import AsyncIterator
 
@@ -9,9 +9,9 @@ from exact.benchmarks.miniwob import MiniWob, flip_rewards
 from exact.config import BrowserConfig
 from exact.environments.base import Environment
 from exact.environments.browser.fork.environment import ForkingEnvironment
-from exact.environments.browser.fork.factory import ForkingWorlds
+from exact.environments.browser.fork.factory import ForkingFactory
 from exact.environments.sandbox import find_runsc
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.task import Outcome
 
 from .test_suite import NOTHING_DONE, act, named
@@ -20,31 +20,31 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def forks(executable: str) -> AsyncIterator[ForkingWorlds]:
+async def forks(executable: str) -> AsyncIterator[ForkingFactory]:
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
-    async with MiniWob().forking_worlds(BrowserConfig(screenshots=False)) as worlds:
-        yield worlds
+    async with MiniWob().forking_factory(BrowserConfig(screenshots=False)) as environments:
+        yield environments
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def fork(forks: ForkingWorlds) -> AsyncIterator[ForkingEnvironment]:
-    async with forks.open(speculative=True) as environment:
+async def fork(forks: ForkingFactory) -> AsyncIterator[ForkingEnvironment]:
+    async with forks.open(simulation=True) as environment:
         yield environment
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def local(executable: str) -> AsyncIterator[Environment]:
-    async with MiniWob().worlds(BrowserConfig(screenshots=False)) as worlds, worlds.open(speculative=False) as environment:
+    async with MiniWob().environments(BrowserConfig(screenshots=False)) as environments, environments.open(simulation=False) as environment:
         yield environment
 
 
-async def test_one_branch_wins_and_the_other_loses(fork: ForkingEnvironment, forks: ForkingWorlds, suite: MiniWob) -> None:
+async def test_one_branch_wins_and_the_other_loses(fork: ForkingEnvironment, forks: ForkingFactory, suite: MiniWob) -> None:
     start = await fork.reset(suite.task("miniwob/click-test-2?seed=1"))
     snapshot = await fork.snapshot()
-    async with forks.fork(snapshot, speculative=True) as other:
+    async with forks.fork(snapshot, simulation=True) as other:
         assert await act(fork, f"click [{named(start, 'button', 'ONE').id}]")
         assert await act(other, f"click [{named(start, 'button', 'TWO').id}]")
         assert [(await each.evaluate(NOTHING_DONE)).success for each in (fork, other)] == [True, False]
@@ -64,10 +64,10 @@ async def test_a_task_begins_as_it_does_in_a_local_browser_and_returns_to_it(
     assert (await fork.reset(task)).fingerprint == start.fingerprint
 
 
-async def test_a_rewritten_page_is_what_is_served(forks: ForkingWorlds, suite: MiniWob) -> None:
+async def test_a_rewritten_page_is_what_is_served(forks: ForkingFactory, suite: MiniWob) -> None:
     async with (
-        MiniWob(rewrite=flip_rewards).forking_worlds(BrowserConfig(screenshots=False)) as flipped,
-        flipped.open(speculative=True) as environment,
+        MiniWob(rewrite=flip_rewards).forking_factory(BrowserConfig(screenshots=False)) as flipped,
+        flipped.open(simulation=True) as environment,
     ):
         start = await environment.reset(suite.task("miniwob/click-test?seed=1"))
         assert await act(environment, f"click [{named(start, 'button').id}]")

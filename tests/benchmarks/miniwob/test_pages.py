@@ -9,7 +9,7 @@ import pytest
 from exact.benchmarks.miniwob import pages
 from exact.benchmarks.miniwob.names import BROWSERGYM, TASKS
 from exact.environments.adapters import miniwob
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 
 
 async def fetch(url: str) -> tuple[int, bytes]:
@@ -97,5 +97,5 @@ def test_flipped_rewards_change_one_line_of_one_file() -> None:
 
 
 def test_pages_whose_rewards_cannot_be_flipped_are_refused() -> None:
-    with pytest.raises(EnvironmentError_, match=r"install miniwob 1\.1\.0"):
+    with pytest.raises(EnvironmentFailure, match=r"install miniwob 1\.1\.0"):
         pages.flip_rewards("core/core.js", b"another version")

@@ -11,7 +11,7 @@ import pytest
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob import suite as suite_module
 from exact.benchmarks.miniwob.names import BROWSERGYM
-from exact.environments.base import Environment, Worlds
+from exact.environments.base import Environment, EnvironmentFactory
 from exact.task import Outcome, Score
 
 LEAK = re.compile(r"reward|last 10 average|time left|episodes done|\bSTART\b|WOB_", re.I)
@@ -26,12 +26,12 @@ def leaks(walk) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-async def test_no_observation_of_any_task_tells_of_rewards(worlds: Worlds, suite: MiniWob, walk, seed: int) -> None:
+async def test_no_observation_of_any_task_tells_of_rewards(environments: EnvironmentFactory, suite: MiniWob, walk, seed: int) -> None:
     async def some(names: tuple[str, ...]) -> int:
         ended = 0
-        async with worlds.open(speculative=False) as world:
+        async with environments.open(simulation=False) as environment:
             for name in names:
-                episode = await walk(world, suite.task(f"miniwob/{name}?seed={seed}"))
+                episode = await walk(environment, suite.task(f"miniwob/{name}?seed={seed}"))
                 assert episode.start.instruction, name
                 assert not leaks(episode), name
                 ended += bool(episode.steps and episode.steps[-1][1].terminated)
@@ -42,23 +42,23 @@ async def test_no_observation_of_any_task_tells_of_rewards(worlds: Worlds, suite
 
 
 async def test_without_hiding_every_observation_tells_of_rewards(
-    monkeypatch: pytest.MonkeyPatch, suite: MiniWob, walk, open_world: Callable[[MiniWob], AbstractAsyncContextManager[Environment]]
+    monkeypatch: pytest.MonkeyPatch, suite: MiniWob, walk, open_environment: Callable[[MiniWob], AbstractAsyncContextManager[Environment]]
 ) -> None:
     monkeypatch.setattr(suite_module, "HIDDEN", ())
-    async with open_world(suite) as world:
-        episode = await walk(world, suite.task("miniwob/click-checkboxes"))
+    async with open_environment(suite) as environment:
+        episode = await walk(environment, suite.task("miniwob/click-checkboxes"))
     assert {"Last reward", "Time left"} <= set(re.findall("Last reward|Time left", episode.start.text))
     assert len(leaks(episode)) > len(episode.observations)
 
 
-async def test_flipped_rewards_change_nothing_before_evaluation(suite: MiniWob, flipped: MiniWob, walk, open_world) -> None:
+async def test_flipped_rewards_change_nothing_before_evaluation(suite: MiniWob, flipped: MiniWob, walk, open_environment) -> None:
     tasks = [
         f"miniwob/{name}?seed={seed}" for name in ("click-test-2", "click-button", "click-dialog", "click-option") for seed in (1, 2, 3)
     ]
 
     async def run(variant: MiniWob) -> list[tuple[object, Score]]:
-        async with open_world(variant) as world:
-            return [(await walk(world, variant.task(id)), await world.evaluate(Outcome(actions=()))) for id in tasks]
+        async with open_environment(variant) as environment:
+            return [(await walk(environment, variant.task(id)), await environment.evaluate(Outcome(actions=()))) for id in tasks]
 
     seen = await asyncio.gather(run(suite), run(flipped))
     plain, turned = ([walk for walk, _ in walks] for walks in seen)
@@ -68,19 +68,19 @@ async def test_flipped_rewards_change_nothing_before_evaluation(suite: MiniWob, 
     assert [score.success for _, score in seen[0]] != [score.success for _, score in seen[1]]
 
 
-async def test_the_console_tells_nothing(world: Environment, suite: MiniWob) -> None:
-    """The page logs its raw reward: the world's page must stay silent."""
-    start = await world.reset(suite.task("miniwob/click-test"))
+async def test_the_console_tells_nothing(environment: Environment, suite: MiniWob) -> None:
+    """The page logs its raw reward: the environment's page must stay silent."""
+    start = await environment.reset(suite.task("miniwob/click-test"))
     button = next(e for e in start.elements if e.role == "button")
     heard: list[str] = []
-    page = world.page  # type: ignore[attr-defined]
+    page = environment.page  # type: ignore[attr-defined]
     page.on("console", lambda message: heard.append(message.text))
-    await world.step(world.actions.parse(f"click [{button.id}]"))
+    await environment.step(environment.actions.parse(f"click [{button.id}]"))
     await page.evaluate("console.log('reward: 1')")
     assert heard == []
 
 
-async def test_nothing_listens_after_the_worlds_have_ended(monkeypatch: pytest.MonkeyPatch, suite: MiniWob, open_world) -> None:
+async def test_nothing_listens_after_the_environments_have_ended(monkeypatch: pytest.MonkeyPatch, suite: MiniWob, open_environment) -> None:
     addresses = []
     serve = suite_module.serve
 
@@ -91,18 +91,18 @@ async def test_nothing_listens_after_the_worlds_have_ended(monkeypatch: pytest.M
             yield address
 
     monkeypatch.setattr(suite_module, "serve", noted)
-    async with open_world(suite) as world:
-        await world.reset(suite.task("miniwob/click-test"))
+    async with open_environment(suite) as environment:
+        await environment.reset(suite.task("miniwob/click-test"))
     host, _, port = addresses[0].partition(":")
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(host, int(port))
 
 
-async def test_after_the_end_the_page_shows_no_reward_and_begins_nothing_new(world: Environment, suite: MiniWob) -> None:
-    start = await world.reset(suite.task("miniwob/click-test"))
+async def test_after_the_end_the_page_shows_no_reward_and_begins_nothing_new(environment: Environment, suite: MiniWob) -> None:
+    start = await environment.reset(suite.task("miniwob/click-test"))
     button = next(e for e in start.elements if e.role == "button")
-    assert (await world.step(world.actions.parse(f"click [{button.id}]"))).terminated
-    page = world.page  # type: ignore[attr-defined]
+    assert (await environment.step(environment.actions.parse(f"click [{button.id}]"))).terminated
+    page = environment.page  # type: ignore[attr-defined]
     await page.evaluate("core.startEpisode(); core.cover_div.click(); core.startEpisodeReal()")
     assert await page.evaluate("[core.cover_div.style.display, document.getElementById('reward-last').textContent]") == ["none", "-"]
-    assert (await world.evaluate(Outcome(actions=()))).success
+    assert (await environment.evaluate(Outcome(actions=()))).success

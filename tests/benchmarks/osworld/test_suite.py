@@ -59,22 +59,22 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OSWorld:
 
 async def test_a_task_is_set_up_carried_out_and_judged_over_there(suite: OSWorld) -> None:
     task = suite.task("osworld/chrome/0a")
-    async with suite.worlds(BrowserConfig()) as worlds, worlds.open(speculative=False) as world:
-        options, handed = json.loads((await world.reset(task)).text)
+    async with suite.environments(BrowserConfig()) as environments, environments.open(simulation=False) as environment:
+        options, handed = json.loads((await environment.reset(task)).text)
         assert options["provider_name"] == "docker" and handed == item()
         for text in ('act "pyautogui.click(1, 2)"', "wait", 'stop "done"'):
-            transition = await world.step(world.actions.parse(text))
+            transition = await environment.step(environment.actions.parse(text))
         assert transition.terminated and transition.observation is None
-        assert (await world.evaluate(Outcome(actions=()))).success
-        await world.reset(task)
-        await world.step(world.actions.parse("fail"))
-        score = await world.evaluate(Outcome(actions=()))
+        assert (await environment.evaluate(Outcome(actions=()))).success
+        await environment.reset(task)
+        await environment.step(environment.actions.parse("fail"))
+        score = await environment.evaluate(Outcome(actions=()))
         assert (score.value, score.success) == (0.4, False), "a part of a solution is none"
-        await world.reset(task)
-        await world.step(world.actions.parse("wait"))
-        await world.step(world.actions.parse("fail"))
+        await environment.reset(task)
+        await environment.step(environment.actions.parse("wait"))
+        await environment.step(environment.actions.parse("fail"))
         with pytest.raises(InfrastructureError, match="metric is not a number"):
-            await world.evaluate(Outcome(actions=()))
+            await environment.evaluate(Outcome(actions=()))
 
 
 def test_each_seed_of_a_task_is_an_attempt_of_its_own(suite: OSWorld) -> None:
@@ -87,7 +87,7 @@ async def test_what_is_missing_is_said(suite: OSWorld, monkeypatch: pytest.Monke
         suite.task("osworld/chrome/0b")
     monkeypatch.delenv("EXACT_OSWORLD_PYTHON")
     with pytest.raises(UsageError, match="set EXACT_OSWORLD_PYTHON to its Python"):
-        async with suite.worlds(BrowserConfig()):
+        async with suite.environments(BrowserConfig()):
             pass
     monkeypatch.delenv("EXACT_OSWORLD")
     assert OSWorld().ids() == ()

@@ -19,8 +19,8 @@ from pytest_httpserver import HTTPServer
 from exact.benchmarks.own import evaluator, read
 from exact.cli.junit import junit, solved
 from exact.config import BrowserConfig
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup
-from exact.errors import EnvironmentError_, EvaluatorError, UsageError
+from exact.environments.browser import Browser, BrowserFactory, PageSetup
+from exact.errors import EnvironmentFailure, EvaluatorError, UsageError
 from exact.runs.journal.store import Line, RunFolder
 from exact.task import Outcome
 from tests.benchmarks.webarena.conftest import standing
@@ -93,14 +93,14 @@ async def test_what_is_not_on_the_page_in_time_is_a_score_and_a_page_that_does_n
     httpserver.expect_request("/").respond_with_data("<h1>Sorry</h1>", content_type="text/html")
     (task,) = read(tasks(tmp_path, f"evaluate: 'checks.py:{name}'"))
     config = BrowserConfig(screenshots=False, answer_seconds=3.0)
-    worlds = BrowserWorlds(browser, PageSetup(), config, sealed=False, evaluator=evaluator(task))
-    async with worlds.open(speculative=False) as world:
-        await world.reset(msgspec.structs.replace(task, start=httpserver.url_for("/"), origins=()))
+    environments = BrowserFactory(browser, PageSetup(), config, isolated=False, evaluator=evaluator(task))
+    async with environments.open(simulation=False) as environment:
+        await environment.reset(msgspec.structs.replace(task, start=httpserver.url_for("/"), origins=()))
         if name in ("leaves", "hangs"):
-            with pytest.raises(EnvironmentError_, match="evaluate: "):
-                await world.evaluate(Outcome(actions=()))
+            with pytest.raises(EnvironmentFailure, match="evaluate: "):
+                await environment.evaluate(Outcome(actions=()))
         else:
-            judged = await world.evaluate(Outcome(actions=()))
+            judged = await environment.evaluate(Outcome(actions=()))
             assert (judged.value, judged.success) == (0.0, False) and "Timeout 100ms exceeded" in judged.reason
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from exact.benchmarks.sites.seeds import interpreter
 from exact.environments.sandbox import find_runsc
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 
 
 @pytest.fixture(scope="session")
@@ -20,8 +20,8 @@ def applications() -> None:
 
 @pytest.fixture(scope="session")
 def runsc() -> None:
-    """Skipped where worlds cannot fork."""
+    """Skipped where environments cannot fork."""
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))

@@ -1,5 +1,5 @@
-"""A search that destroys, on a real site in gVisor: what one branch deletes its siblings still find, and so does the live world. There
-nothing is gone but what was committed to."""
+"""A search that destroys, on a real site in gVisor: what one branch deletes its siblings still find, and so does the live environment.
+There nothing is gone but what was committed to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from exact.agents.agent import Agent
 from exact.benchmarks.sites import trac
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.browser.fork.factory import ForkingWorlds
+from exact.environments.browser.fork.factory import ForkingFactory
 from exact.observation import Observation
 from exact.runs.journal.events import Acted, Arrived, Committed
 from exact.runs.journal.file import read
@@ -66,17 +66,17 @@ async def test_what_a_search_destroys_is_there_in_its_other_branches_and_live_un
 ) -> None:
     task, agent = trac().task("trac/21"), Deleting()
     run, both = create(tmp_path / "run", (task,), CONFIG), Agent(policy=agent, value=agent)
-    async with trac().worlds(CONFIG.browser) as worlds:
-        assert isinstance(worlds, ForkingWorlds)
-        opened = nullcontext(worlds)
-        (line,) = await Runner(folder=run, config=CONFIG, open_worlds=lambda _: opened, build_agent=lambda *_: both).run()
+    async with trac().environments(CONFIG.browser) as environments:
+        assert isinstance(environments, ForkingFactory)
+        opened = nullcontext(environments)
+        (line,) = await Runner(folder=run, config=CONFIG, open_environments=lambda _: opened, build_agent=lambda *_: both).run()
     after = agent.shown[[destroyed for destroyed, _ in agent.shown].index(True) :]
     found = {(destroyed, THERE in text, GONE in text) for destroyed, text in after if THERE in text or GONE in text}
     assert found == {(True, False, True), (False, True, False)}, "gone in the branch that deleted it, and after that there in the other"
     events = list(read(run.task_folder(task) / "journal.jsonl"))
     clicked = [place for place, event in enumerate(events) if isinstance(event, Acted) and event.action.startswith("click")]
     routes = {event.route for event in events[clicked[1] :] if isinstance(event, Arrived)}
-    assert len(clicked) == 2 and "replay" not in routes, "from a snapshot of the whole world, and not in a fresh one"
+    assert len(clicked) == 2 and "replay" not in routes, "from a snapshot of the whole environment, and not in a fresh one"
     live = [run.blobs.get_observation(event.observation).text for event in events if isinstance(event, Committed) and event.observation]
     assert THERE in live[-1], "no commit deleted it"
     assert (line.status, line.score, line.promoted, line.drifted) == ("scored", 1.0, 0, 0), "a commit deleted the other"

@@ -17,9 +17,9 @@ import pytest
 from exact.benchmarks.sites import Site, trac, wagtail
 from exact.benchmarks.sites.seeds import interpreter, seed
 from exact.config import BrowserConfig
-from exact.environments.base import Branch
-from exact.environments.browser.fork.factory import ForkingWorlds
-from exact.errors import EnvironmentError_
+from exact.environments.base import Fork
+from exact.environments.browser.fork.factory import ForkingFactory
+from exact.errors import EnvironmentFailure
 from exact.task import Outcome
 from tests.benchmarks.sites.walk import REFERENCE, action, scores
 
@@ -34,19 +34,19 @@ SAMPLE = {"trac": ("trac/21",), "wagtail": ("wagtail/17",)}
 async def test_reference_sequences_score_1_and_wrong_ones_0(made: type[Site], applications: None, executable: str) -> None:
     """Every fourth; all are walked by `bench/sites.py --references`."""
     site = made()  # type: ignore[call-arg]
-    async with site.worlds(BESIDE) as worlds:
-        assert await scores(worlds, site, site.ids()[::4]) == {}
+    async with site.environments(BESIDE) as environments:
+        assert await scores(environments, site, site.ids()[::4]) == {}
 
 
 @pytest.mark.parametrize("made", [trac, wagtail])
 async def test_a_sample_scores_the_same_inside_gvisor(made: type[Site], applications: None, runsc: None, executable: str) -> None:
     site = made()  # type: ignore[call-arg]
-    async with site.worlds(INSIDE) as worlds:
-        assert isinstance(worlds, ForkingWorlds)
-        assert await scores(worlds, site, SAMPLE[site.name]) == {}
+    async with site.environments(INSIDE) as environments:
+        assert isinstance(environments, ForkingFactory)
+        assert await scores(environments, site, SAMPLE[site.name]) == {}
 
 
-async def took(branch: Branch, *steps: list[object]) -> str:
+async def took(branch: Fork, *steps: list[object]) -> str:
     """The text of the page at the end."""
     seen = branch.observation
     for step in steps:
@@ -59,20 +59,20 @@ async def took(branch: Branch, *steps: list[object]) -> str:
 async def test_what_one_branch_destroys_is_there_in_its_siblings(applications: None, runsc: None, executable: str) -> None:
     site, page = trac(), ["goto", "/wiki/OldIdeas"]
     delete = REFERENCE["trac/21"]["right"][:-1]
-    async with site.worlds(INSIDE) as worlds, worlds.open(speculative=True) as world:
-        assert isinstance(worlds, ForkingWorlds)
-        await world.reset(site.task("trac/21"))
-        snapshot = await world.snapshot()
-        async with worlds.fork(snapshot, speculative=True) as one, worlds.fork(snapshot, speculative=True) as other:
+    async with site.environments(INSIDE) as environments, environments.open(simulation=True) as environment:
+        assert isinstance(environments, ForkingFactory)
+        await environment.reset(site.task("trac/21"))
+        snapshot = await environment.snapshot()
+        async with environments.fork(snapshot, simulation=True) as one, environments.fork(snapshot, simulation=True) as other:
             assert "does not exist" in await took(one, *delete, page)
             assert "Nobody needs these any more" in await took(other, page)
             sandbox = ["goto", "/wiki/SandBox"], ["click", "button", "Delete page", 0], ["click", "button", "Delete page", 0]
             assert "does not exist" in await took(other, *map(list, sandbox), ["goto", "/wiki/SandBox"])
             assert (await one.evaluate(Outcome(actions=()))).success
             assert not (await other.evaluate(Outcome(actions=()))).success
-        restored = await world.restore(snapshot)
+        restored = await environment.restore(snapshot)
         assert restored.fingerprint == snapshot.fingerprint
-        assert not (await world.evaluate(Outcome(actions=()))).success, "nothing is gone where nothing was done"
+        assert not (await environment.evaluate(Outcome(actions=()))).success, "nothing is gone where nothing was done"
 
 
 DRAWN = {
@@ -158,8 +158,8 @@ async def test_a_post_without_its_token_is_refused(
 ) -> None:
     site = made()  # type: ignore[call-arg]
     application = site._application
-    async with site.worlds(BESIDE) as worlds:
-        visitor, entry = Visitor(worlds._setup.hosts[application.host]), application.form.path  # type: ignore[attr-defined]
+    async with site.environments(BESIDE) as environments:
+        visitor, entry = Visitor(environments._setup.hosts[application.host]), application.form.path  # type: ignore[attr-defined]
 
         def visit() -> None:
             login = {"username": application.users[0], "password": application.word}
@@ -175,11 +175,11 @@ async def test_a_post_without_its_token_is_refused(
 
 async def test_a_reset_is_for_those_who_know_its_token(applications: None, executable: str) -> None:
     site = trac()
-    async with site.worlds(BESIDE) as worlds, worlds.open(speculative=False) as world:
-        await world.reset(site.task("trac/1"))
-        seen = await world.step(action(world, await world.reset(site.task("trac/1")), ["goto", "/__reset__"]))
+    async with site.environments(BESIDE) as environments, environments.open(simulation=False) as environment:
+        await environment.reset(site.task("trac/1"))
+        seen = await environment.step(action(environment, await environment.reset(site.task("trac/1")), ["goto", "/__reset__"]))
         assert seen.observation is not None and "Not found" in seen.observation.text
-        address = world._setup.hosts["trac.test"]  # type: ignore[attr-defined]
+        address = environment._setup.hosts["trac.test"]  # type: ignore[attr-defined]
 
         def post() -> int:
             try:
@@ -194,6 +194,6 @@ async def test_a_reset_is_for_those_who_know_its_token(applications: None, execu
 
 async def test_applications_that_do_not_start_are_no_score(applications: None, executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exact.benchmarks.sites.suite.SERVED", Path("/nowhere"))
-    with pytest.raises(EnvironmentError_, match="before it was ready"):
-        async with trac().worlds(BESIDE):
+    with pytest.raises(EnvironmentFailure, match="before it was ready"):
+        async with trac().environments(BESIDE):
             pass

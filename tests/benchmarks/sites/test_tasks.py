@@ -13,7 +13,7 @@ from exact.benchmarks.sites.seeds import interpreter
 from exact.benchmarks.sites.suite import TRAC, _reset
 from exact.environments.browser.observe.describe import fingerprint
 from exact.environments.browser.observe.masks import Masks
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Element, Observation
 from exact.task import Task
 from tests.benchmarks.sites.walk import REFERENCE, facts, said, stands, unsaid
@@ -141,5 +141,5 @@ def test_a_site_beside_the_browser_is_reset_without_the_users_proxy(httpserver: 
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     httpserver.expect_request("/__reset__", method="POST", headers={"X-Reset": "t"}).respond_with_data("")
     _reset(httpserver.port, "t")
-    with pytest.raises(EnvironmentError_, match="was not reset"):
+    with pytest.raises(EnvironmentFailure, match="was not reset"):
         _reset(httpserver.port, "another")

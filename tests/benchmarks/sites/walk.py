@@ -18,7 +18,7 @@ from exact.benchmarks.sites import Site
 from exact.benchmarks.webarena.evaluate import evaluate
 from exact.benchmarks.webarena.format import Answers
 from exact.benchmarks.webarena.text import OR
-from exact.environments.base import Environment, Worlds
+from exact.environments.base import Environment, EnvironmentFactory
 from exact.observation import Observation
 from exact.task import Outcome, Score
 
@@ -36,15 +36,15 @@ def named(seen: Observation, step: Sequence[Any]) -> bool:
     return len([each for each in seen.elements if (each.role, each.name) == (step[1], step[2])]) > step[-1]
 
 
-def action(world: Environment, seen: Observation, step: Sequence[Any]) -> Action:
+def action(environment: Environment, seen: Observation, step: Sequence[Any]) -> Action:
     """`["goto", path]`, `["stop", answer]`, `["click", role, name, n]`, `["fill" or "select", role, name, text, n]`."""
     verb, *rest = step
     if verb in ("goto", "stop"):
-        return world.actions.action(verb, *rest)
+        return environment.actions.action(verb, *rest)
     role, name, *texts, number = rest
     found = [each for each in seen.elements if each.role == role and each.name == name]
     assert len(found) > number, f"no {role} {name!r} number {number} at {seen.url}:\n{seen.text}"
-    return world.actions.action(verb, found[number].id, *texts)
+    return environment.actions.action(verb, found[number].id, *texts)
 
 
 def said(seen: Observation) -> str:
@@ -84,38 +84,40 @@ class Walk(NamedTuple):
     """What was seen, see `said`."""
 
 
-async def walk(world: Environment, site: Site, id: str, steps: Sequence[Sequence[Any]]) -> Walk:
-    """The score of a sequence. A mere answer to a question is looked at without a world."""
+async def walk(environment: Environment, site: Site, id: str, steps: Sequence[Sequence[Any]]) -> Walk:
+    """The score of a sequence. A mere answer to a question is looked at without an environment."""
     checks = site.checks(id.partition("/")[2])
     if len(steps) == 1 and site.files[id.partition("/")[2]].eval.eval_types == ("string_match",):
         nowhere: Any = None
         return Walk(await evaluate(checks, nowhere, Outcome(actions=(), answer=steps[0][1])))
-    seen, actions, answer, pages = await world.reset(site.task(id)), list[str](), None, list[str]()
+    seen, actions, answer, pages = await environment.reset(site.task(id)), list[str](), None, list[str]()
     for step in steps:
         for _ in range(PATIENCE):
             if named(seen, step):
                 break
-            later = await world.step(world.actions.action("wait"))
+            later = await environment.step(environment.actions.action("wait"))
             assert later.observation is not None
             seen = later.observation
-        taken = action(world, seen, step)
-        transition = await world.step(taken)
+        taken = action(environment, seen, step)
+        transition = await environment.step(taken)
         actions.append(taken.key)
         if transition.observation is None:
             answer = str(taken.args[0])
             break
         seen = transition.observation
         pages.append(said(seen))
-    return Walk(await world.evaluate(Outcome(actions=tuple(actions), answer=answer)), tuple(pages))
+    return Walk(await environment.evaluate(Outcome(actions=tuple(actions), answer=answer)), tuple(pages))
 
 
-async def scores(worlds: Worlds, site: Site, ids: Sequence[str], kinds: Sequence[str] = ("right", "wrong")) -> dict[str, str]:
+async def scores(
+    environments: EnvironmentFactory, site: Site, ids: Sequence[str], kinds: Sequence[str] = ("right", "wrong")
+) -> dict[str, str]:
     """What is not as it should be: by task and kind, the verdict."""
     wrong: dict[str, str] = {}
-    async with worlds.open(speculative=False) as world:
+    async with environments.open(simulation=False) as environment:
         for id in ids:
             for kind in kinds:
-                score, pages = await walk(world, site, id, REFERENCE[id][kind])
+                score, pages = await walk(environment, site, id, REFERENCE[id][kind])
                 if score.success != (kind == "right"):
                     wrong[f"{id} {kind}"] = score.reason or "scored 1"
                 elif kind == "right" and (reason := _unsaid(site, id, pages)):

@@ -21,7 +21,7 @@ from exact.benchmarks.webarena.judges import Judges
 from exact.benchmarks.webarena.shop import Shop
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import BrowserConfig
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.errors import UsageError
 from exact.models.base import ChatModel
 from tests.benchmarks.webarena.cases import Case
@@ -114,5 +114,5 @@ async def published(cases: Sequence[Case], executable: str, shop: str = "http://
     return found
 
 
-def worlds_of(browser: Browser) -> BrowserWorlds:
-    return BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False), sealed=True)
+def environments_of(browser: Browser) -> BrowserFactory:
+    return BrowserFactory(browser, PageSetup(), BrowserConfig(screenshots=False), isolated=True)

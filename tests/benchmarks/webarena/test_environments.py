@@ -1,4 +1,4 @@
-"""Worlds of the suite: log-in by form and by file, resets by their owner's hook, tabs, places, and judges that are missing."""
+"""Environments of the suite: log-in by form and by file, resets by their owner's hook, tabs, places, and judges that are missing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from exact.benchmarks.webarena.resets import LIMIT
 from exact.benchmarks.webarena.sessions import FORMS, Sessions
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import BrowserConfig, ModelConfig, ModelsConfig
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
+from exact.environments.browser import Browser, BrowserFactory, PageSetup, launch
 from exact.environments.browser.page.setup import Beginning
 from exact.environments.sites.site import Hook
-from exact.errors import EnvironmentError_, ExactError, UsageError
+from exact.errors import EnvironmentFailure, ExactError, UsageError
 from exact.evaluation.local import HANG
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.conftest import item
@@ -81,14 +81,18 @@ def suite(folder: Path, **fields: Any) -> WebArena:
 
 async def test_a_log_in_is_done_once_and_again_when_it_has_run_out(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
     made = suite(tmp_path)
-    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as live, worlds.open(speculative=True) as other:
-        for world in (live, other, live):
-            assert "Hello Ann" in (await world.reset(made.task("webarena/0"))).text
+    async with (
+        made.environments(CONFIG) as environments,
+        environments.open(simulation=False) as live,
+        environments.open(simulation=True) as other,
+    ):
+        for environment in (live, other, live):
+            assert "Hello Ann" in (await environment.reset(made.task("webarena/0"))).text
         assert classifieds.entries == 1
-        assert classifieds.resets == 2, "before each attempt in the live world, never for one that searches"
-        for count, world in ((2, live), (3, other)):
+        assert classifieds.resets == 2, "before each attempt in the live environment, never for one that searches"
+        for count, environment in ((2, live), (3, other)):
             classifieds.valid = str(count)  # whoever was logged in is so no longer: somebody logged out
-            assert "Hello Ann" in (await world.reset(made.task("webarena/0"))).text and classifieds.entries == count
+            assert "Hello Ann" in (await environment.reset(made.task("webarena/0"))).text and classifieds.entries == count
 
 
 async def test_a_storage_state_file_is_used_and_refreshed(
@@ -97,22 +101,22 @@ async def test_a_storage_state_file_is_used_and_refreshed(
     monkeypatch.setenv("EXACT_AUTH", str(tmp_path / "auth"))
     for expected in (1, 1):
         made = suite(tmp_path)
-        async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
-            assert "Hello Ann" in (await world.reset(made.task("webarena/0"))).text
+        async with made.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
+            assert "Hello Ann" in (await environment.reset(made.task("webarena/0"))).text
         assert classifieds.entries == expected
     path = tmp_path / "auth" / "classifieds_state.json"
     assert path.stat().st_mode & 0o077 == 0, "nobody else reads it"
     classifieds.valid = "3"
     made = suite(tmp_path)
-    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
-        await world.reset(made.task("webarena/0"))
+    async with made.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
+        await environment.reset(made.task("webarena/0"))
     assert classifieds.entries == 2 and '"3"' in path.read_text()
 
 
 async def test_who_begins_logged_in_is_told_by_the_storage_state_alone(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
     made = suite(tmp_path, require_login=False)
-    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
-        assert "Hello Ann" in (await world.reset(made.task("webarena/0"))).text
+    async with made.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
+        assert "Hello Ann" in (await environment.reset(made.task("webarena/0"))).text
 
 
 @pytest.mark.parametrize("kept", ["in a file", "from a task before"])
@@ -136,11 +140,11 @@ async def test_of_two_sites_each_is_entered_with_its_own_newest_session(
 
         task = Task(id="test/two", instruction="", start=sites["classifieds"], origins=tuple(sites.values()))
         async with launch(CONFIG) as browser:
-            worlds = BrowserWorlds(browser, PageSetup(prepare=prepare), CONFIG, sealed=False)
+            environments = BrowserFactory(browser, PageSetup(prepare=prepare), CONFIG, isolated=False)
             for valid in ("1", "2"):  # the sessions of the first site are over
                 classifieds.valid = valid
-                async with worlds.open(speculative=False) as world:
-                    await world.reset(task)
+                async with environments.open(simulation=False) as environment:
+                    await environment.reset(task)
                 assert held[-1] == {"localhost": valid, "127.0.0.1": "1"}
         assert (classifieds.entries, other.entries) == (2, 1)
         assert folder is None or '"2"' in (folder / "classifieds.other_state.json").read_text()
@@ -164,9 +168,9 @@ async def test_a_storage_state_that_cannot_be_used_is_named(
     (tmp_path / "classifieds_state.json").write_text(text)
     monkeypatch.setenv("EXACT_AUTH", str(tmp_path))
     made = suite(tmp_path)
-    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+    async with made.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
         with pytest.raises(ExactError, match=rf"the storage state .*/classifieds_state\.json {why}: delete it"):
-            await world.reset(made.task("webarena/0"))
+            await environment.reset(made.task("webarena/0"))
 
 
 async def test_a_refused_account_and_a_site_that_is_down_are_told_apart(
@@ -174,12 +178,12 @@ async def test_a_refused_account_and_a_site_that_is_down_are_told_apart(
 ) -> None:
     monkeypatch.setenv("CLASSIFIEDS_PASSWORD", "wrong")
     made = suite(tmp_path, require_reset=False)
-    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
-        with pytest.raises(EnvironmentError_, match=r"does not let ann in: check CLASSIFIEDS_USERNAME"):
-            await world.reset(made.task("webarena/0"))
+    async with made.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
+        with pytest.raises(EnvironmentFailure, match=r"does not let ann in: check CLASSIFIEDS_USERNAME"):
+            await environment.reset(made.task("webarena/0"))
         monkeypatch.setenv("CLASSIFIEDS", "http://localhost:9")
-        with pytest.raises(EnvironmentError_, match=r"classifieds does not answer at http://localhost:9/.* is CLASSIFIEDS right"):
-            await world.reset(made.task("webarena/0"))
+        with pytest.raises(EnvironmentFailure, match=r"classifieds does not answer at http://localhost:9/.* is CLASSIFIEDS right"):
+            await environment.reset(made.task("webarena/0"))
 
 
 async def test_a_reset_that_fails_is_no_attempt(
@@ -187,22 +191,22 @@ async def test_a_reset_that_fails_is_no_attempt(
 ) -> None:
     monkeypatch.setenv("CLASSIFIEDS_RESET", "sh -c 'echo disk full >&2; exit 4'")
     made = suite(tmp_path)
-    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
-        with pytest.raises(EnvironmentError_, match=r"classifieds was not reset: .*status 4: disk full.* see CLASSIFIEDS_RESET"):
-            await world.reset(made.task("webarena/0"))
+    async with made.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
+        with pytest.raises(EnvironmentFailure, match=r"classifieds was not reset: .*status 4: disk full.* see CLASSIFIEDS_RESET"):
+            await environment.reset(made.task("webarena/0"))
 
 
 async def test_a_judge_that_is_not_named_is_missed_before_anything_is_tried(
     classifieds: Classifieds, executable: str, tmp_path: Path
 ) -> None:
     made = suite(tmp_path, eval={"eval_types": ["string_match"], "reference_answers": {"fuzzy_match": ["x"]}})
-    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
+    async with made.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
         with pytest.raises(UsageError, match=r"name one at models\.parts\.evaluator"):
-            await world.reset(made.task("webarena/0"))
+            await environment.reset(made.task("webarena/0"))
     assert classifieds.resets == 0
     named = made.judged_by(ModelsConfig(parts={"evaluator": ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")}))
-    async with named.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
-        await world.reset(named.task("webarena/0"))
+    async with named.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
+        await environment.reset(named.task("webarena/0"))
 
 
 async def test_a_site_that_one_agent_changed_is_reset_for_another_with_a_judge_of_its_own(classifieds: Classifieds, tmp_path: Path) -> None:
@@ -234,7 +238,7 @@ async def test_a_reset_that_was_cut_short_is_done_again(classifieds: Classifieds
     made = suite(tmp_path).resets
     await made.before(("classifieds",), changes=False)
     monkeypatch.setenv("CLASSIFIEDS_RESET", "sh -c 'exit 4'")
-    with pytest.raises(EnvironmentError_, match="was not reset"):
+    with pytest.raises(EnvironmentFailure, match="was not reset"):
         await made.before(("classifieds",), changes=True)
     monkeypatch.setenv("CLASSIFIEDS_RESET", f"{made._addresses.of('classifieds')}/reset")
     await made.before(("classifieds",), changes=False)
@@ -252,7 +256,7 @@ async def test_where_nothing_can_be_noted_the_way_out_is_said(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(EnvironmentError_, match=r"cannot be noted in .*file/exact/resets: .*: name another folder in XDG_CACHE_HOME"):
+    with pytest.raises(EnvironmentFailure, match=r"cannot be noted in .*file/exact/resets: .*: name another folder in XDG_CACHE_HOME"):
         await suite(tmp_path).resets.before(("classifieds",), changes=True)
 
 
@@ -273,7 +277,7 @@ async def test_all_sites_of_a_task_are_reset_before_its_attempt_is_held_to_hang(
     made = suite(tmp_path).resets
     await made.before(("classifieds", "shopping"), changes=True)
     assert limits == [LIMIT, LIMIT - 500.0] and LIMIT + 60.0 <= HANG
-    with pytest.raises(EnvironmentError_, match=rf"wikipedia was not reset: .* {LIMIT:g} s for the sites of a task are over"):
+    with pytest.raises(EnvironmentFailure, match=rf"wikipedia was not reset: .* {LIMIT:g} s for the sites of a task are over"):
         monkeypatch.setenv("WIKIPEDIA", "http://localhost:9")
         monkeypatch.setenv("WIKIPEDIA_RESET", "true")
         await made.before(("classifieds", "shopping", "wikipedia"), changes=True)
@@ -282,11 +286,11 @@ async def test_all_sites_of_a_task_are_reset_before_its_attempt_is_held_to_hang(
 async def test_the_verdict_is_that_of_the_task(classifieds: Classifieds, executable: str, tmp_path: Path) -> None:
     url = {"eval_types": ["url_match"], "reference_url": "__CLASSIFIEDS__/index.php?page=user", "url_note": "GOLD in PRED"}
     made = suite(tmp_path, eval=url)
-    async with made.worlds(CONFIG) as worlds, worlds.open(speculative=False) as world:
-        await world.reset(made.task("webarena/0"))
-        assert not (await world.evaluate(NOTHING)).success
-        await world.step(world.actions.action("goto", "/index.php?page=user&action=items"))
-        assert (await world.evaluate(NOTHING)).success
+    async with made.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
+        await environment.reset(made.task("webarena/0"))
+        assert not (await environment.evaluate(NOTHING)).success
+        await environment.step(environment.actions.action("goto", "/index.php?page=user&action=items"))
+        assert (await environment.evaluate(NOTHING)).success
 
 
 @pytest.mark.asyncio(loop_scope="session")
@@ -295,12 +299,12 @@ async def test_further_tabs_are_open_below_the_start_page(browser: Browser, http
         httpserver.expect_request(f"/{name}").respond_with_data(f"<title>{name}</title><h1>{name}</h1>", content_type="text/html")
     base = f"http://localhost:{httpserver.port}"
     task = Task(id="test/tabs", instruction="", start=f"{base}/one", metadata={"tabs": f"{base}/two\n{base}/three"})
-    worlds = BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False)
-    async with worlds.open(speculative=False) as world:
+    environments = BrowserFactory(browser, PageSetup(), CONFIG, isolated=False)
+    async with environments.open(simulation=False) as environment:
         for _ in range(2):
-            seen = await world.reset(task)
+            seen = await environment.reset(task)
             assert (seen.url, seen.tabs) == (f"{base}/one", (f"{base}/two", f"{base}/three"))
-        back = await world.step(world.actions.action("go_back"))
+        back = await environment.step(environment.actions.action("go_back"))
         assert back.observation is not None and back.observation.title == "three"
 
 
@@ -309,9 +313,9 @@ async def test_the_browser_says_it_is_where_the_task_says(browser: Browser, http
     script = "navigator.geolocation.getCurrentPosition(p => document.body.append(`${p.coords.latitude} ${p.coords.longitude}`))"
     httpserver.expect_request("/").respond_with_data(f"<body><script>{script}</script>", content_type="text/html")
     start = f"http://localhost:{httpserver.port}/"
-    worlds = BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False)
-    async with worlds.open(speculative=False) as world:
-        seen = await world.reset(Task(id="test/place", instruction="", start=start, metadata={"geolocation": "40.44 -79.99"}))
+    environments = BrowserFactory(browser, PageSetup(), CONFIG, isolated=False)
+    async with environments.open(simulation=False) as environment:
+        seen = await environment.reset(Task(id="test/place", instruction="", start=start, metadata={"geolocation": "40.44 -79.99"}))
         assert "40.44 -79.99" in seen.text
         with pytest.raises(UsageError, match="write `latitude longitude`"):
-            await world.reset(Task(id="test/place", instruction="", start=start, metadata={"geolocation": "here"}))
+            await environment.reset(Task(id="test/place", instruction="", start=start, metadata={"geolocation": "here"}))

@@ -17,8 +17,8 @@ from werkzeug import Request, Response
 from exact.benchmarks.webarena.evaluate import evaluate
 from exact.benchmarks.webarena.judges import Judges
 from exact.config import BrowserConfig
-from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup
-from exact.errors import AnswerError, EnvironmentError_, ModelError, UsageError
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
+from exact.errors import AnswerError, EnvironmentFailure, ModelError, UsageError
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Usage
 from exact.task import Outcome, Score, Task
 from tests.benchmarks.webarena.conftest import LOOPBACK, checks
@@ -105,14 +105,14 @@ async def test_literal_references_are_looked_at_before_a_judge_is_paid() -> None
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def world(browser: Browser, httpserver: HTTPServer) -> AsyncIterator[BrowserEnvironment]:
-    """A world at a page with a list and a picture."""
+async def environment(browser: Browser, httpserver: HTTPServer) -> AsyncIterator[BrowserEnvironment]:
+    """An environment at a page with a list and a picture."""
     html = "<title>Shop</title><h1>Tea</h1><ul id=cart><li>Cup</ul><div class=shown><img src=/cup.png></div><button id=b>x</button>"
     httpserver.expect_request("/").respond_with_data(html, content_type="text/html")
     httpserver.expect_request("/cup.png").respond_with_data(picture(200), content_type="image/png")
     httpserver.expect_request("/other.png").respond_with_data(picture(20), content_type="image/png")
-    kind = BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False), sealed=True)
-    async with kind.open(speculative=False) as opened:
+    kind = BrowserFactory(browser, PageSetup(), BrowserConfig(screenshots=False), isolated=True)
+    async with kind.open(simulation=False) as opened:
         await opened.reset(Task(id="test/page", instruction="Look.", start=f"http://localhost:{httpserver.port}/", origins=GONE))
         yield opened
 
@@ -137,63 +137,69 @@ def environ(httpserver: HTTPServer) -> dict[str, str]:
     return {**LOOPBACK, "SHOPPING": f"http://localhost:{httpserver.port}"}
 
 
-async def judged(world: BrowserEnvironment, evaluation: dict[str, Any], httpserver: HTTPServer, judge: Says | None = None) -> Score:
+async def judged(environment: BrowserEnvironment, evaluation: dict[str, Any], httpserver: HTTPServer, judge: Says | None = None) -> Score:
     made = checks(evaluation, judges=judge.judges() if judge else None, environ=environ(httpserver))
-    return await evaluate(made, world.page, Outcome(actions=()))
+    return await evaluate(made, environment.page, Outcome(actions=()))
 
 
-async def test_a_page_is_looked_at_where_it_is_and_elsewhere(world: BrowserEnvironment, httpserver: HTTPServer) -> None:
-    assert (await judged(world, html({"exact_match": "tea"}), httpserver)).success
+async def test_a_page_is_looked_at_where_it_is_and_elsewhere(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
+    assert (await judged(environment, html({"exact_match": "tea"}), httpserver)).success
     httpserver.expect_request("/cart").respond_with_data("<p id=n>3</p>", content_type="text/html")
     elsewhere = html({"required_values": [">= 3"]}, "document.querySelector('#n').textContent", "__SHOPPING__/cart")
-    assert (await judged(world, elsewhere, httpserver)).success
-    assert world.page.url.endswith(f":{httpserver.port}/") and len(world.page.context.pages) == 1, "the page is as the agent left it"
+    assert (await judged(environment, elsewhere, httpserver)).success
+    assert environment.page.url.endswith(f":{httpserver.port}/") and len(environment.page.context.pages) == 1, (
+        "the page is as the agent left it"
+    )
 
 
-async def test_what_is_shipped_does_not_add_to_what_was_ordered(world: BrowserEnvironment, httpserver: HTTPServer) -> None:
+async def test_what_is_shipped_does_not_add_to_what_was_ordered(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
     row = "<td class='col sku'>B1</td><td class='col qty'><p>Ordered2</p><p>Shipped2</p></td>"
     httpserver.expect_request("/order").respond_with_data(f"<table id=my-orders-table><tr>{row}</table>", content_type="text/html")
     ordered = html({"required_values": ["== 2"]}, "func:shopping_get_order_product_quantity(__page__, 'B1')", "__SHOPPING__/order")
-    assert (await judged(world, ordered, httpserver)).success
+    assert (await judged(environment, ordered, httpserver)).success
 
 
-async def test_preparing_actions_run_first(world: BrowserEnvironment, httpserver: HTTPServer) -> None:
+async def test_preparing_actions_run_first(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
     click = "document.querySelector('#b').textContent = 'unfolded'"
     look = html({"must_include": ["unfolded"]}, "document.querySelector('#b').textContent", prep_actions=[click])
-    assert (await judged(world, look, httpserver)).success
+    assert (await judged(environment, look, httpserver)).success
 
 
-async def test_what_a_page_lacks_is_a_score_of_0_that_says_what(world: BrowserEnvironment, httpserver: HTTPServer) -> None:
-    score = await judged(world, html({"must_include": ["sugar"]}, "document.querySelector('#cart').textContent"), httpserver)
+async def test_what_a_page_lacks_is_a_score_of_0_that_says_what(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
+    score = await judged(environment, html({"must_include": ["sugar"]}, "document.querySelector('#cart').textContent"), httpserver)
     assert not score.success and "#cart" in score.reason and "lacks 'sugar'" in score.reason
-    assert not (await judged(world, html({"must_include": ["x"]}, "document.querySelector('.absent').textContent"), httpserver)).success
+    assert not (
+        await judged(environment, html({"must_include": ["x"]}, "document.querySelector('.absent').textContent"), httpserver)
+    ).success
 
 
 @pytest.mark.parametrize("shown", ["1234567", "12345.67", "9007199254740991", "3", "0.25"])
-async def test_a_number_of_a_page_is_compared_with_all_its_digits(world: BrowserEnvironment, httpserver: HTTPServer, shown: str) -> None:
+async def test_a_number_of_a_page_is_compared_with_all_its_digits(
+    environment: BrowserEnvironment, httpserver: HTTPServer, shown: str
+) -> None:
     locator = f"lambda:(() => {{ return {shown}; }})()"
-    assert (await judged(world, html({"exact_match": shown, "required_values": [f"== {shown}"]}, locator), httpserver)).success
-    score = await judged(world, html({"required_values": ["< 0"]}, locator), httpserver)
+    assert (await judged(environment, html({"exact_match": shown, "required_values": [f"== {shown}"]}, locator), httpserver)).success
+    score = await judged(environment, html({"required_values": ["< 0"]}, locator), httpserver)
     assert score.reason.endswith(f"it {shown} is not < 0")
 
 
 async def test_a_page_that_does_not_answer_is_no_score_and_names_address_and_variable(
-    world: BrowserEnvironment, httpserver: HTTPServer
+    environment: BrowserEnvironment, httpserver: HTTPServer
 ) -> None:
     gone = html({"exact_match": "x"}, url="__REDDIT__/f/x")
-    with pytest.raises(EnvironmentError_, match=r"http://127\.0\.0\.1:9003/f/x cannot be looked at .* is REDDIT right"):
-        await judged(world, gone, httpserver)
+    with pytest.raises(EnvironmentFailure, match=r"http://127\.0\.0\.1:9003/f/x cannot be looked at .* is REDDIT right"):
+        await judged(environment, gone, httpserver)
 
 
 async def test_a_page_that_the_server_fails_to_give_is_no_score_and_one_that_is_not_there_is(
-    world: BrowserEnvironment, httpserver: HTTPServer
+    environment: BrowserEnvironment, httpserver: HTTPServer
 ) -> None:
     without = html({"must_exclude": ["sugar"]}, "document.querySelector('.list').textContent", "__SHOPPING__/list")
     httpserver.expect_oneshot_request("/list").respond_with_data("Bad gateway", status=502, content_type="text/html")
-    with pytest.raises(EnvironmentError_, match=r"/list cannot be looked at for the verdict \(status 502\): is SHOPPING right"):
-        await judged(world, without, httpserver)
+    with pytest.raises(EnvironmentFailure, match=r"/list cannot be looked at for the verdict \(status 502\): is SHOPPING right"):
+        await judged(environment, without, httpserver)
     httpserver.expect_request("/list").respond_with_data("Not found", status=404, content_type="text/html")
-    assert (await judged(world, without, httpserver)).success and len(world.page.context.pages) == 1
+    assert (await judged(environment, without, httpserver)).success and len(environment.page.context.pages) == 1
 
 
 ENDS = {
@@ -212,60 +218,60 @@ async def test_an_end_on_an_error_of_the_servers_is_no_score_and_one_on_a_page_t
     httpserver.expect_request("/f/none").respond_with_data("Not found", status=404, content_type="text/html")
     httpserver.expect_request("/").respond_with_data("Shop", content_type="text/html")
     start = f"http://localhost:{httpserver.port}/"
-    kinds = BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False, clock=clock), sealed=True)
-    async with kinds.open(speculative=False) as world:
-        await world.reset(Task(id="test/page", instruction="Look.", start=start))
-        await world.step(world.actions.action("goto", "/f/down"))
-        with pytest.raises(EnvironmentError_, match=r"/f/down cannot be looked at for the verdict \(status 502\)"):
-            await judged(world, ENDS[kind], httpserver)
-        await world.step(world.actions.action("goto", "/f/none"))
-        assert (await judged(world, ENDS["must_exclude"], httpserver)).success
-        assert not (await judged(world, ENDS["url_match"], httpserver)).success
-        await world.page.evaluate("history.pushState({}, '', '/')")
-        assert (await judged(world, ENDS["url_match"], httpserver)).success
+    kinds = BrowserFactory(browser, PageSetup(), BrowserConfig(screenshots=False, clock=clock), isolated=True)
+    async with kinds.open(simulation=False) as environment:
+        await environment.reset(Task(id="test/page", instruction="Look.", start=start))
+        await environment.step(environment.actions.action("goto", "/f/down"))
+        with pytest.raises(EnvironmentFailure, match=r"/f/down cannot be looked at for the verdict \(status 502\)"):
+            await judged(environment, ENDS[kind], httpserver)
+        await environment.step(environment.actions.action("goto", "/f/none"))
+        assert (await judged(environment, ENDS["must_exclude"], httpserver)).success
+        assert not (await judged(environment, ENDS["url_match"], httpserver)).success
+        await environment.page.evaluate("history.pushState({}, '', '/')")
+        assert (await judged(environment, ENDS["url_match"], httpserver)).success
 
 
 @pytest.mark.parametrize("kind", sorted(ENDS))
-async def test_an_end_on_a_page_of_the_browsers_own_is_no_score(world: BrowserEnvironment, httpserver: HTTPServer, kind: str) -> None:
+async def test_an_end_on_a_page_of_the_browsers_own_is_no_score(environment: BrowserEnvironment, httpserver: HTTPServer, kind: str) -> None:
     from playwright.async_api import Error
 
     with suppress(Error):
-        await world.page.goto(f"{GONE[0]}/f/x")
-    with pytest.raises(EnvironmentError_, match=r"9003/f/x cannot be looked at for the verdict \(the browser shows an error of its own\)"):
-        await judged(world, ENDS[kind], httpserver)
+        await environment.page.goto(f"{GONE[0]}/f/x")
+    with pytest.raises(EnvironmentFailure, match=r"9003/f/x cannot be looked at for the verdict \(the browser shows an error of its own\)"):
+        await judged(environment, ENDS[kind], httpserver)
 
 
-async def test_a_judge_reads_a_part_of_a_page(world: BrowserEnvironment, httpserver: HTTPServer) -> None:
+async def test_a_judge_reads_a_part_of_a_page(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
     look = html({"fuzzy_match": "a hot drink |OR| a leaf"})
-    assert (await judged(world, look, httpserver, Says("verdict: incorrect", "verdict: correct"))).success, "one of two is enough"
-    assert not (await judged(world, look, httpserver, Says("verdict: incorrect"))).success
+    assert (await judged(environment, look, httpserver, Says("verdict: incorrect", "verdict: correct"))).success, "one of two is enough"
+    assert not (await judged(environment, look, httpserver, Says("verdict: incorrect"))).success
 
 
-async def test_pictures_are_compared_and_asked_about(world: BrowserEnvironment, httpserver: HTTPServer) -> None:
+async def test_pictures_are_compared_and_asked_about(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
     def query(**fields: Any) -> dict[str, Any]:
         look = {"eval_image_url": "last", "eval_image_class": ".shown", **fields}
         return {"eval_types": ["page_image_query"], "page_image_query": [look]}
 
-    assert (await judged(world, query(eval_fuzzy_image_match="__SHOPPING__/cup.png"), httpserver)).success
-    assert not (await judged(world, query(eval_fuzzy_image_match="__SHOPPING__/other.png"), httpserver)).success
+    assert (await judged(environment, query(eval_fuzzy_image_match="__SHOPPING__/cup.png"), httpserver)).success
+    assert not (await judged(environment, query(eval_fuzzy_image_match="__SHOPPING__/other.png"), httpserver)).success
     either = query(eval_fuzzy_image_match="__SHOPPING__/other.png |OR| __SHOPPING__/cup.png")
-    assert (await judged(world, either, httpserver)).success
+    assert (await judged(environment, either, httpserver)).success
     asks = query(eval_vqa=[{"question": "Is it a cup?", "answer": "yes"}])
     vision = Says("Yes.")
-    assert (await judged(world, asks, httpserver, vision)).success and vision.asked[0].role == "evaluator.vision"
-    assert not (await judged(world, asks, httpserver, Says("No."))).success
+    assert (await judged(environment, asks, httpserver, vision)).success and vision.asked[0].role == "evaluator.vision"
+    assert not (await judged(environment, asks, httpserver, Says("No."))).success
     assert not (
-        await judged(world, {**query(eval_image_class=".absent", eval_fuzzy_image_match="__SHOPPING__/cup.png")}, httpserver)
+        await judged(environment, {**query(eval_image_class=".absent", eval_fuzzy_image_match="__SHOPPING__/cup.png")}, httpserver)
     ).success
-    with pytest.raises(EnvironmentError_, match=r"9003/cup\.png cannot be had"):
-        await judged(world, query(eval_fuzzy_image_match="__REDDIT__/cup.png"), httpserver)
+    with pytest.raises(EnvironmentFailure, match=r"9003/cup\.png cannot be had"):
+        await judged(environment, query(eval_fuzzy_image_match="__REDDIT__/cup.png"), httpserver)
     with pytest.raises(UsageError, match="begins with a dot"):
         checks(query(eval_image_class="img", eval_fuzzy_image_match="x"))
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def gallery(browser: Browser, httpserver: HTTPServer) -> AsyncIterator[BrowserEnvironment]:
-    """A world at a page whose pictures are decoration, hidden, broken or from elsewhere, but for one."""
+    """An environment at a page whose pictures are decoration, hidden, broken or from elsewhere, but for one."""
     html = "<title>Cups</title><img src=/cup.png alt=Cup><img src=/other.png alt=''><img src=/other.png alt=Other style=display:none>"
     html += "<div aria-hidden=true><img src=/other.png alt=Other></div>"
     html += "<img src=/gone.png alt=Gone><img src=http://localhost:9/away.png alt=Away>"
@@ -274,8 +280,8 @@ async def gallery(browser: Browser, httpserver: HTTPServer) -> AsyncIterator[Bro
     httpserver.expect_request("/cup.png").respond_with_data(picture(200), content_type="image/png")
     httpserver.expect_request("/other.png").respond_with_data(picture(20), content_type="image/png")
     httpserver.expect_request("/gone.png").respond_with_data("no such picture", status=404)
-    kind = BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False), sealed=True)
-    async with kind.open(speculative=False) as opened:
+    kind = BrowserFactory(browser, PageSetup(), BrowserConfig(screenshots=False), isolated=True)
+    async with kind.open(simulation=False) as opened:
         await opened.reset(Task(id="test/page", instruction="Look.", start=f"http://localhost:{httpserver.port}/", origins=GONE))
         yield opened
 
@@ -293,7 +299,7 @@ async def test_of_a_whole_page_those_pictures_count_that_one_is_shown(gallery: B
 async def test_a_picture_that_the_pages_own_site_does_not_give_is_no_score(gallery: BrowserEnvironment, httpserver: HTTPServer) -> None:
     httpserver.clear()
     httpserver.expect_request("/cup.png").respond_with_data("too busy", status=503)
-    with pytest.raises(EnvironmentError_, match=r"/cup\.png: the server says 503"):
+    with pytest.raises(EnvironmentFailure, match=r"/cup\.png: the server says 503"):
         await judged(gallery, all_pictures("cup"), httpserver)
 
 
@@ -313,24 +319,24 @@ def shop(httpserver: HTTPServer) -> HTTPServer:
     return httpserver
 
 
-async def test_the_shop_is_asked_as_its_administrator_stubbed(world: BrowserEnvironment, shop: HTTPServer) -> None:
+async def test_the_shop_is_asked_as_its_administrator_stubbed(environment: BrowserEnvironment, shop: HTTPServer) -> None:
     shop.expect_request("/sales/order/view/order_id/190/").respond_with_data("<h1>Order 190</h1>", content_type="text/html")
-    assert (await judged(world, html({"exact_match": "order 190"}, url="func:shopping_get_latest_order_url()"), shop)).success
+    assert (await judged(environment, html({"exact_match": "order 190"}, url="func:shopping_get_latest_order_url()"), shop)).success
     for name, said in (("author", "Ann"), ("rating", "80"), ("text", "Fine."), ("title", "Good")):
         look = html({"exact_match": said}, f"func:shopping_get_sku_latest_review_{name}('B1')")
-        assert (await judged(world, look, shop)).success, name
-    assert not (await judged(world, html({"exact_match": "Ann"}, "func:shopping_get_sku_latest_review_author('B2')"), shop)).success
+        assert (await judged(environment, look, shop)).success, name
+    assert not (await judged(environment, html({"exact_match": "Ann"}, "func:shopping_get_sku_latest_review_author('B2')"), shop)).success
 
 
-async def test_a_shop_that_refuses_is_no_score(world: BrowserEnvironment, httpserver: HTTPServer) -> None:
+async def test_a_shop_that_refuses_is_no_score(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/rest/default/V1/integration/admin/token").respond_with_data("", status=401)
-    with pytest.raises(EnvironmentError_, match=r"\(SHOPPING\) answered with status 401"):
-        await judged(world, html({"exact_match": "x"}, url="func:shopping_get_latest_order_url()"), httpserver)
+    with pytest.raises(EnvironmentFailure, match=r"\(SHOPPING\) answered with status 401"):
+        await judged(environment, html({"exact_match": "x"}, url="func:shopping_get_latest_order_url()"), httpserver)
 
 
-async def test_the_address_of_a_post_is_made_of_the_last_one(world: BrowserEnvironment, httpserver: HTTPServer) -> None:
+async def test_the_address_of_a_post_is_made_of_the_last_one(environment: BrowserEnvironment, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/f/tea/12/").respond_with_data("<h1>Post</h1>", content_type="text/html")
     httpserver.expect_request("/f/tea/12/-/comment/3").respond_with_data("<h1>Comment</h1>", content_type="text/html")
-    await world.step(world.actions.action("goto", "/f/tea/12/-/comment/3"))
+    await environment.step(environment.actions.action("goto", "/f/tea/12/-/comment/3"))
     look = html({"exact_match": "post"}, url="func:reddit_get_post_url('__last_url__')")
-    assert (await judged(world, look, httpserver)).success
+    assert (await judged(environment, look, httpserver)).success

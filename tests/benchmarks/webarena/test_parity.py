@@ -16,15 +16,15 @@ from pytest_httpserver import HTTPServer
 from exact.benchmarks.webarena import address, text
 from exact.benchmarks.webarena.evaluate import evaluate
 from exact.benchmarks.webarena.ssim import similarity
-from exact.environments.browser import Browser, BrowserWorlds
+from exact.environments.browser import Browser, BrowserFactory
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.cases import PAGES, Case, all_cases
-from tests.benchmarks.webarena.conftest import FILES, checks, file_of, published, standing, worlds_of
+from tests.benchmarks.webarena.conftest import FILES, checks, environments_of, file_of, published, standing
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def ours(case: Case, worlds: BrowserWorlds) -> Any:
+async def ours(case: Case, environments: BrowserFactory) -> Any:
     """What we say."""
     from PIL import Image
 
@@ -34,9 +34,9 @@ async def ours(case: Case, worlds: BrowserWorlds) -> Any:
         return similarity(*(Image.open(path) for path in case["pictures"]))
     made = checks(case["eval"], case["dialect"])
     if case["kind"] == "program_html":
-        async with worlds.open(speculative=False) as world:
-            await world.reset(Task(id="test/page", instruction="Look.", start=case["url"]))
-            return (await evaluate(made, world.page, Outcome(actions=()))).value
+        async with environments.open(simulation=False) as environment:
+            await environment.reset(Task(id="test/page", instruction="Look.", start=case["url"]))
+            return (await evaluate(made, environment.page, Outcome(actions=()))).value
     page = standing(case.get("url", ""))
     return (await evaluate(made, page, Outcome(actions=(), answer=case.get("answer", "")))).value
 
@@ -80,8 +80,8 @@ def kinds(cases: Sequence[Case]) -> Counter[str]:
 async def test_at_least_three_hundred_cases_agree(server: str, browser: Browser, executable: str, tmp_path: Path) -> None:
     cases = all_cases({name: file_of(name) for name in FILES}, server, tmp_path)
     theirs = await published(cases, executable)
-    worlds = worlds_of(browser)
-    found = [await ours(case, worlds) for case in cases]
+    environments = environments_of(browser)
+    found = [await ours(case, environments) for case in cases]
     wrong = [(case, one, other) for case, one, other in zip(cases, theirs, found, strict=True) if not same(case, one, other)]
     counts = Counter(case["kind"] for case in cases)
     assert not wrong, f"{len(wrong)} of {dict(counts)}: {wrong[:3]}"
@@ -183,10 +183,10 @@ FAULTS: dict[str, tuple[Case, Any, float]] = {
 async def test_the_faults_of_the_published_evaluators_are_not_ours(server: str, browser: Browser, executable: str) -> None:
     cases = [{**case, "url": server + case["url"]} if case["kind"] == "program_html" else case for case, _, _ in FAULTS.values()]
     theirs = await published(cases, executable)
-    worlds, told = worlds_of(browser), dict[str, Any]()
+    environments, told = environments_of(browser), dict[str, Any]()
     for (name, (_, fault, right)), case, one in zip(FAULTS.items(), cases, theirs, strict=True):
         said = one.partition(":")[0] if isinstance(one, str) else one
-        mine = await ours(case, worlds)
+        mine = await ours(case, environments)
         if (said, mine) != (fault, right):
             told[name] = (one, mine)
     assert not told

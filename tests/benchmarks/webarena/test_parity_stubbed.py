@@ -17,7 +17,7 @@ from exact.environments.browser import Browser, BrowserEnvironment
 from exact.errors import ExactError
 from exact.task import Outcome, Task
 from tests.benchmarks.webarena.cases import Case, look
-from tests.benchmarks.webarena.conftest import FILES, LOOPBACK, checks, file_of, published, standing, worlds_of
+from tests.benchmarks.webarena.conftest import FILES, LOOPBACK, checks, environments_of, file_of, published, standing
 from tests.benchmarks.webarena.stubbed import Stub, answered, queried, serve, stubbed_cases, told
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -38,11 +38,11 @@ def theirs(found: Any) -> Said:
     return Said(score, [told(each) for each in asked])
 
 
-async def ours(case: Case, world: BrowserEnvironment, shop: str) -> Said:
+async def ours(case: Case, environment: BrowserEnvironment, shop: str) -> Said:
     stub = Stub(case)
     environ = {**LOOPBACK, "SHOPPING": shop}
     made = checks(case["eval"], case["dialect"], Judges(lambda role: stub), environ, 0.0, intent=case.get("intent", "Say it."))
-    page = world.page if "url" in case else standing("")
+    page = environment.page if "url" in case else standing("")
     if "url" in case:
         await page.goto(case["url"])
     try:
@@ -92,7 +92,7 @@ def faults(server: str) -> dict[str, tuple[Case, float | str, float | str]]:
         ),
         "a picture in the page itself is not seen": (queried(f"{server}/inline", pictures("last", cup)), 0.0, 1.0),
         "a picture for those who are logged in is not seen": (queried(f"{server}/private", pictures("last", cup)), 0.0, 1.0),
-        "a picture that the site fails to give is none": (queried(f"{server}/down", pictures("last", cup)), 0.0, "EnvironmentError_"),
+        "a picture that the site fails to give is none": (queried(f"{server}/down", pictures("last", cup)), 0.0, "EnvironmentFailure"),
         "a price of a thousand is one": (
             page(f"{server}/dear", "func:shopping_get_product_price(__page__)", {"required_values": ["== 1064.5"]}),
             0.0,
@@ -148,7 +148,7 @@ def undecided(server: str) -> dict[str, tuple[Case, float | str, float | str]]:
         "a product that the shop has not": (
             page(f"{server}/empty", reads, {"exact_match": "x"}),
             "AssertionError",
-            "EnvironmentError_",
+            "EnvironmentFailure",
         ),
     }
 
@@ -170,9 +170,9 @@ async def heard(browser: Browser, executable: str) -> AsyncIterator[Heard]:
         agreed, others = stubbed_cases(tasks, shop), {**faults(shop), **undecided(shop)}
         cases = [*agreed, *(case for case, _, _ in others.values())]
         found = [theirs(each) for each in await published(cases, executable, shop)]
-        async with worlds_of(browser).open(speculative=False) as world:
-            await world.reset(Task(id="test/page", instruction="Look.", start=f"{shop}/empty"))
-            said = [(case, one, await ours(case, world, shop)) for case, one in zip(cases, found, strict=True)]
+        async with environments_of(browser).open(simulation=False) as environment:
+            await environment.reset(Task(id="test/page", instruction="Look.", start=f"{shop}/empty"))
+            said = [(case, one, await ours(case, environment, shop)) for case, one in zip(cases, found, strict=True)]
         yield Heard(said[: len(agreed)], dict(zip(others, said[len(agreed) :], strict=True)))
 
 

@@ -11,7 +11,7 @@ from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.webarena import WebArena
 from exact.config import BrowserConfig, ModelsConfig
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from tests.benchmarks.webarena.conftest import item
 
 
@@ -32,6 +32,6 @@ async def test_a_start_page_that_is_not_given_names_the_variable(
     suite = WebArena(path=tmp_path / "tasks.json")
     said = rf"the start page http://127\.0\.0\.1:\d+/down cannot be opened \(.*{why}.*\): is WA_SHOPPING right, and the site up\?"
     opened = suite.judged_by(ModelsConfig()) if judged else suite  # as the commands open them
-    async with opened.worlds(BrowserConfig(screenshots=False)) as worlds, worlds.open(speculative=False) as world:
-        with pytest.raises(EnvironmentError_, match=said):
-            await world.reset(suite.task("webarena/7"))
+    async with opened.environments(BrowserConfig(screenshots=False)) as environments, environments.open(simulation=False) as environment:
+        with pytest.raises(EnvironmentFailure, match=said):
+            await environment.reset(suite.task("webarena/7"))

@@ -1,4 +1,4 @@
-"""A site with one page for each ability of a browser world. Run as a script: `gallery.py PORT`; or `serving()` in a test.
+"""A site with one page for each ability of a browser environment. Run as a script: `gallery.py PORT`; or `serving()` in a test.
 
 What pages come to is told in a paragraph `out`, so that observations tell it. Standard library only.
 """

@@ -7,43 +7,49 @@ from pathlib import Path
 import pytest
 
 from exact.benchmarks import registry
-from exact.benchmarks.base import worlds_for
+from exact.benchmarks.base import environments_for
 from exact.config import BrowserConfig
-from exact.environments.adapters.gym import browsergym_worlds
+from exact.environments.adapters.gym import browsergym_factory
 from exact.environments.sandbox import find_runsc
-from exact.environments.sandbox.factory import SandboxedWorlds
-from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.environments.sandbox.factory import SandboxedFactory
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Outcome
 
 TASK = registry.task("browsergym/miniwob.click-test-2?seed=1")
 
 
 async def test_a_task_is_observed_acted_on_and_scored_by_browsergym(browsergym: Path) -> None:
-    async with worlds_for(registry.suite(TASK.id), TASK, BrowserConfig()) as worlds, worlds.open(speculative=True) as world:
-        seen = await world.reset(TASK)
+    async with (
+        environments_for(registry.suite(TASK.id), TASK, BrowserConfig()) as environments,
+        environments.open(simulation=True) as environment,
+    ):
+        seen = await environment.reset(TASK)
         assert seen.instruction == "Click button ONE." and (seen.screenshot or b"").startswith(b"\x89PNG")
         assert "reward" not in seen.text.lower()
         with pytest.raises(ActionError, match=r"there is no element \[zz\]"):
-            await world.step(world.actions.parse("click [zz]"))
+            await environment.step(environment.actions.parse("click [zz]"))
         button = next(each.id for each in seen.elements if each.name == "ONE")
-        assert (await world.step(world.actions.parse(f"click [{button}]"))).terminated
-        assert (await world.evaluate(Outcome(actions=()))).success
-        again = await world.reset(TASK)
+        assert (await environment.step(environment.actions.parse(f"click [{button}]"))).terminated
+        assert (await environment.evaluate(Outcome(actions=()))).success
+        again = await environment.reset(TASK)
         assert again.fingerprint == seen.fingerprint
 
 
 async def test_in_gvisor_a_branch_wins_and_its_sibling_loses_from_one_snapshot(browsergym: Path) -> None:
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
-    async with browsergym_worlds("miniwob.click-test-2", screenshots=False, sandbox=True) as worlds, worlds.open(speculative=True) as world:
-        assert isinstance(worlds, SandboxedWorlds)
-        seen = await world.reset(TASK)
-        snapshot = await world.snapshot()
+    async with (
+        browsergym_factory("miniwob.click-test-2", screenshots=False, sandbox=True) as environments,
+        environments.open(simulation=True) as environment,
+    ):
+        assert isinstance(environments, SandboxedFactory)
+        seen = await environment.reset(TASK)
+        snapshot = await environment.snapshot()
         scores = []
         for name in ("ONE", "TWO"):
-            async with worlds.fork(snapshot, speculative=True) as branch:
+            async with environments.fork(snapshot, simulation=True) as branch:
                 assert branch.observation.fingerprint == seen.fingerprint
                 button = next(each.id for each in seen.elements if each.name == name)
                 await branch.step(branch.actions.parse(f"click [{button}]"))
@@ -64,7 +70,7 @@ async def test_other_benchmarks_load_by_the_same_route_and_say_what_they_lack(id
         monkeypatch.delenv(name, raising=False)
     task = registry.task(f"browsergym/{id}")
     with pytest.raises(UsageError, match=lack):
-        async with worlds_for(registry.suite(task.id), task, BrowserConfig()):
+        async with environments_for(registry.suite(task.id), task, BrowserConfig()):
             pass
 
 

@@ -1,4 +1,4 @@
-"""Gymnasium environments as worlds, their spaces mapped both ways."""
+"""Gymnasium environments as environments, their spaces mapped both ways."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.adapters.gym import gym_worlds
+from exact.environments.adapters.gym import gymnasium_factory
 from exact.environments.check import check
 from exact.environments.sandbox import find_runsc
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Outcome, Task
 
 TASK = Task(id="gym/test?seed=3", instruction="", seed=3)
@@ -19,59 +19,62 @@ QUICK = ("resets alike", "actions round trip", "repeats", "errors are typed")
 
 
 async def test_a_small_discrete_space_has_a_verb_for_each_action_and_the_reward_is_shown_by_nobody() -> None:
-    async with gym_worlds("FrozenLake-v1", options={"is_slippery": False}) as worlds, worlds.open(speculative=True) as world:
-        seen = await world.reset(TASK)
-        assert (seen.text, list(world.actions.verbs)) == ("observation: 0", ["act_0", "act_1", "act_2", "act_3", "stop"])
+    async with (
+        gymnasium_factory("FrozenLake-v1", options={"is_slippery": False}) as environments,
+        environments.open(simulation=True) as environment,
+    ):
+        seen = await environment.reset(TASK)
+        assert (seen.text, list(environment.actions.verbs)) == ("observation: 0", ["act_0", "act_1", "act_2", "act_3", "stop"])
         for step in (1, 1, 2, 1, 2, 2):
-            transition = await world.step(world.actions.action(f"act_{step}"))
+            transition = await environment.step(environment.actions.action(f"act_{step}"))
             assert transition.info == {} and not transition.effects
         assert transition.terminated and transition.observation is None
-        score = await world.evaluate(Outcome(actions=()))
+        score = await environment.evaluate(Outcome(actions=()))
         assert (score.success, score.raw) == (True, 1.0)
 
 
 async def test_other_spaces_are_json_both_ways_and_pictures_are_screenshots() -> None:
-    async with gym_worlds("Odd-v0", **ODD) as worlds, worlds.open(speculative=True) as world:  # type: ignore[arg-type]
-        seen = await world.reset(Task(id="odd", instruction="", metadata={"options": '{"last": "begin"}'}))
+    async with gymnasium_factory("Odd-v0", **ODD) as environments, environments.open(simulation=True) as environment:  # type: ignore[arg-type]
+        seen = await environment.reset(Task(id="odd", instruction="", metadata={"options": '{"last": "begin"}'}))
         assert seen.text.startswith('observation.taken: [0,0]\nobservation.last: "begin"')
-        assert world.capabilities.screenshots and struct.unpack(">II", (seen.screenshot or b"")[16:24]) == (6, 4)
+        assert environment.capabilities.screenshots and struct.unpack(">II", (seen.screenshot or b"")[16:24]) == (6, 4)
         for example in seen.elements:
-            world.actions.action("act", example.name)
-        after = (await world.step(world.actions.action("act", '{"go": 0, "push": [0.5, -0.5], "say": "hi"}'))).observation
+            environment.actions.action("act", example.name)
+        after = (await environment.step(environment.actions.action("act", '{"go": 0, "push": [0.5, -0.5], "say": "hi"}'))).observation
         assert after is not None and after.text.startswith('observation.taken: [1,0]\nobservation.last: "hi"')
-        assert (await world.step(world.actions.action("act", '{"go": 2, "push": [1, 1], "say": ""}'))).terminated
-        assert (await world.evaluate(Outcome(actions=()))).success
+        assert (await environment.step(environment.actions.action("act", '{"go": 2, "push": [1, 1], "say": ""}'))).terminated
+        assert (await environment.evaluate(Outcome(actions=()))).success
 
 
 async def test_what_is_not_in_the_space_is_refused_and_changes_nothing() -> None:
     wrong = ('{"go": 7, "push": [0, 0], "say": ""}', '{"go": 0}', "up", '{"go": 0, "push": [0], "say": "x"}', '"\\u0000')
-    async with gym_worlds("Odd-v0", **ODD) as worlds, worlds.open(speculative=True) as world:  # type: ignore[arg-type]
-        await world.reset(TASK)
+    async with gymnasium_factory("Odd-v0", **ODD) as environments, environments.open(simulation=True) as environment:  # type: ignore[arg-type]
+        await environment.reset(TASK)
         for text in wrong:
             with pytest.raises(ActionError, match=r"is no action of Dict|is not in Dict"):
-                await world.step(world.actions.action("act", text))
-        after = (await world.step(world.actions.action("act", '{"go": 1, "push": [0, 0], "say": ""}'))).observation
+                await environment.step(environment.actions.action("act", text))
+        after = (await environment.step(environment.actions.action("act", '{"go": 1, "push": [0, 0], "say": ""}'))).observation
         assert after is not None and after.text.startswith("observation.taken: [0,0]")
 
 
 @pytest.mark.parametrize("id", ["CartPole-v1", "Blackjack-v1"])
 async def test_gymnasiums_own_keep_the_contract(id: str) -> None:
-    async with gym_worlds(id) as worlds:
-        found = await check(worlds, TASK, quick=True, names=QUICK)
+    async with gymnasium_factory(id) as environments:
+        found = await check(environments, TASK, quick=True, names=QUICK)
     assert [each for each in found if not each.passed] == []
 
 
 async def test_in_a_sandbox_one_is_kept_and_forked() -> None:
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
-    async with gym_worlds("FrozenLake-v1", options={"is_slippery": False}, sandbox=True) as worlds:
-        found = await check(worlds, TASK, quick=True, names=("snapshots are states", "forks are independent"))
+    async with gymnasium_factory("FrozenLake-v1", options={"is_slippery": False}, sandbox=True) as environments:
+        found = await check(environments, TASK, quick=True, names=("snapshots are states", "forks are independent"))
     assert [each for each in found if not each.passed or each.skipped] == []
 
 
 async def test_an_environment_that_does_not_exist_is_named() -> None:
-    with pytest.raises(EnvironmentError_, match="`FrozenLak` doesn't exist"):
-        async with gym_worlds("FrozenLak-v1") as worlds, worlds.open(speculative=True):
+    with pytest.raises(EnvironmentFailure, match="`FrozenLak` doesn't exist"):
+        async with gymnasium_factory("FrozenLak-v1") as environments, environments.open(simulation=True):
             pass

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from exact.environments.adapters.script_browser import ScriptBrowser, script_browser_worlds, script_browsers, task_of
+from exact.environments.adapters.script_browser import ScriptBrowser, script_browser_factory, script_browsers, task_of
 from exact.environments.check import check
 from exact.environments.process.channel import RemoteError
 from exact.environments.sandbox import find_runsc
-from exact.environments.sandbox.factory import SandboxedWorlds
-from exact.errors import EnvironmentError_, UsageError
+from exact.environments.sandbox.factory import SandboxedFactory
+from exact.errors import EnvironmentFailure, UsageError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -91,7 +91,7 @@ async def test_an_answer_is_judged_by_its_text(browser: ScriptBrowser) -> None:
 async def test_what_is_raised_over_there_comes_with_its_traceback_and_each_command_answers_once(browser: ScriptBrowser) -> None:
     task, _ = local_tasks()
     await browser.reset({**task, "eval": {**task["eval"], "eval_types": ["magic"]}})
-    with pytest.raises(EnvironmentError_, match="eval_type magic is not supported") as raised:
+    with pytest.raises(EnvironmentFailure, match="eval_type magic is not supported") as raised:
         await browser.score()
     assert isinstance(raised.value.__cause__, RemoteError) and "evaluator_router" in raised.value.__cause__.traceback
     assert "Corner shop" in (await browser.action("scroll [down]")).observation
@@ -105,31 +105,31 @@ async def test_one_that_is_killed_in_mid_command_fails_alone_and_a_reset_mends_i
         await asyncio.sleep(0)
         assert browser._worker.pid is not None
         os.kill(browser._worker.pid, signal.SIGKILL)
-        with pytest.raises(EnvironmentError_, match="the guest was lost"):
+        with pytest.raises(EnvironmentFailure, match="the guest was lost"):
             await under_way
         assert "Pears" in (await other.action(f"click [{button(other, 'Add pears')}]")).observation
-        with pytest.raises(EnvironmentError_, match="no trace is recorded"):
+        with pytest.raises(EnvironmentFailure, match="no trace is recorded"):
             await other.save_trace(Path("trace.zip"))
         assert "Corner shop" in (await browser.reset(task)).observation
 
 
-async def test_it_keeps_the_contract_of_worlds(libwebarena: Path) -> None:
-    async with script_browser_worlds(sealed=True) as worlds:
-        found = await check(worlds, task_of(local_tasks()[0]), quick=True, names=("resets alike", "errors are typed"))
+async def test_it_keeps_the_contract_of_environments(libwebarena: Path) -> None:
+    async with script_browser_factory(isolated=True) as environments:
+        found = await check(environments, task_of(local_tasks()[0]), quick=True, names=("resets alike", "errors are typed"))
     assert [each for each in found if not each.passed or each.skipped] == []
 
 
 async def test_in_gvisor_branches_of_a_snapshot_fill_baskets_of_their_own(libwebarena: Path) -> None:
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
-    async with script_browser_worlds(sandbox=True, reads=(HERE,)) as worlds, worlds.open(speculative=True) as world:
-        assert isinstance(worlds, SandboxedWorlds)
-        seen = await world.reset(task_of(local_tasks()[0]))
-        snapshot = await world.snapshot()
+    async with script_browser_factory(sandbox=True, reads=(HERE,)) as environments, environments.open(simulation=True) as environment:
+        assert isinstance(environments, SandboxedFactory)
+        seen = await environment.reset(task_of(local_tasks()[0]))
+        snapshot = await environment.snapshot()
         for name in ("Pears", "Quinces"):
-            async with worlds.fork(snapshot, speculative=True) as branch:
+            async with environments.fork(snapshot, simulation=True) as branch:
                 assert branch.observation.fingerprint == seen.fingerprint
                 add = next(each.id for each in seen.elements if each.name == f"Add {name.lower()}")
                 after = (await branch.step(branch.actions.parse(f"click [{add}]"))).observation

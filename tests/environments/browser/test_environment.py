@@ -11,10 +11,10 @@ from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
+from exact.environments.browser import Browser, BrowserFactory, PageSetup, launch
 from exact.environments.browser.page.setup import Beginning
 from exact.environments.sites.site import Hook, Outside, Site
-from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Outcome, Score, Task
 from tests.environments.browser.page.test_settle import gated
 
@@ -31,14 +31,14 @@ GAME = PageSetup(
 )
 
 
-@pytest.mark.parametrize("sealed", [True, False])
-async def test_a_reset_leaves_nothing_of_before(visit: Visit, httpserver: HTTPServer, task_at: Callable[..., Task], sealed: bool) -> None:
+@pytest.mark.parametrize("isolated", [True, False])
+async def test_a_reset_leaves_nothing_of_before(visit: Visit, httpserver: HTTPServer, task_at: Callable[..., Task], isolated: bool) -> None:
     keep = """localStorage.k = sessionStorage.k = document.cookie = 'k=1'; window.name = 'k'; caches.open('k');
     indexedDB.open('k'); navigator.serviceWorker.register('/sw.js').catch(() => 0)"""
     left = """async () => [localStorage.length, sessionStorage.length, document.cookie, window.name, (await caches.keys()).length,
     (await indexedDB.databases()).length, (await navigator.serviceWorker.getRegistrations()).length, history.length]"""
     httpserver.expect_request("/sw.js").respond_with_data("onfetch = () => 0", content_type="text/javascript")
-    async with visit(f'<button onclick="{keep}">Keep</button>', sealed=sealed) as (env, seen):
+    async with visit(f'<button onclick="{keep}">Keep</button>', isolated=isolated) as (env, seen):
         fresh = await env.page.evaluate(left)
         await do(env, f"click [{find(seen, 'Keep').id}]")
         assert (await env.page.evaluate(left))[:4] == [1, 1, "k=1", "k"]
@@ -50,7 +50,7 @@ async def test_a_reset_after_other_pages_leaves_nothing_either(visit: Visit, htt
     httpserver.expect_request("/away").respond_with_data("<script>sessionStorage.k = localStorage.k = 1</script>", content_type="text/html")
     away = f"http://127.0.0.1:{httpserver.port}"
     config = BrowserConfig(screenshots=False, allow_origins=(away,))
-    async with visit("<p>Here", sealed=True, config=config) as (env, seen):
+    async with visit("<p>Here", isolated=True, config=config) as (env, seen):
         await do(env, f'goto "{away}/away"')
         assert await env.reset(task_at()) == seen
         await do(env, 'goto "/"')
@@ -58,16 +58,20 @@ async def test_a_reset_after_other_pages_leaves_nothing_either(visit: Visit, htt
         assert await env.page.evaluate("[sessionStorage.length, localStorage.length]") == [0, 0]
 
 
-@pytest.mark.parametrize("sealed", [True, False])
-async def test_only_a_sealed_world_is_emptied_instead_of_opened_anew(visit: Visit, task_at: Callable[..., Task], sealed: bool) -> None:
-    async with visit("<p>Here", sealed=sealed) as (env, _):
+@pytest.mark.parametrize("isolated", [True, False])
+async def test_only_a_sealed_environment_is_emptied_instead_of_opened_anew(
+    visit: Visit, task_at: Callable[..., Task], isolated: bool
+) -> None:
+    async with visit("<p>Here", isolated=isolated) as (env, _):
         before = env.page
         await env.reset(task_at())
-        assert (env.page is before) is sealed
+        assert (env.page is before) is isolated
 
 
-async def test_a_sealed_world_is_emptied_though_its_page_asks_whether_it_may_be_left(visit: Visit, task_at: Callable[..., Task]) -> None:
-    async with visit('<input aria-label=Draft oninput="onbeforeunload = event => event.preventDefault()">', sealed=True) as (env, seen):
+async def test_a_sealed_environment_is_emptied_though_its_page_asks_whether_it_may_be_left(
+    visit: Visit, task_at: Callable[..., Task]
+) -> None:
+    async with visit('<input aria-label=Draft oninput="onbeforeunload = event => event.preventDefault()">', isolated=True) as (env, seen):
         before = env.page
         asked = await do(env, f'fill [{find(seen, "Draft").id}] "half"')
         assert asked is not None
@@ -78,13 +82,13 @@ async def test_a_sealed_world_is_emptied_though_its_page_asks_whether_it_may_be_
 
 async def test_a_reset_takes_the_pointer_away(visit: Visit, task_at: Callable[..., Task]) -> None:
     page = "<style>p { display: none } div:hover p { display: block }</style><div role=group aria-label=Menu>Menu<p>Secret</div>"
-    async with visit(page, sealed=True) as (env, seen):
+    async with visit(page, isolated=True) as (env, seen):
         assert "Secret" in (await look(env, f"hover [{find(seen, 'Menu').id}]")).text
         assert await env.reset(task_at()) == seen
         assert await look(env, "wait") == seen
 
 
-async def test_a_world_begins_with_the_seed_and_tells_its_goal(visit: Visit, task_at: Callable[..., Task]) -> None:
+async def test_a_environment_begins_with_the_seed_and_tells_its_goal(visit: Visit, task_at: Callable[..., Task]) -> None:
     async with visit("<h1>Press it</h1><button disabled>Go</button>", setup=GAME) as (env, seen):
         assert (seen.title, seen.instruction) == ("seed 0", "Press it")
         assert find(seen, "Go").states == ()
@@ -129,7 +133,7 @@ async def test_the_evaluator_gets_the_page_as_it_is(visit: Visit) -> None:
         assert await env.evaluate(Outcome(actions=(), answer="42")) == Score(value=1.0, success=True, reason="42")
 
 
-async def test_a_world_without_an_evaluator_says_so(visit: Visit) -> None:
+async def test_a_environment_without_an_evaluator_says_so(visit: Visit) -> None:
     async with visit("<p>Here") as (env, _):
         with pytest.raises(UsageError, match="no evaluator"):
             await env.evaluate(NOTHING)
@@ -137,16 +141,16 @@ async def test_a_world_without_an_evaluator_says_so(visit: Visit) -> None:
 
 async def test_snapshots_are_of_pages_and_an_unknown_one_is_named(visit: Visit) -> None:
     config = BrowserConfig(screenshots=False, page_snapshots=True)
-    async with visit("<p>Here", sealed=True, config=config) as (env, _):
-        assert (env.capabilities.fidelity, env.capabilities.sealed) == ("page", True)
-        with pytest.raises(EnvironmentError_, match="snapshot 1 is not of these worlds"):
+    async with visit("<p>Here", isolated=True, config=config) as (env, _):
+        assert (env.capabilities.fidelity, env.capabilities.isolated) == ("page", True)
+        with pytest.raises(EnvironmentFailure, match="snapshot 1 is not of these environments"):
             await env.restore(Snapshot(id="1", fidelity="page", fingerprint=""))
 
 
 async def test_pages_are_kept_only_where_that_was_asked_for(visit: Visit) -> None:
-    async with visit("<p>Here", sealed=True) as (env, _):
+    async with visit("<p>Here", isolated=True) as (env, _):
         assert env.capabilities.fidelity == "replay"
-        with pytest.raises(EnvironmentError_, match=r"set browser\.page_snapshots"):
+        with pytest.raises(EnvironmentFailure, match=r"set browser\.page_snapshots"):
             await env.snapshot()
 
 
@@ -166,7 +170,7 @@ async def test_no_screenshot_is_taken_where_none_is_asked_for(visit: Visit) -> N
         assert seen.screenshot is None
 
 
-async def test_worlds_of_one_browser_know_nothing_of_each_other(visit: Visit) -> None:
+async def test_environments_of_one_browser_know_nothing_of_each_other(visit: Visit) -> None:
     page = "<button onclick=\"this.textContent = 'n ' + (localStorage.n = +(localStorage.n ?? 0) + 1)\">Go</button>"
     async with visit(page) as (one, seen), visit(page) as (two, _):
         act = f"click [{find(seen, 'Go').id}]"
@@ -176,39 +180,39 @@ async def test_worlds_of_one_browser_know_nothing_of_each_other(visit: Visit) ->
 
 
 async def test_acting_before_the_first_reset_is_refused(browser: Browser) -> None:
-    async with BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False).open(speculative=False) as env:
+    async with BrowserFactory(browser, PageSetup(), CONFIG, isolated=False).open(simulation=False) as env:
         with pytest.raises(ActionError):
             await do(env, "wait")
-        with pytest.raises(EnvironmentError_, match="reset first"):
+        with pytest.raises(EnvironmentFailure, match="reset first"):
             env.page  # noqa: B018
 
 
-async def test_a_page_that_crashed_is_a_broken_world_and_a_reset_mends_it(visit: Visit, task_at: Callable[..., Task]) -> None:
+async def test_a_page_that_crashed_is_a_broken_environment_and_a_reset_mends_it(visit: Visit, task_at: Callable[..., Task]) -> None:
     async with visit("<p>Here") as (env, seen):
-        with pytest.raises(EnvironmentError_, match="the page crashed"):
+        with pytest.raises(EnvironmentFailure, match="the page crashed"):
             await asyncio.gather(do(env, "wait"), env._tab.cdp.send("Page.crash"))
         with pytest.raises(ActionError, match="reset first"):
             await do(env, "wait")
         assert await env.reset(task_at()) == seen
 
 
-async def test_a_server_that_is_not_there_is_a_broken_world(browser: Browser) -> None:
-    async with BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False).open(speculative=False) as env:
-        with pytest.raises(EnvironmentError_, match="ERR_CONNECTION_REFUSED"):
+async def test_a_server_that_is_not_there_is_a_broken_environment(browser: Browser) -> None:
+    async with BrowserFactory(browser, PageSetup(), CONFIG, isolated=False).open(simulation=False) as env:
+        with pytest.raises(EnvironmentFailure, match="ERR_CONNECTION_REFUSED"):
             await env.reset(Task(id="x", instruction="", start="http://localhost:1234/"))
 
 
-async def test_a_browser_that_was_killed_is_a_broken_world_and_closes_quietly(
+async def test_a_browser_that_was_killed_is_a_broken_environment_and_closes_quietly(
     executable: str, httpserver: HTTPServer, task_at: Callable[..., Task]
 ) -> None:
     httpserver.expect_request("/").respond_with_data("<p>Here", content_type="text/html")
-    async with launch(CONFIG) as browser, BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False).open(speculative=False) as env:
+    async with launch(CONFIG) as browser, BrowserFactory(browser, PageSetup(), CONFIG, isolated=False).open(simulation=False) as env:
         await env.reset(task_at())
         session = await browser.playwright.new_browser_cdp_session()
         step, crash = await asyncio.gather(do(env, "wait"), session.send("Browser.crash"), return_exceptions=True)
         assert isinstance(crash, Error)
-        assert isinstance(step, EnvironmentError_) and "the browser is gone: launch it again" in str(step)
-        with pytest.raises(EnvironmentError_, match="the browser is gone"):
+        assert isinstance(step, EnvironmentFailure) and "the browser is gone: launch it again" in str(step)
+        with pytest.raises(EnvironmentFailure, match="the browser is gone"):
             await env.reset(task_at())
 
 
@@ -217,7 +221,7 @@ async def test_names_of_local_servers_are_what_pages_see(executable: str, httpse
     hosts = {"shop.test": f"127.0.0.1:{httpserver.port}"}
     async with (
         launch(CONFIG, hosts) as browser,
-        BrowserWorlds(browser, PageSetup(hosts=hosts), CONFIG, sealed=True).open(speculative=True) as env,
+        BrowserFactory(browser, PageSetup(hosts=hosts), CONFIG, isolated=True).open(simulation=True) as env,
     ):
         assert (await env.reset(Task(id="x", instruction="", start="http://shop.test/"))).url == "http://shop.test/"
 
@@ -250,13 +254,13 @@ async def test_a_popup_that_closes_itself_leaves_the_page_that_opened_it(
         assert step.info == {} and step.observation.tabs == ()
 
 
-async def test_a_world_whose_only_page_closes_is_broken(visit: Visit) -> None:
+async def test_a_environment_whose_only_page_closes_is_broken(visit: Visit) -> None:
     async with visit("<p>Here") as (env, _):
-        with pytest.raises(EnvironmentError_):
+        with pytest.raises(EnvironmentFailure):
             await asyncio.gather(do(env, "wait"), env.page.close())
 
 
-async def test_what_prepares_a_world_has_limits_of_its_own_and_the_page_has_its_whole_one_afterwards(
+async def test_what_prepares_a_environment_has_limits_of_its_own_and_the_page_has_its_whole_one_afterwards(
     visit: Visit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leaps = Leaps(monkeypatch)
@@ -266,7 +270,7 @@ async def test_what_prepares_a_world_has_limits_of_its_own_and_the_page_has_its_
 
     async with visit("<p>Here", setup=PageSetup(prepare=prepare)) as (env, seen):
         assert "Here" in seen.text
-        with pytest.raises(EnvironmentError_, match="the page did not answer for"):
+        with pytest.raises(EnvironmentFailure, match="the page did not answer for"):
             await asyncio.gather(do(env, "wait"), leaps.by(3600))
 
 
@@ -284,7 +288,7 @@ async def test_a_verdict_that_a_model_gives_late_is_waited_for_and_one_that_neve
         if seconds < 600:
             assert (await env.evaluate(NOTHING)).value == 1
         else:
-            with pytest.raises(EnvironmentError_, match="no verdict within 600 s"):
+            with pytest.raises(EnvironmentFailure, match="no verdict within 600 s"):
                 await env.evaluate(NOTHING)
 
 
@@ -295,15 +299,15 @@ async def test_the_hook_of_a_site_has_a_limit_of_its_own(
     leaps, hook = Leaps(monkeypatch), Hook(command=("true",))
     monkeypatch.setattr(Hook, "call", lambda *_, **__: leaps.by(3600))
     outside = Outside(site=Site(base=httpserver.url_for("/"), reset=hook, snapshot=hook, restore=hook))
-    async with BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False, outside=outside).open(speculative=False) as env:
+    async with BrowserFactory(browser, PageSetup(), CONFIG, isolated=False, outside=outside).open(simulation=False) as env:
         assert "Here" in (await env.reset(task_at())).text
 
 
-async def test_a_page_that_crashes_while_its_world_is_prepared_is_not_waited_for(visit: Visit) -> None:
+async def test_a_page_that_crashes_while_its_environment_is_prepared_is_not_waited_for(visit: Visit) -> None:
     async def prepare(beginning: Beginning) -> None:
         cdp = await beginning.context.new_cdp_session(beginning.page)
         await asyncio.gather(asyncio.Event().wait(), cdp.send("Page.crash"), return_exceptions=True)
 
-    with pytest.raises(EnvironmentError_, match="the page crashed"):
+    with pytest.raises(EnvironmentFailure, match="the page crashed"):
         async with visit("<p>Here", setup=PageSetup(prepare=prepare)):
             pass

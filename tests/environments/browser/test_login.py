@@ -15,10 +15,10 @@ from werkzeug import Request, Response
 
 from exact.action import Action
 from exact.config import BrowserConfig, CertificateConfig, LoginConfig, ProxyConfig
-from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup, launch
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup, launch
 from exact.environments.browser.network.trust import pins
 from exact.environments.sites.site import Account, Outside
-from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Task
 
 from ..leaps import Leaps
@@ -69,14 +69,14 @@ def shop(httpserver: HTTPServer) -> Shop:
 
 
 @asynccontextmanager
-async def world(browser: Browser, config: BrowserConfig, *, speculative: bool = False) -> AsyncIterator[BrowserEnvironment]:
-    async with BrowserWorlds(browser, PageSetup(), config, sealed=False).open(speculative=speculative) as environment:
+async def opened(browser: Browser, config: BrowserConfig, *, simulation: bool = False) -> AsyncIterator[BrowserEnvironment]:
+    async with BrowserFactory(browser, PageSetup(), config, isolated=False).open(simulation=simulation) as environment:
         yield environment
 
 
 @asynccontextmanager
-async def home(browser: Browser, login: LoginConfig, *, speculative: bool = False) -> AsyncIterator[BrowserEnvironment]:
-    async with world(browser, BrowserConfig(screenshots=False, login=login), speculative=speculative) as environment:
+async def home(browser: Browser, login: LoginConfig, *, simulation: bool = False) -> AsyncIterator[BrowserEnvironment]:
+    async with opened(browser, BrowserConfig(screenshots=False, login=login), simulation=simulation) as environment:
         yield environment
 
 
@@ -85,7 +85,7 @@ def task(shop: Shop) -> Task:
 
 
 async def test_a_script_logs_in_with_secrets_that_nobody_sees(browser: Browser, shop: Shop) -> None:
-    async with home(browser, LoginConfig(script=SCRIPT, secrets=SECRETS, expired="/form$"), speculative=True) as environment:
+    async with home(browser, LoginConfig(script=SCRIPT, secrets=SECRETS, expired="/form$"), simulation=True) as environment:
         seen = await environment.reset(task(shop))
         assert seen.title == "Home" and "your word is <word>" in seen.text and WORD not in repr(seen)
         typed = await look(environment, f'fill [{find(seen, "Word").id}] "<word>"')
@@ -115,17 +115,17 @@ async def test_a_session_is_used_again_and_renewed_when_it_has_expired(browser: 
         shop.sessions.clear()
         assert (await environment.reset(task(shop))).title == "Home" and shop.entered == 2
         shop.sessions.clear()
-        with pytest.raises(EnvironmentError_, match="expired in the middle of the task"):
+        with pytest.raises(EnvironmentFailure, match="expired in the middle of the task"):
             await do(environment, f'goto "{shop.home}"')
         assert (await environment.reset(task(shop))).title == "Home" and shop.entered == 3
 
 
 async def test_a_script_that_does_not_fit_names_the_step(browser: Browser, shop: Shop) -> None:
     async with home(browser, LoginConfig(script=('fill [textbox "Usr"] "x"',), url="/form", expired="/form$")) as environment:
-        with pytest.raises(EnvironmentError_, match=r"step 1, .*there is no textbox 'Usr': did you mean 'User'"):
+        with pytest.raises(EnvironmentFailure, match=r"step 1, .*there is no textbox 'Usr': did you mean 'User'"):
             await environment.reset(task(shop))
     async with home(browser, LoginConfig(script=SCRIPT, secrets={**SECRETS, "word": "wrong"}, expired="/form$")) as environment:
-        with pytest.raises(EnvironmentError_, match=r"after the log-in script nobody is logged in, at .*: check browser.login.secrets"):
+        with pytest.raises(EnvironmentFailure, match=r"after the log-in script nobody is logged in, at .*: check browser.login.secrets"):
             await environment.reset(task(shop))
     async with home(browser, LoginConfig(script=SCRIPT, secrets={"user": "$EXACT_NOWHERE"})) as environment:
         with pytest.raises(UsageError, match="export EXACT_NOWHERE"):
@@ -142,7 +142,7 @@ async def test_a_state_file_logs_in_and_an_expired_one_says_what_to_do(browser: 
         assert (await environment.reset(task(shop))).title == "Home"
         assert await environment.page.evaluate("localStorage.theme") == "dark"
         shop.sessions.clear()
-        with pytest.raises(EnvironmentError_, match=r"nobody is logged in at .*/form: renew .*state.json with `exact login`"):
+        with pytest.raises(EnvironmentFailure, match=r"nobody is logged in at .*/form: renew .*state.json with `exact login`"):
             await environment.reset(task(shop))
     async with home(browser, LoginConfig(state=str(tmp_path / "none.json"))) as environment:
         with pytest.raises(UsageError, match="make it with `exact login`"):
@@ -163,25 +163,25 @@ async def test_headers_and_basic_authentication_go_to_the_task_and_to_nobody_els
     start = Task(id="shop/in", instruction="", start=f"http://localhost:{httpserver.port}/in")
     login = LoginConfig(headers={"X-Key": "k"}, user="ann", password="$EXACT_TEST_WORD")
     config = BrowserConfig(screenshots=False, allow_origins=(f"http://127.0.0.1:{httpserver.port}",), login=login)
-    async with world(browser, config) as environment:
+    async with opened(browser, config) as environment:
         assert "In" in (await environment.reset(start)).text
     assert heard[0][:2] == ("localhost", "k") and heard[0][2].startswith("Basic ")
     assert [each for each in heard if each[0] != "localhost"] == [("127.0.0.1", "", "")]
     async with home(browser, LoginConfig(headers={"X-Key": "k"})) as environment:
-        with pytest.raises(EnvironmentError_, match="nobody is logged in"):
+        with pytest.raises(EnvironmentFailure, match="nobody is logged in"):
             await environment.reset(start)
 
 
 async def test_accounts_are_leased_without_a_sandbox_too(browser: Browser, shop: Shop) -> None:
     accounts = tuple(Account(name=name, fields={"user": name, "word": "$EXACT_TEST_WORD"}) for name in ("ann", "bob"))
-    worlds = BrowserWorlds(
+    environments = BrowserFactory(
         browser,
         PageSetup(),
         BrowserConfig(screenshots=False, login=LoginConfig(script=SCRIPT)),
-        sealed=False,
+        isolated=False,
         outside=Outside(accounts=accounts),
     )
-    async with worlds.open(speculative=False) as one, worlds.open(speculative=False) as other:
+    async with environments.open(simulation=False) as one, environments.open(simulation=False) as other:
         seen = [(await each.reset(task(shop))).text for each in (one, other)]
     assert "Hello <user>" in seen[0] and WORD not in "".join(seen) and shop.entered == 2
 
@@ -208,10 +208,10 @@ async def test_a_site_signed_by_ones_own_authority_is_trusted_and_by_another_not
         found = await pins(config.authorities, [address])
         async with (
             launch(config, pins=found) as browser,
-            BrowserWorlds(browser, PageSetup(), config, sealed=False).open(speculative=False) as environment,
+            BrowserFactory(browser, PageSetup(), config, isolated=False).open(simulation=False) as environment,
         ):
             assert "Secured" in (await environment.reset(Task(id="s", instruction="", start=address))).text
-        with pytest.raises(EnvironmentError_, match="not signed by the authorities"):
+        with pytest.raises(EnvironmentFailure, match="not signed by the authorities"):
             await pins((str(authority / "other.pem"),), [address])
         with pytest.raises(UsageError, match="holds no certificates"):
             await pins((str(authority / "ca.key"),), [address])
@@ -226,7 +226,7 @@ async def test_a_client_shows_its_certificate(executable: str, authority: Path, 
         config = BrowserConfig(screenshots=False, authorities=(str(authority / "ca.pem"),), login=LoginConfig(certificate=certificate))
         async with (
             launch(config) as browser,
-            BrowserWorlds(browser, PageSetup(), config, sealed=False).open(speculative=False) as environment,
+            BrowserFactory(browser, PageSetup(), config, isolated=False).open(simulation=False) as environment,
         ):
             assert "Known" in (await environment.reset(Task(id="s", instruction="", start=address))).text
     assert set(site.peers) == {"client"}
@@ -243,7 +243,7 @@ async def test_all_goes_through_a_proxy(executable: str, httpserver: HTTPServer)
     config = BrowserConfig(screenshots=False, proxy=ProxyConfig(server=f"http://127.0.0.1:{httpserver.port}"))
     async with AsyncExitStack() as stack:
         browser = await stack.enter_async_context(launch(config))
-        environment = await stack.enter_async_context(world(browser, config))
+        environment = await stack.enter_async_context(opened(browser, config))
         assert "By proxy" in (await environment.reset(Task(id="s", instruction="", start="http://shop.test/there"))).text
     assert heard == ["shop.test"]
 
@@ -259,7 +259,7 @@ async def test_a_secret_is_told_neither_by_html_nor_by_what_is_said_of_a_step(
     httpserver.expect_request("/file").respond_with_data(b"x" * 2000, headers=header)
     httpserver.expect_request("/topsecret.bin").respond_with_data(b"x")
     login = LoginConfig(secrets={"word": "$EXACT_TEST_WORD", "name": "topsecret"})
-    async with world(browser, BrowserConfig(screenshots=False, html=True, download_bytes=1000, login=login)) as environment:
+    async with opened(browser, BrowserConfig(screenshots=False, html=True, download_bytes=1000, login=login)) as environment:
         seen = await environment.reset(Task(id="shop", instruction="", start=f"http://localhost:{httpserver.port}/"))
         assert f">{escape('<word>')}</a>" in seen.html and "<word>" in seen.text and "top" not in repr(seen)
         with pytest.raises(ActionError, match=r"^<name>\.bin was not downloaded"):

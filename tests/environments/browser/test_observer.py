@@ -34,6 +34,6 @@ async def test_whether_the_episode_is_over_is_asked_after_all_else(
             "Accessibility.getFullAXTree",
             *(["Page.captureScreenshot"] if screenshots else []),
         }
-        await env._tab.evaluate("globalThis.over = true", page_world=True)
+        await env._tab.evaluate("globalThis.over = true", page_environment=True)
         seen, over = await env._sight.page(config, env._downloads, setup.terminated)
         assert over and seen.screenshot is None

@@ -1,4 +1,4 @@
-"""Worlds of a site that comes with its task, as the configuration says."""
+"""Environments of a site that comes with its task, as the configuration says."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig
-from exact.environments.browser import BrowserWorlds, PageSetup
+from exact.environments.browser import BrowserFactory, PageSetup
 from exact.environments.browser.fork import init_process
-from exact.environments.browser.fork.factory import ForkingWorlds
+from exact.environments.browser.fork.factory import ForkingFactory
 from exact.environments.browser.served import _answers, _running, served
 from exact.environments.sandbox import Service, find_runsc
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.task import Task
 from tests.processes import left, marked, pipes
 
@@ -57,11 +57,11 @@ def names(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*")]
 
 
-async def test_beside_the_browser_a_service_runs_once_and_ends_with_the_worlds(executable: str, service: Service) -> None:
-    async with served(BESIDE, PageSetup(), [service]) as worlds, worlds.open(speculative=False) as world:
-        assert isinstance(worlds, BrowserWorlds) and not world.capabilities.sealed
-        assert "Rows:" in (await world.reset(task(service))).text
-        with pytest.raises(EnvironmentError_, match=r"something answers at .* already"):
+async def test_beside_the_browser_a_service_runs_once_and_ends_with_the_environments(executable: str, service: Service) -> None:
+    async with served(BESIDE, PageSetup(), [service]) as environments, environments.open(simulation=False) as environment:
+        assert isinstance(environments, BrowserFactory) and not environment.capabilities.isolated
+        assert "Rows:" in (await environment.reset(task(service))).text
+        with pytest.raises(EnvironmentFailure, match=r"something answers at .* already"):
             async with served(BESIDE, PageSetup(), [service]):
                 pass
     assert not listens(service)
@@ -138,7 +138,7 @@ async def test_a_service_has_the_signals_of_one_that_is_started_by_hand(service:
 )
 async def test_a_service_that_does_not_start_beside_the_browser_is_named(command: tuple[str, ...], why: str, service: Service) -> None:
     broken = msgspec.structs.replace(service, command=command, seconds=0.3 if command[0] == "sleep" else 30.0)
-    with pytest.raises(EnvironmentError_, match=why):
+    with pytest.raises(EnvironmentFailure, match=why):
         async with served(BESIDE, PageSetup(), [broken]):
             pass
 
@@ -146,23 +146,23 @@ async def test_a_service_that_does_not_start_beside_the_browser_is_named(command
 async def test_the_limit_of_snapshots_is_that_of_the_configuration(executable: str, service: Service) -> None:
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
     small = msgspec.structs.replace(CONFIG, snapshots=1)
     inside = msgspec.structs.replace(service, command=("python3", *service.command[1:]))
-    async with served(small, PageSetup(), [inside]) as worlds, worlds.open(speculative=True) as world:
-        assert isinstance(worlds, ForkingWorlds)
-        await world.reset(task(service))
-        first, second = await world.snapshot(), await world.snapshot()
-        assert [worlds.has(first), worlds.has(second)] == [False, True]
+    async with served(small, PageSetup(), [inside]) as environments, environments.open(simulation=True) as environment:
+        assert isinstance(environments, ForkingFactory)
+        await environment.reset(task(service))
+        first, second = await environment.snapshot(), await environment.snapshot()
+        assert [environments.has(first), environments.has(second)] == [False, True]
 
 
 async def test_miniwob_forks_only_where_that_is_required(executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with MiniWob().worlds(CONFIG) as worlds:
-        assert not isinstance(worlds, ForkingWorlds)
+    async with MiniWob().environments(CONFIG) as environments:
+        assert not isinstance(environments, ForkingFactory)
     monkeypatch.setenv("EXACT_RUNSC", "/nowhere")
-    with pytest.raises(EnvironmentError_, match="runsc"):
-        async with MiniWob().worlds(msgspec.structs.replace(CONFIG, sandbox="required")):
+    with pytest.raises(EnvironmentFailure, match="runsc"):
+        async with MiniWob().environments(msgspec.structs.replace(CONFIG, sandbox="required")):
             pass
 
 

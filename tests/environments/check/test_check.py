@@ -13,18 +13,18 @@ from exact.action import Action
 from exact.environments.base import Snapshot, Transition
 from exact.environments.check import CHECKS, Finding, check
 from exact.environments.check.base import Subject
-from exact.environments.specimen import MUTANTS, Mutant, Specimen, SpecimenWorlds
+from exact.environments.specimen import MUTANTS, Mutant, Specimen, SpecimenFactory
 from exact.environments.toy.environment import ToyEnvironment
-from exact.environments.toy.factory import ToyWorlds, deceptive_chain, form, maze, toy_task
+from exact.environments.toy.factory import ToyFactory, deceptive_chain, form, maze, toy_task
 from exact.task import Task
 
 TASK = Task(id="specimen", instruction="Save a row.")
 
 
 async def failed(mutant: Mutant | None, *, quick: bool = True) -> dict[str, Finding]:
-    worlds = SpecimenWorlds(mutant)
-    found = await check(worlds, TASK, quick=quick, limit=0.5)
-    for descriptor in worlds.spilt:
+    environments = SpecimenFactory(mutant)
+    found = await check(environments, TASK, quick=quick, limit=0.5)
+    for descriptor in environments.spilt:
         os.close(descriptor)
     assert [finding.name for finding in found] == list(CHECKS)
     return {finding.name: finding for finding in found if not finding.passed}
@@ -56,42 +56,42 @@ def test_all_mutants_are_checked() -> None:
     assert len(MUTANTS) == 6
 
 
-@pytest.mark.parametrize("world", [form(3), maze(), deceptive_chain(3)], ids=lambda world: world.name)
-async def test_toy_worlds_keep_the_contract(world: object) -> None:
-    found = await check(ToyWorlds(world), toy_task("form"), quick=True)  # type: ignore[arg-type]
+@pytest.mark.parametrize("environment", [form(3), maze(), deceptive_chain(3)], ids=lambda environment: environment.name)
+async def test_toy_environments_keep_the_contract(environment: object) -> None:
+    found = await check(ToyFactory(environment), toy_task("form"), quick=True)  # type: ignore[arg-type]
     assert [finding for finding in found if not finding.passed] == []
 
 
 async def test_what_does_not_apply_is_skipped_with_the_reason() -> None:
-    found = await check(ToyWorlds(form(2), fidelity="replay"), toy_task("form"), quick=True, names=["snapshots are states"])
+    found = await check(ToyFactory(form(2), fidelity="replay"), toy_task("form"), quick=True, names=["snapshots are states"])
     assert found[0].skipped and "reset and replay" in found[0].detail
 
 
-async def test_a_branch_that_stands_elsewhere_or_shares_its_world_is_found() -> None:
-    class Elsewhere(ToyWorlds):
+async def test_a_branch_that_stands_elsewhere_or_shares_its_environment_is_found() -> None:
+    class Elsewhere(ToyFactory):
         """Forks begin at the start."""
 
         @asynccontextmanager
-        async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
-            async with self.open(speculative=speculative) as world:
-                await world.reset(toy_task("form"))
-                yield world
+        async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
+            async with self.open(simulation=simulation) as environment:
+                await environment.reset(toy_task("form"))
+                yield environment
 
-    class Shared(ToyWorlds):
-        """All forks are one world."""
+    class Shared(ToyFactory):
+        """All forks are one environment."""
 
         @asynccontextmanager
-        async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+        async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
             if not hasattr(self, "one"):
-                self.one = await AsyncExitStack().enter_async_context(super().fork(snapshot, speculative=speculative))
+                self.one = await AsyncExitStack().enter_async_context(super().fork(snapshot, simulation=simulation))
             yield self.one
 
-    for kind, words in ((ToyWorlds, "2 branches"), (Elsewhere, "stands elsewhere"), (Shared, "seen in its sibling")):
+    for kind, words in ((ToyFactory, "2 branches"), (Elsewhere, "stands elsewhere"), (Shared, "seen in its sibling")):
         found = (await check(kind(maze()), toy_task("maze"), quick=True, names=["forks are independent"]))[0]
-        assert words in found.detail and found.passed is (kind is ToyWorlds)
+        assert words in found.detail and found.passed is (kind is ToyFactory)
 
 
-class Ending(SpecimenWorlds):
+class Ending(SpecimenFactory):
     """Some actions end the episode."""
 
     def __init__(self, ends: tuple[str, ...]) -> None:
@@ -99,15 +99,15 @@ class Ending(SpecimenWorlds):
         self.ends = ends
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[Specimen]:
-        async with super().open(speculative=speculative) as world:
-            step = world.step
+    async def open(self, *, simulation: bool) -> AsyncIterator[Specimen]:
+        async with super().open(simulation=simulation) as environment:
+            step = environment.step
 
             async def brittle(action: Action) -> Transition:
                 return Transition(observation=None, terminated=True) if action.name in self.ends else await step(action)
 
-            world.step = brittle  # type: ignore[method-assign]
-            yield world
+            environment.step = brittle  # type: ignore[method-assign]
+            yield environment
 
 
 @pytest.mark.parametrize(("ends", "gone"), [(("focus",), True), (("focus", "key", "save"), False)])
@@ -117,7 +117,7 @@ async def test_where_a_first_action_ends_the_episode_another_is_tried(ends: tupl
         assert (not finding.skipped and " 0 " not in f" {finding.detail}") if gone else "ends the episode" in finding.detail
 
 
-class Slow(SpecimenWorlds):
+class Slow(SpecimenFactory):
     """Each step takes seconds, by a clock of its own."""
 
     def __init__(self) -> None:
@@ -125,25 +125,25 @@ class Slow(SpecimenWorlds):
         self.seconds = 0.0
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[Specimen]:
-        async with super().open(speculative=speculative) as world:
-            step = world.step
+    async def open(self, *, simulation: bool) -> AsyncIterator[Specimen]:
+        async with super().open(simulation=simulation) as environment:
+            step = environment.step
 
             async def tardy(action: Action) -> Transition:
                 self.seconds += 2.0
                 return await step(action)
 
-            world.step = tardy  # type: ignore[method-assign]
-            yield world
+            environment.step = tardy  # type: ignore[method-assign]
+            yield environment
 
 
 async def test_a_quick_check_of_a_slow_environment_does_less_of_everything_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    worlds = Slow()
-    monkeypatch.setattr("exact.environments.check.suite.Subject", partial(Subject, now=lambda: worlds.seconds))
-    found = {each.name: each for each in await check(worlds, TASK, quick=True)}
-    assert all(each.passed for each in found.values()) and worlds.seconds < 90
+    environments = Slow()
+    monkeypatch.setattr("exact.environments.check.suite.Subject", partial(Subject, now=lambda: environments.seconds))
+    found = {each.name: each for each in await check(environments, TASK, quick=True)}
+    assert all(each.passed for each in found.values()) and environments.seconds < 90
     assert found["nothing is left"].detail == "4 cycles" and found["snapshots are states"].detail == "depths 1 to 1"
     assert found["elements can be acted on"].detail == "3 of 3 accepted" and "2 actions each" in found["branches are independent"].detail
-    worlds.seconds = 0.0
-    await check(worlds, TASK)
-    assert worlds.seconds > 1000
+    environments.seconds = 0.0
+    await check(environments, TASK)
+    assert environments.seconds > 1000

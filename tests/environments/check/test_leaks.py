@@ -7,23 +7,23 @@ from contextlib import asynccontextmanager
 import pytest
 
 from exact.environments.check import check
-from exact.environments.specimen import Specimen, SpecimenWorlds
+from exact.environments.specimen import Specimen, SpecimenFactory
 from exact.task import Task
 
 TASK = Task(id="specimen", instruction="")
 
 
-class Holding(SpecimenWorlds):
-    """Opens worlds of which each leaves descriptors behind until `keep` more were opened."""
+class Holding(SpecimenFactory):
+    """Opens environments of which each leaves descriptors behind until `keep` more were opened."""
 
     def __init__(self, keep: int) -> None:
         super().__init__()
         self.keep, self.held = keep, list[int]()
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[Specimen]:
-        async with super().open(speculative=speculative) as world:
-            yield world
+    async def open(self, *, simulation: bool) -> AsyncIterator[Specimen]:
+        async with super().open(simulation=simulation) as environment:
+            yield environment
         self.held.append(os.open(os.devnull, os.O_RDONLY))
         while len(self.held) > self.keep:
             os.close(self.held.pop(0))
@@ -33,8 +33,8 @@ class Holding(SpecimenWorlds):
 def opened() -> Iterator[list[Holding]]:
     made: list[Holding] = []
     yield made
-    for worlds in made:
-        for descriptor in worlds.held:
+    for environments in made:
+        for descriptor in environments.held:
             os.close(descriptor)
 
 
@@ -42,26 +42,26 @@ def opened() -> Iterator[list[Holding]]:
 async def test_what_is_closed_later_is_no_leak_and_what_never_is_is_one(
     opened: list[Holding], keep: int, quick: bool, passed: bool
 ) -> None:
-    worlds = Holding(keep)
-    opened.append(worlds)
-    found = (await check(worlds, TASK, quick=quick, names=["nothing is left"]))[0]
+    environments = Holding(keep)
+    opened.append(environments)
+    found = (await check(environments, TASK, quick=quick, names=["nothing is left"]))[0]
     assert found.passed is passed
     assert ("200 cycles" if not quick else "8 cycles") in found.detail or "descriptors more" in found.detail
 
 
 class Once(Holding):
-    """Leaves two descriptors behind after the sixth world, and none before or after it."""
+    """Leaves two descriptors behind after the sixth environment, and none before or after it."""
 
     def __init__(self) -> None:
         super().__init__(0)
-        self.worlds = 0
+        self.environments = 0
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[Specimen]:
-        self.worlds += 1
-        async with super().open(speculative=speculative) as world:
-            yield world
-        if self.worlds == 6:
+    async def open(self, *, simulation: bool) -> AsyncIterator[Specimen]:
+        self.environments += 1
+        async with super().open(simulation=simulation) as environment:
+            yield environment
+        if self.environments == 6:
             self.keep = 2
             self.held += [os.open(os.devnull, os.O_RDONLY) for _ in range(2)]
 
@@ -72,23 +72,23 @@ async def test_descriptors_that_come_once_are_no_leak(opened: list[Holding]) -> 
     assert found.passed and len(opened[0].held) == 2, found.detail
 
 
-class Growing(SpecimenWorlds):
-    """What each world takes, in MiB, stays."""
+class Growing(SpecimenFactory):
+    """What each environment takes, in MiB, stays."""
 
     def __init__(self, *taken: int) -> None:
         super().__init__()
         self.taken, self.held = list(taken), list[bytearray]()
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[Specimen]:
-        async with super().open(speculative=speculative) as world:
-            yield world
+    async def open(self, *, simulation: bool) -> AsyncIterator[Specimen]:
+        async with super().open(simulation=simulation) as environment:
+            yield environment
         if self.taken:
             self.held.append(bytearray(b"x") * (self.taken.pop(0) * 2**20))
 
 
 @pytest.mark.parametrize(("taken", "passed"), [([24] * 8, False), ([0] * 5 + [64], True), ([0] * 8, True)])
-async def test_memory_that_grows_with_every_world_is_a_leak_and_that_grows_once_is_none(
+async def test_memory_that_grows_with_every_environment_is_a_leak_and_that_grows_once_is_none(
     monkeypatch: pytest.MonkeyPatch, taken: list[int], passed: bool
 ) -> None:
     monkeypatch.setattr("exact.environments.check.leaks._family", lambda: [os.getpid()])  # not the browser of tests before

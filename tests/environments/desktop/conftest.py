@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from exact.environments.desktop import absent, desktop_worlds
+from exact.environments.desktop import absent, desktop_factory
 from exact.environments.process.worker import Worker
 from exact.observation import Observation
 
@@ -25,9 +25,9 @@ def has_desktop() -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def desktop(has_desktop: None) -> AsyncIterator[Worker]:
     """Tests that use it run in the session's loop."""
-    async with desktop_worlds() as worlds, worlds.open(speculative=True) as world:
-        assert isinstance(world, Worker)
-        yield world
+    async with desktop_factory() as environments, environments.open(simulation=True) as environment:
+        assert isinstance(environment, Worker)
+        yield environment
 
 
 @pytest.fixture

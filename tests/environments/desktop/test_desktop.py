@@ -8,9 +8,9 @@ import struct
 
 import pytest
 
-from exact.environments.desktop import COMPUTER_13, computer13, desktop_worlds
+from exact.environments.desktop import COMPUTER_13, computer13, desktop_factory
 from exact.environments.process.worker import Worker
-from exact.errors import ActionError, EnvironmentError_, UsageError
+from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Outcome
 
 from .applications import CALCULATOR, EDITOR, Do, desktop_task, id_of, running, value_of
@@ -132,14 +132,14 @@ async def test_an_action_that_does_not_fit_is_refused(action: str, why: str, des
     ],
 )
 async def test_an_application_that_does_not_start_is_named(command: list[str], why: str, desktop: Worker) -> None:
-    with pytest.raises(EnvironmentError_, match=why):
+    with pytest.raises(EnvironmentFailure, match=why):
         await desktop.reset(desktop_task(command, seconds=1.0))
 
 
 async def test_an_application_that_hangs_is_no_state_and_a_reset_mends_it(desktop: Worker, do: Do) -> None:
     await desktop.reset(desktop_task(CALCULATOR))
     os.kill(running(desktop.pid, "galculator"), signal.SIGSTOP)
-    with pytest.raises(EnvironmentError_, match=r'galculator does not answer after press "7": it hangs'):
+    with pytest.raises(EnvironmentFailure, match=r'galculator does not answer after press "7": it hangs'):
         await do('press "7"')
     assert value_of(await desktop.reset(desktop_task(CALCULATOR))) == "0"
 
@@ -147,7 +147,7 @@ async def test_an_application_that_hangs_is_no_state_and_a_reset_mends_it(deskto
 async def test_a_display_that_is_killed_is_said_and_a_reset_starts_another(desktop: Worker, do: Do) -> None:
     await desktop.reset(desktop_task(CALCULATOR))
     os.kill(running(desktop.pid, "Xvfb"), signal.SIGKILL)
-    with pytest.raises(EnvironmentError_, match=r"the desktop broke|the display broke|hangs"):
+    with pytest.raises(EnvironmentFailure, match=r"the desktop broke|the display broke|hangs"):
         await do('press "7"')
     await desktop.reset(desktop_task(CALCULATOR))
     assert value_of(await do('press "7"')) == "7"
@@ -166,8 +166,8 @@ async def test_a_setup_that_cannot_be_read_or_leaves_the_home_folder_is_refused(
 
 
 async def test_the_thirteen_actions_of_osworld_move_the_real_pointer_and_keys(has_desktop: None) -> None:
-    async with desktop_worlds(actions="computer_13") as worlds, worlds.open(speculative=True) as world:
-        seen = await world.reset(desktop_task(CALCULATOR))
+    async with desktop_factory(actions="computer_13") as environments, environments.open(simulation=True) as environment:
+        seen = await environment.reset(desktop_task(CALCULATOR))
         assert struct.unpack(">II", (seen.screenshot or b"")[16:24]) == (1280, 800)
         box = next(each.box for each in seen.elements if each.name == "7")
         assert box is not None
@@ -185,15 +185,15 @@ async def test_the_thirteen_actions_of_osworld_move_the_real_pointer_and_keys(ha
             {"action_type": "HOTKEY", "parameters": {"keys": ["enter"]}},
         ]
         for action in (each for one in told for each in computer13(one)):
-            assert world.actions.parse(action.key) == action == COMPUTER_13.parse(action.key)
-            seen = (await world.step(action)).observation or seen
+            assert environment.actions.parse(action.key) == action == COMPUTER_13.parse(action.key)
+            seen = (await environment.step(action)).observation or seen
         assert value_of(seen) == str(777771 * 2)
-        assert (await world.step(computer13("FAIL")[0])).terminated
+        assert (await environment.step(computer13("FAIL")[0])).terminated
 
 
 async def test_dragging_takes_what_lies_between_two_points(has_desktop: None) -> None:
-    async with desktop_worlds(actions="computer_13") as worlds, worlds.open(speculative=True) as world:
-        seen = await world.reset(desktop_task(EDITOR))
+    async with desktop_factory(actions="computer_13") as environments, environments.open(simulation=True) as environment:
+        seen = await environment.reset(desktop_task(EDITOR))
         box = next(each.box for each in seen.elements if each.role == "textbox")
         assert box is not None
         told = [
@@ -202,5 +202,5 @@ async def test_dragging_takes_what_lies_between_two_points(has_desktop: None) ->
             {"action_type": "TYPING", "parameters": {"text": "z"}},
         ]
         for action in (each for one in told for each in computer13(one)):
-            seen = (await world.step(action)).observation or seen
+            seen = (await environment.step(action)).observation or seen
         assert (value_of(seen) or "").strip() == "z"

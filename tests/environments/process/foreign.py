@@ -22,8 +22,8 @@ class Counter:
         {"name": "do", "form": ['"text"'], "help": "Misbehave."},
     ]
 
-    def __init__(self, first=0, speculative=False):
-        self.first, self.count, self.speculative = first, None, speculative
+    def __init__(self, first=0, simulation=False):
+        self.first, self.count, self.simulation = first, None, simulation
 
     def reset(self, task):
         self.count = self.first + task["seed"]
@@ -34,11 +34,11 @@ class Counter:
             if action["args"][0] < 0:
                 raise ActionError("only upwards:\nadd a number that is not negative")
             self.count += int(action["args"][0])
-            return {"observation": self.seen(), "info": {"speculative": str(self.speculative)}}
+            return {"observation": self.seen(), "info": {"simulation": str(self.simulation)}}
         return getattr(self, action["args"][0])()
 
     def snapshot(self):
-        return {"id": str(self.count), "fidelity": "world", "fingerprint": f"{self.count:x}"}
+        return {"id": str(self.count), "fidelity": "full", "fingerprint": f"{self.count:x}"}
 
     def restore(self, snapshot):
         self.count = int(snapshot["id"])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from exact.environments.process import guest
-from exact.environments.process.worker import Factory, WorkerWorlds
+from exact.environments.process.worker import Factory, WorkerFactory
 from exact.scratch import sweep
 from exact.task import Task
 
@@ -22,17 +22,17 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="parent-death si
 FOREIGN = Path(__file__).with_name("foreign.py")
 PARENT = """
 import asyncio, sys
-from exact.environments.worker import Factory, WorkerWorlds
+from exact.environments.worker import Factory, WorkerFactory
 from exact.task import Task
 
 async def main():
-    async with WorkerWorlds(Factory(sys.argv[1])).open(speculative=True) as world:
-        await world.reset(Task(id="count", instruction=""))
-        child = await world.step(world.actions.action("do", "child"))
-        await world.step(world.actions.action("do", "litter"))
-        print(world.pid, child.info["pid"], flush=True)
+    async with WorkerFactory(Factory(sys.argv[1])).open(simulation=True) as environment:
+        await environment.reset(Task(id="count", instruction=""))
+        child = await environment.step(environment.actions.action("do", "child"))
+        await environment.step(environment.actions.action("do", "litter"))
+        print(environment.pid, child.info["pid"], flush=True)
         if sys.argv[2] == "busy":
-            await world.step(world.actions.action("do", "hang"))
+            await environment.step(environment.actions.action("do", "hang"))
         await asyncio.Event().wait()
 
 asyncio.run(main())
@@ -80,7 +80,7 @@ print(child.pid, file=sys.stderr, flush=True)
 child.wait()
 """
 REQUESTS = [
-    {"id": 1, "op": "open", "arguments": {"speculative": False, "arguments": {}}},
+    {"id": 1, "op": "open", "arguments": {"simulation": False, "arguments": {}}},
     {"id": 2, "op": "step", "arguments": {"action": {"name": "do", "args": ["hang"]}}},
 ]
 
@@ -106,12 +106,12 @@ def test_each_of_two_signs_alone_ends_a_busy_guest(told: str) -> None:
 
 @pytest.mark.parametrize("how", ["closed", "killed"])
 async def test_a_child_that_left_the_guests_group_ends_with_the_guest(how: str) -> None:
-    async with WorkerWorlds(Factory(f"{FOREIGN}:Counter")).open(speculative=True) as world:
-        await world.reset(Task(id="count", instruction=""))
-        child = int((await world.step(world.actions.action("do", "child"))).info["pid"])
-        assert world.pid is not None and os.getsid(child) != world.pid
+    async with WorkerFactory(Factory(f"{FOREIGN}:Counter")).open(simulation=True) as environment:
+        await environment.reset(Task(id="count", instruction=""))
+        child = int((await environment.step(environment.actions.action("do", "child"))).info["pid"])
+        assert environment.pid is not None and os.getsid(child) != environment.pid
         if how == "killed":
-            os.kill(world.pid, signal.SIGKILL)
+            os.kill(environment.pid, signal.SIGKILL)
             assert await asyncio.to_thread(gone, child)
     assert gone(child)
 
@@ -129,9 +129,9 @@ os.setsid = setsid
 
 async def test_a_warden_that_begins_late_ends_what_left_the_guests_group_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(LATE)
-    async with WorkerWorlds(Factory(f"{FOREIGN}:Counter", env={"PYTHONPATH": str(tmp_path)})).open(speculative=True) as world:
-        await world.reset(Task(id="count", instruction=""))
-        child = int((await world.step(world.actions.action("do", "child"))).info["pid"])
+    async with WorkerFactory(Factory(f"{FOREIGN}:Counter", env={"PYTHONPATH": str(tmp_path)})).open(simulation=True) as environment:
+        await environment.reset(Task(id="count", instruction=""))
+        child = int((await environment.step(environment.actions.action("do", "child"))).info["pid"])
     assert gone(child)
 
 
@@ -165,20 +165,20 @@ def test_what_has_no_environment_is_neither_ended_nor_waited_for(monkeypatch: py
 @pytest.mark.parametrize("how", ["closed", "killed"])
 async def test_what_a_guest_left_among_temporary_files_goes_with_it(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    async with WorkerWorlds(Factory(f"{FOREIGN}:Counter")).open(speculative=True) as world:
-        await world.reset(Task(id="count", instruction=""))
-        await world.step(world.actions.action("do", "litter"))
+    async with WorkerFactory(Factory(f"{FOREIGN}:Counter")).open(simulation=True) as environment:
+        await environment.reset(Task(id="count", instruction=""))
+        await environment.step(environment.actions.action("do", "litter"))
         assert "left" in names(tmp_path)
         if how == "killed":
-            assert world.pid is not None
-            os.kill(world.pid, signal.SIGKILL)
+            assert environment.pid is not None
+            os.kill(environment.pid, signal.SIGKILL)
     assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 5, 8, 50])
 async def test_a_cancelled_opening_leaves_no_guest(turns: int) -> None:
     before = children()  # the browser that all tests share may be among them
-    opening = asyncio.ensure_future(WorkerWorlds(Factory(f"{FOREIGN}:Counter")).open(speculative=True).__aenter__())
+    opening = asyncio.ensure_future(WorkerFactory(Factory(f"{FOREIGN}:Counter")).open(simulation=True).__aenter__())
     for _ in range(turns):
         await asyncio.sleep(0)
     opening.cancel()

@@ -59,7 +59,7 @@ def test_a_state_that_nobody_comes_back_to_is_not_kept(way: float) -> None:
     assert not Costs().pays(0, way)
 
 
-def test_where_opening_a_world_was_slow_snapshots_are_assumed_to_be_slow_until_one_was_taken() -> None:
+def test_where_opening_a_environment_was_slow_snapshots_are_assumed_to_be_slow_until_one_was_taken() -> None:
     costs = Costs(cores=64)
     costs.note("open", 8.0)
     assert (costs.of("snapshot"), costs.of("restore"), costs.of("fork")) == pytest.approx((1.6, 2.4, 3.2))

@@ -1,4 +1,4 @@
-"""Places in worlds that fork, on a clock that only the worlds' operations move."""
+"""Places in environments that fork, on a clock that only the environments' operations move."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from hypothesis import strategies as st
 from exact.environments.base import Snapshot
 from exact.environments.restore import Arrival, Costs, Place, Shelf, Waypoint
 from exact.environments.toy.environment import Operation
-from exact.environments.toy.factory import TOY_ACTIONS, Faults, ToyEnvironment, ToyWorlds, chain, form, toy_task
-from exact.errors import BudgetExceeded, EnvironmentError_
+from exact.environments.toy.factory import TOY_ACTIONS, Faults, ToyEnvironment, ToyFactory, chain, form, toy_task
+from exact.errors import BudgetExceeded, EnvironmentFailure
 
 SANDBOX = {"reset": 1.0, "step": 1.0, "snapshot": 0.5, "restore": 0.5, "fork": 0.5}
 TASK = toy_task("chain")
 
 
 class Site:
-    """Worlds of a chain whose operations take so many seconds each, and places in them."""
+    """Environments of a chain whose operations take so many seconds each, and places in them."""
 
-    def __init__(self, seconds: Mapping[str, float] = SANDBOX, places: int = 1, n: int = 12, **worlds: Any) -> None:
+    def __init__(self, seconds: Mapping[str, float] = SANDBOX, places: int = 1, n: int = 12, **environments: Any) -> None:
         self.now, self._seconds = 0.0, seconds
-        self.worlds = self.kind(chain(n), wait=self._wait, **worlds)
-        self.shelf, self.costs = Shelf(self.worlds), Costs(cores=64)
+        self.environments = self.kind(chain(n), wait=self._wait, **environments)
+        self.shelf, self.costs = Shelf(self.environments), Costs(cores=64)
         for name, each in seconds.items():
             self.costs.note(name, each)  # type: ignore[arg-type]
-        self.places = [Place(self.worlds, TASK, shelf=self.shelf, costs=self.costs, clock=lambda: self.now) for _ in range(places)]
+        self.places = [Place(self.environments, TASK, shelf=self.shelf, costs=self.costs, clock=lambda: self.now) for _ in range(places)]
 
-    kind: type[ToyWorlds] = ToyWorlds
+    kind: type[ToyFactory] = ToyFactory
 
     async def _wait(self, operation: Operation) -> None:
         self.now += self._seconds.get(operation, 0.0)
@@ -41,12 +41,12 @@ class Site:
 
     async def path(self, depth: int, *, off: bool = False) -> list[Waypoint]:
         """So many steps on, the last one off where that is wanted."""
-        clean = ToyWorlds(self.worlds.world)
-        async with clean.open(speculative=True) as world:
-            found = [Waypoint(None, (await world.reset(TASK)).fingerprint)]
+        clean = ToyFactory(self.environments.graph)
+        async with clean.open(simulation=True) as environment:
+            found = [Waypoint(None, (await environment.reset(TASK)).fingerprint)]
             for step in range(depth):
                 action = TOY_ACTIONS.action("go", "off" if off and step == depth - 1 else "on")
-                seen = (await world.step(action)).observation
+                seen = (await environment.step(action)).observation
                 found.append(Waypoint(action, seen.fingerprint if seen else ""))
         return found
 
@@ -64,7 +64,7 @@ async def site(*args: Any, **more: Any) -> AsyncIterator[Site]:
     yield found
     for place in found.places:
         await place.close()
-    assert found.worlds.counts.live == 0
+    assert found.environments.counts.live == 0
 
 
 def summary(arrival: Arrival) -> tuple[str, str, int]:
@@ -77,7 +77,7 @@ async def test_who_took_a_snapshot_restores_it_and_others_fork_it() -> None:
         one, other = here.places
         assert summary(await one.arrive(await here.path(6))) == ("restore", "exact", 0)
         assert summary(await other.arrive(await here.path(6))) == ("fork", "exact", 0)
-        assert (here.worlds.counts.restores, here.worlds.counts.forks, here.worlds.counts.live) == (1, 1, 2)
+        assert (here.environments.counts.restores, here.environments.counts.forks, here.environments.counts.live) == (1, 1, 2)
 
 
 async def test_below_a_snapshot_only_the_rest_is_replayed() -> None:
@@ -87,7 +87,7 @@ async def test_below_a_snapshot_only_the_rest_is_replayed() -> None:
         assert summary(await here.places[1].arrive(await here.path(7))) == ("fork+replay", "exact", 1)
 
 
-async def test_a_world_on_the_way_goes_on_and_one_beyond_it_does_not() -> None:
+async def test_a_environment_on_the_way_goes_on_and_one_beyond_it_does_not() -> None:
     async with site() as here:
         await here.places[0].arrive(await here.path(3))
         assert summary(await here.places[0].arrive(await here.path(5))) == ("onward", "exact", 2)
@@ -99,7 +99,7 @@ async def test_where_replay_is_cheaper_it_is_chosen_and_nothing_is_kept() -> Non
         await here.places[0].arrive(await here.path(5))
         assert await here.places[0].keep(returns=5) is None
         assert summary(await here.places[0].arrive(await here.path(4))) == ("replay", "exact", 4)
-        assert here.worlds.counts.snapshots == 0
+        assert here.environments.counts.snapshots == 0
 
 
 async def test_costs_that_are_measured_change_the_route() -> None:
@@ -118,18 +118,18 @@ async def test_an_image_that_gave_way_to_others_falls_through_to_the_next_route(
     async with site() as here:
         await here.kept_at(6)
         await here.kept_at(3)
-        here.worlds.drop(next(kept.snapshot for index, kept in here.shelf.along(await here.path(6))))
+        here.environments.drop(next(kept.snapshot for index, kept in here.shelf.along(await here.path(6))))
         assert summary(await here.places[0].arrive(await here.path(6))) == ("restore+replay", "exact", 3)
         assert len(here.shelf) == 1
 
 
-class Damaged(ToyWorlds):
+class Damaged(ToyFactory):
     """Its images are there and cannot be restored."""
 
     @asynccontextmanager
-    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
+    async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
         if True:
-            raise EnvironmentError_(f"{snapshot.id} is damaged")
+            raise EnvironmentFailure(f"{snapshot.id} is damaged")
         yield
 
 
@@ -142,28 +142,28 @@ async def test_a_damaged_image_falls_through_to_the_next_route_and_is_not_tried_
     await here.kept_at(6)
     arrival = await here.places[1].arrive(await here.path(6))
     assert (summary(arrival), arrival.failed) == (("replay", "exact", 6), ("fork",))
-    assert len(here.shelf) == 0 and here.worlds.counts.live == 2
+    assert len(here.shelf) == 0 and here.environments.counts.live == 2
     await here.places[0].close(), await here.places[1].close()
-    assert here.worlds.counts.live == 0
+    assert here.environments.counts.live == 0
 
 
 async def test_a_damaged_image_that_was_the_only_way_is_a_fault_of_the_infrastructure_and_no_drift() -> None:
     here = DamagedSite(places=2)
     await here.kept_at(6)
-    with pytest.raises(EnvironmentError_, match="is damaged"):
+    with pytest.raises(EnvironmentFailure, match="is damaged"):
         await here.places[1].arrive(await here.path(6), since=6)
     arrival = await here.places[1].arrive(await here.path(6), since=6)
     assert arrival.verdict == "drifted" and "no snapshot leads here" in arrival.reason, "the image is gone for good"
     await here.places[0].close(), await here.places[1].close()
-    assert here.worlds.counts.live == 0
+    assert here.environments.counts.live == 0
 
 
-class Elsewhere(ToyWorlds):
+class Elsewhere(ToyFactory):
     """Branches of its snapshots are one step further than they should be."""
 
     @asynccontextmanager
-    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
-        async with super().fork(snapshot, speculative=speculative) as environment:
+    async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
+        async with super().fork(snapshot, simulation=simulation) as environment:
             await environment.step(TOY_ACTIONS.action("go", "on"))
             yield environment
 
@@ -202,16 +202,16 @@ async def test_of_routes_that_a_budget_does_not_pay_for_a_dearer_one_with_fewer_
             await here.places[0].arrive(await here.path(4), hold=at_most)
 
 
-async def test_no_snapshot_is_taken_of_a_state_that_has_one_or_whose_world_is_busy() -> None:
+async def test_no_snapshot_is_taken_of_a_state_that_has_one_or_whose_environment_is_busy() -> None:
     async with site() as here:
         await here.kept_at(6)
         await here.places[0].arrive(await here.path(6))
         assert await here.places[0].keep(returns=5) is None
         await here.places[0].act(TOY_ACTIONS.action("go", "on"))
-        world = here.places[0]._environment
-        world.obstacle = "a page is loading"  # type: ignore[union-attr]
+        environment = here.places[0]._environment
+        environment.obstacle = "a page is loading"  # type: ignore[union-attr]
         assert await here.places[0].keep(returns=5) is None
-        world.obstacle = ""  # type: ignore[union-attr]
+        environment.obstacle = ""  # type: ignore[union-attr]
         assert await here.places[0].keep(returns=5) is not None
 
 
@@ -223,7 +223,7 @@ async def test_of_two_who_stand_at_a_state_one_takes_the_snapshot() -> None:
         assert [snapshot is not None for snapshot in taken] == [True, False]
 
 
-async def test_a_snapshot_that_fails_leaves_the_world_where_it_stood() -> None:
+async def test_a_snapshot_that_fails_leaves_the_environment_where_it_stood() -> None:
     async with site() as here:
         await here.places[0].arrive(await here.path(12))
         assert here.places[0].stands_at(await here.path(12))
@@ -241,7 +241,7 @@ async def test_what_is_not_below_the_root_is_dropped_and_what_leads_there_stays(
         assert [index for index, _ in here.shelf.along(await here.path(9))] == [5, 3]
 
 
-async def test_a_place_that_is_cancelled_in_a_fork_leaves_no_world() -> None:
+async def test_a_place_that_is_cancelled_in_a_fork_leaves_no_environment() -> None:
     async with site(places=2) as here:
         await here.kept_at(6)
         hanging = asyncio.Event()
@@ -250,16 +250,16 @@ async def test_a_place_that_is_cancelled_in_a_fork_leaves_no_world() -> None:
             hanging.set()
             await asyncio.sleep(3600)
 
-        here.worlds._setting.__dict__["wait"] = hang
+        here.environments._setting.__dict__["wait"] = hang
         moving = asyncio.ensure_future(here.places[1].arrive(await here.path(6)))
         await hanging.wait()
         moving.cancel()
         await asyncio.gather(moving, return_exceptions=True)
-        assert here.worlds.counts.live == 1 and not here.places[1].opened
+        assert here.environments.counts.live == 1 and not here.places[1].opened
 
 
 @given(st.data())
-async def test_whatever_is_kept_dropped_or_broken_a_healthy_world_arrives_where_it_was_sent(data: st.DataObject) -> None:
+async def test_whatever_is_kept_dropped_or_broken_a_healthy_environment_arrives_where_it_was_sent(data: st.DataObject) -> None:
     here = Site(places=2, n=6)
     for _ in range(data.draw(st.integers(1, 12))):
         place, depth = data.draw(st.sampled_from(here.places)), data.draw(st.integers(0, 6))
@@ -270,13 +270,13 @@ async def test_whatever_is_kept_dropped_or_broken_a_healthy_world_arrives_where_
         match data.draw(st.sampled_from(["keep", "drop", "close", "nothing"])):
             case "keep":
                 await place.keep(returns=data.draw(st.integers(0, 5)))
-            case "drop" if here.worlds._setting.kept:
-                here.worlds._setting.kept.pop(data.draw(st.sampled_from(sorted(here.worlds._setting.kept))))
+            case "drop" if here.environments._setting.kept:
+                here.environments._setting.kept.pop(data.draw(st.sampled_from(sorted(here.environments._setting.kept))))
             case "close":
                 await place.close()
     for place in here.places:
         await place.close()
-    assert here.worlds.counts.live == 0
+    assert here.environments.counts.live == 0
 
 
 async def test_a_drift_of_resets_does_not_matter_to_whoever_has_a_snapshot() -> None:
@@ -286,18 +286,18 @@ async def test_a_drift_of_resets_does_not_matter_to_whoever_has_a_snapshot() -> 
         assert (await here.places[1].arrive(await here.path(2))).verdict == "drifted"
 
 
-def test_boxes_are_worlds_too() -> None:
-    assert Shelf(ToyWorlds(form(2))).forks is not None
+def test_boxes_are_environments_too() -> None:
+    assert Shelf(ToyFactory(form(2))).forks is not None
 
 
-class Ticking(ToyWorlds):
+class Ticking(ToyFactory):
     """A clock on every page shows another time at each look; it is masked."""
 
     looks = 0
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
-        async with super().open(speculative=speculative) as environment:
+    async def open(self, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
+        async with super().open(simulation=simulation) as environment:
             real = environment._observed
 
             def observed(place: Any) -> Any:

@@ -13,7 +13,7 @@ from exact.action import Action
 from exact.budget import Budget
 from exact.environments.base import Capabilities, Transition
 from exact.environments.restore import Place, Standing, Waypoint
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
@@ -35,10 +35,10 @@ def path(text: str) -> list[Waypoint]:
 
 
 class Typed:
-    """A world that shows what was typed, or what a test makes of it."""
+    """An environment that shows what was typed, or what a test makes of it."""
 
     def __init__(self, shows: Behaviour, deterministic: bool, log: list[str]) -> None:
-        self.capabilities = Capabilities(fidelity="replay", sealed=True, deterministic=deterministic)
+        self.capabilities = Capabilities(fidelity="replay", isolated=True, deterministic=deterministic)
         self._shows, self._log, self._text, self._resets = shows, log, "", 0
 
     async def reset(self, task: Task) -> Observation:
@@ -53,7 +53,7 @@ class Typed:
         if letter == "!":
             raise ActionError("no")
         if letter == "?":
-            raise EnvironmentError_("gone")
+            raise EnvironmentFailure("gone")
         if letter == "~":
             await asyncio.sleep(3600)
         self._text += letter
@@ -63,15 +63,15 @@ class Typed:
         return Transition(observation=Observation(text=shown, fingerprint=shown, url=""))
 
 
-class Worlds:
+class EnvironmentFactory:
     """Opens them, and counts."""
 
     def __init__(self, shows: Behaviour = lambda resets, text: text, *, deterministic: bool = True) -> None:
         self.shows, self.deterministic, self.log, self.open_now = shows, deterministic, list[str](), 0
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[Any]:
-        assert speculative, "nothing else is opened by a place"
+    async def open(self, *, simulation: bool) -> AsyncIterator[Any]:
+        assert simulation, "nothing else is opened by a place"
         self.open_now += 1
         try:
             yield Typed(self.shows, self.deterministic, self.log)
@@ -79,23 +79,23 @@ class Worlds:
             self.open_now -= 1
 
 
-def place(worlds: Worlds) -> Place:
-    return Place(worlds, TASK)
+def place(environments: EnvironmentFactory) -> Place:
+    return Place(environments, TASK)
 
 
 async def test_a_state_is_reached_by_reset_and_replay_and_then_held() -> None:
-    worlds = Worlds()
-    here = place(worlds)
+    environments = EnvironmentFactory()
+    here = place(environments)
     arrival = await here.arrive(path("ab"))
     assert (arrival.route, arrival.verdict, arrival.transitions, arrival.resets) == ("replay", "exact", 2, 1)
     assert (await here.arrive(path("ab"))).route == "there"
-    assert worlds.log == ["reset", "a", "b"]
+    assert environments.log == ["reset", "a", "b"]
     await here.close()
 
 
 async def test_it_stands_where_it_acted() -> None:
-    worlds = Worlds()
-    here = place(worlds)
+    environments = EnvironmentFactory()
+    here = place(environments)
     await here.arrive(path("a"))
     await here.act(go("b"))
     assert here.stands_at(path("ab")) and not here.stands_at(path("a"))
@@ -105,13 +105,13 @@ async def test_it_stands_where_it_acted() -> None:
 
 
 async def test_the_end_of_an_episode_is_a_place_to_arrive_at() -> None:
-    here = place(Worlds())
+    here = place(EnvironmentFactory())
     assert (await here.arrive(path("ab."))).verdict == "exact"
     await here.close()
 
 
 async def test_another_reset_state_is_a_drift_and_no_outcome() -> None:
-    here = place(Worlds(lambda resets, text: text or f"start {resets}"))
+    here = place(EnvironmentFactory(lambda resets, text: text or f"start {resets}"))
     arrival = await here.arrive(path("ab"))
     assert (arrival.verdict, arrival.resets, arrival.divergence) == ("drifted", 2, None)
     assert "after reset" in arrival.reason
@@ -119,14 +119,14 @@ async def test_another_reset_state_is_a_drift_and_no_outcome() -> None:
 
 
 async def test_a_refusal_on_the_way_is_a_drift() -> None:
-    here = place(Worlds())
+    here = place(EnvironmentFactory())
     arrival = await here.arrive([*path("a"), Waypoint(go("!"), "a!")])
     assert (arrival.verdict, arrival.divergence) == ("drifted", None)
     await here.close()
 
 
-async def test_a_healthy_world_that_goes_elsewhere_every_time_has_diverged() -> None:
-    here = place(Worlds(lambda resets, text: text.replace("ab", "aX")))
+async def test_a_healthy_environment_that_goes_elsewhere_every_time_has_diverged() -> None:
+    here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX")))
     arrival = await here.arrive(path("abc"))
     assert (arrival.verdict, arrival.resets, arrival.transitions) == ("diverged", 2, 4)
     assert arrival.divergence is not None
@@ -134,22 +134,22 @@ async def test_a_healthy_world_that_goes_elsewhere_every_time_has_diverged() -> 
     await here.close()
 
 
-async def test_a_world_that_goes_elsewhere_once_has_not_diverged() -> None:
-    here = place(Worlds(lambda resets, text: text.replace("ab", "aX") if resets == 1 else text))
+async def test_a_environment_that_goes_elsewhere_once_has_not_diverged() -> None:
+    here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX") if resets == 1 else text))
     arrival = await here.arrive(path("abc"))
     assert (arrival.verdict, arrival.resets) == ("exact", 2)
     await here.close()
 
 
-async def test_a_world_that_should_not_vary_but_does_has_drifted() -> None:
-    here = place(Worlds(lambda resets, text: text.replace("ab", f"a{resets}")))
+async def test_a_environment_that_should_not_vary_but_does_has_drifted() -> None:
+    here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", f"a{resets}")))
     arrival = await here.arrive(path("abc"))
     assert (arrival.verdict, arrival.divergence) == ("drifted", None)
     await here.close()
 
 
-async def test_of_a_world_that_varies_one_replay_is_enough() -> None:
-    here = place(Worlds(lambda resets, text: text.replace("ab", f"a{resets}"), deterministic=False))
+async def test_of_a_environment_that_varies_one_replay_is_enough() -> None:
+    here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", f"a{resets}"), deterministic=False))
     arrival = await here.arrive(path("abc"))
     assert (arrival.verdict, arrival.resets) == ("diverged", 1)
     assert arrival.divergence is not None and arrival.divergence.fingerprint == "a1"
@@ -157,7 +157,7 @@ async def test_of_a_world_that_varies_one_replay_is_enough() -> None:
 
 
 async def test_an_end_that_came_early_is_an_outcome_too() -> None:
-    here = place(Worlds(lambda resets, text: "" if text == "ab" else text))
+    here = place(EnvironmentFactory(lambda resets, text: "" if text == "ab" else text))
     arrival = await here.arrive(path("abc"))
     assert arrival.verdict == "diverged" and arrival.divergence is not None
     assert arrival.divergence.transition.terminated and arrival.divergence.fingerprint == ""
@@ -165,49 +165,49 @@ async def test_an_end_that_came_early_is_an_outcome_too() -> None:
 
 
 async def test_no_further_replay_is_made_where_it_may_not_be() -> None:
-    here = place(Worlds(lambda resets, text: text.replace("ab", "aX")))
+    here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX")))
     budget = Budget({"transitions": 5})
     arrival = await here.arrive(path("abc"), hold=lambda steps: budget.reserve({}).__enter__().add({"transitions": steps}))
     assert (arrival.verdict, arrival.resets) == ("drifted", 1)
     await here.close()
 
 
-async def test_steps_are_counted_until_the_world_broke() -> None:
-    worlds = Worlds()
-    here = place(worlds)
-    with pytest.raises(EnvironmentError_):
+async def test_steps_are_counted_until_the_environment_broke() -> None:
+    environments = EnvironmentFactory()
+    here = place(environments)
+    with pytest.raises(EnvironmentFailure):
         await here.arrive([*path("ab"), Waypoint(go("?"), "ab?")])
-    assert (here.count(), here.count(), worlds.open_now) == (3, 0, 0)
+    assert (here.count(), here.count(), environments.open_now) == (3, 0, 0)
     await here.arrive(path("a"))
-    with pytest.raises(EnvironmentError_):
+    with pytest.raises(EnvironmentFailure):
         await here.act(go("?"))
-    assert (here.count(), worlds.open_now) == (2, 0)
+    assert (here.count(), environments.open_now) == (2, 0)
 
 
-async def test_a_world_that_was_interrupted_in_a_step_is_not_used_again() -> None:
-    worlds = Worlds()
-    here = place(worlds)
+async def test_a_environment_that_was_interrupted_in_a_step_is_not_used_again() -> None:
+    environments = EnvironmentFactory()
+    here = place(environments)
     await here.arrive(path("a"))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await here.act(go("~"))
-    assert worlds.open_now == 0 and not here.stands_at(path("a"))
+    assert environments.open_now == 0 and not here.stands_at(path("a"))
     await here.arrive(path("a"))
-    assert worlds.open_now == 1
+    assert environments.open_now == 1
     await here.close()
 
 
-async def test_worlds_change_places_with_where_they_stand() -> None:
-    worlds = Worlds()
-    one, other = place(worlds), place(worlds)
+async def test_environments_change_places_with_where_they_stand() -> None:
+    environments = EnvironmentFactory()
+    one, other = place(environments), place(environments)
     await one.arrive(path("a"))
     await other.arrive(path("b"))
     theirs: Standing = other.exchange(one.exchange(Standing(*_standing(other))))
     assert theirs.path == tuple(path("b")) and one.stands_at(path("b")) and other.stands_at(path("a"))
     await one.close()
-    assert worlds.open_now == 1
+    assert environments.open_now == 1
     await other.close()
-    assert worlds.open_now == 0
+    assert environments.open_now == 0
 
 
 def _standing(place: Place) -> Any:

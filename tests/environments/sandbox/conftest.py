@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from exact.environments.sandbox import Guest, Sandbox, Sandboxes, find_runsc, interpreter, open_sandboxes
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 COUNTER = """
 import os, sys
@@ -27,7 +27,7 @@ def runsc() -> str:
     """Tests of real sandboxes are skipped where there is no usable runsc."""
     try:
         return str(find_runsc().path)
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
 
 

@@ -13,9 +13,9 @@ from exact.environments.browser.served import served
 from exact.environments.process.worker import Factory
 from exact.environments.sandbox import Sandboxes, Service
 from exact.environments.sandbox.application import Application
-from exact.environments.sandbox.factory import sandboxed_worlds
+from exact.environments.sandbox.factory import sandboxed_factory
 from exact.environments.sandbox.root import mount_point
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Task
 
 HERE = Path(__file__).parent
@@ -68,9 +68,9 @@ def files(root: Path) -> set[str]:
 async def test_an_environment_lives_in_another_root_and_is_forked_there(runsc: str, root: Path) -> None:
     factory = Factory(f"{HERE.parent / 'process' / 'foreign.py'}:Counter", python=Path("/usr/bin/python3"))
     inside = SandboxConfig(root=str(root), mounts=SYSTEM)
-    async with sandboxed_worlds(factory, inside=inside) as worlds, worlds.open(speculative=True) as world:
-        await world.reset(TASK)
-        async with worlds.fork(await world.snapshot(), speculative=True) as other:
+    async with sandboxed_factory(factory, inside=inside) as environments, environments.open(simulation=True) as environment:
+        await environment.reset(TASK)
+        async with environments.fork(await environment.snapshot(), simulation=True) as other:
             assert other.observation.text == '[1] StaticText "1"'
     assert files(root) == {"greeting", "rows.py", "foreign.py", "guest.py"}
 
@@ -79,19 +79,19 @@ async def test_services_run_in_another_root_as_another_user_beside_the_browser(r
     service = Service(command=("python3", "rows.py", "8000"), ready_url="http://127.0.0.1:8000/", folder="/srv")
     inside = SandboxConfig(root=str(root), mounts=SYSTEM, user="1234")
     setup = PageSetup(hosts={"rows.test": "127.0.0.1:8000"})
-    worlds = forking(BrowserConfig(screenshots=False), setup, services=[service], application=inside)
-    async with worlds as opened, opened.open(speculative=True) as one:
+    environments = forking(BrowserConfig(screenshots=False), setup, services=[service], application=inside)
+    async with environments as opened, opened.open(simulation=True) as one:
         await one.reset(TASK)
         await one.step(one.actions.parse('fill [3] "half"'))
         taken = await one.snapshot()
         await one.step(one.actions.parse("click [4]"))
-        async with opened.fork(taken, speculative=True) as two:
+        async with opened.fork(taken, simulation=True) as two:
             assert "Rows: half" in one.observation.text and "Rows: none" in two.observation.text
 
 
 async def test_services_that_want_a_root_do_not_run_on_this_machine_instead() -> None:
     service = Service(command=("true",), ready_url="http://127.0.0.1:9/")
-    with pytest.raises(EnvironmentError_, match="there is none: browser"):
+    with pytest.raises(EnvironmentFailure, match="there is none: browser"):
         async with served(BrowserConfig(sandbox="never"), PageSetup(), [service], application=SandboxConfig(root="/srv")):
             pass
 
@@ -110,7 +110,7 @@ def test_a_mount_point_is_made_inside_its_root_whatever_links_there_say(tmp_path
     mount_point(root, "/data/deep", tmp_path)
     assert (root / "deep").is_dir() and {path.name for path in tmp_path.iterdir()} == {"root"}
     (root / "file").touch()
-    with pytest.raises(EnvironmentError_, match="make an empty place for it there"):
+    with pytest.raises(EnvironmentFailure, match="make an empty place for it there"):
         mount_point(root, "/file/below", tmp_path)
 
 

@@ -24,7 +24,7 @@ class Slow:
         self.paused = False
 
 
-async def test_who_is_cancelled_while_waiting_for_a_pause_leaves_the_world_well() -> None:
+async def test_who_is_cancelled_while_waiting_for_a_pause_leaves_the_environment_well() -> None:
     idle = Idle(slow := Slow())  # type: ignore[arg-type]
     idle.rest(0.0)
     await slow.begun.wait()

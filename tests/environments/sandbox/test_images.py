@@ -7,7 +7,7 @@ import pytest
 
 from exact.environments.sandbox.images import Image, Images, size
 from exact.environments.sandbox.packing import Packing
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 
 def image(folder: Path, id: str, bytes: int = 10) -> Image:
@@ -49,7 +49,7 @@ def test_an_image_that_is_gone_says_so(tmp_path: Path) -> None:
     images.drop("one")
     images.drop("one")
     assert "one" not in images and kept(tmp_path) == set()
-    with pytest.raises(EnvironmentError_, match="snapshot one is gone"):
+    with pytest.raises(EnvironmentFailure, match="snapshot one is gone"):
         images.find("one")
 
 
@@ -93,7 +93,7 @@ def test_an_image_that_is_dropped_while_it_is_held_goes_when_nobody_holds_it(tmp
         assert "one" not in images and kept(tmp_path) == {"one"} and images.bytes == 0
         assert images.find("one").bytes == 5
     assert kept(tmp_path) == set()
-    with pytest.raises(EnvironmentError_, match="snapshot one is gone"):
+    with pytest.raises(EnvironmentFailure, match="snapshot one is gone"):
         images.find("one")
 
 

@@ -5,13 +5,13 @@ import pytest
 
 from exact.environments.sandbox import Runsc
 from exact.environments.sandbox.proof import advice, prove
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 ROOT = Path(__file__).parents[3]
 PLAIN = Runsc(Path("/bin/runsc"), "", privileged=False)
 
 
-async def test_a_checkpoint_and_a_restore_prove_that_worlds_fork(runsc: str) -> None:
+async def test_a_checkpoint_and_a_restore_prove_that_environments_fork(runsc: str) -> None:
     assert all(seconds > 0 for seconds in await prove())
 
 
@@ -20,7 +20,7 @@ async def test_a_runsc_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.
     program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo runsc version 0.0~20240729.0 || { echo error: no luck >&2; exit 3; }\n')
     program.chmod(0o755)
     monkeypatch.setenv("EXACT_RUNSC", str(program))
-    with pytest.raises(EnvironmentError_, match="error: no luck"):
+    with pytest.raises(EnvironmentFailure, match="error: no luck"):
         await prove()
 
 

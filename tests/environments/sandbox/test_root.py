@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exact.environments.sandbox.root import root_folder
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 
 def tar(files: dict[str, bytes]) -> bytes:
@@ -80,14 +80,14 @@ def test_a_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_image_is_refused_and_leaves_nothing(tmp_path: Path, files: dict[str, bytes], why: str) -> None:
-    with pytest.raises(EnvironmentError_, match=why):
+    with pytest.raises(EnvironmentFailure, match=why):
         root_folder(written(tmp_path, files), cache=tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
 
 def test_what_is_no_archive_or_not_there_is_named(tmp_path: Path) -> None:
     (text := tmp_path / "text").write_text("hello")
-    with pytest.raises(EnvironmentError_, match="is no tar archive"):
+    with pytest.raises(EnvironmentFailure, match="is no tar archive"):
         root_folder(text, cache=tmp_path / "cache")
-    with pytest.raises(EnvironmentError_, match="cannot be read: No such file"):
+    with pytest.raises(EnvironmentFailure, match="cannot be read: No such file"):
         root_folder(tmp_path / "none")

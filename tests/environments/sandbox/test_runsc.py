@@ -7,7 +7,7 @@ import pytest
 
 from exact.environments.sandbox import find_runsc
 from exact.environments.sandbox.runsc import Runsc, _may_mount
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_new_enough_one_on_path_is_taken(place: Path, version: str) -> None:
 
 def test_an_old_one_is_refused_by_name(place: Path) -> None:
     path = put(place / "bin" / "runsc", "0.0~20221219.0")
-    with pytest.raises(EnvironmentError_) as refused:
+    with pytest.raises(EnvironmentFailure) as refused:
         find_runsc()
     assert all(part in str(refused.value) for part in (str(path), "0.0~20221219.0", "20240729", "shells/setup.sh --sandbox"))
 
@@ -49,12 +49,12 @@ def test_the_one_in_the_cache_is_taken_before_an_old_one_on_path(place: Path) ->
 def test_the_one_that_is_named_is_taken_or_none(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(place / "bin" / "runsc", "0.0~20240729.0")
     monkeypatch.setenv("EXACT_RUNSC", "/no/such/runsc")
-    with pytest.raises(EnvironmentError_, match=r"/no/such/runsc is runsc .none that runs."):
+    with pytest.raises(EnvironmentFailure, match=r"/no/such/runsc is runsc .none that runs."):
         find_runsc()
 
 
 def test_without_one_the_way_to_one_is_told(place: Path) -> None:
-    with pytest.raises(EnvironmentError_, match="no runsc found: run shells/setup"):
+    with pytest.raises(EnvironmentFailure, match="no runsc found: run shells/setup"):
         find_runsc()
 
 

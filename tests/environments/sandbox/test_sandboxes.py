@@ -11,7 +11,7 @@ from exact.environments.process.process import GuestProcess
 from exact.environments.sandbox import Guest, Sandboxes, SandboxLaunch, open_sandboxes
 from exact.environments.sandbox import sandboxes as module
 from exact.environments.sandbox.sandboxes import LIMIT
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from tests.processes import pipes
 
 from .conftest import ask
@@ -75,7 +75,7 @@ async def test_what_a_guest_writes_stays_inside(sandboxes: Sandboxes, counter: G
     assert not os.access("/etc/exact-was-here", os.F_OK) and not os.access("/tmp/exact-was-here", os.F_OK)
 
 
-async def test_homes_and_other_worlds_are_hidden(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_homes_and_other_environments_are_hidden(sandboxes: Sandboxes, counter: Guest) -> None:
     sandbox = await sandboxes.start(counter)
     needed = {part for path in counter.reads for part in path.parts}
     for place in (os.environ["HOME"], "/home", "/dev/shm", "/tmp"):
@@ -102,7 +102,7 @@ async def test_an_image_of_another_version_is_not_restored(sandboxes: Sandboxes,
     await ask(sandbox, "0")
     image = await sandboxes.checkpoint(sandbox)
     monkeypatch.setattr(module.exact, "__version__", "99")
-    with pytest.raises(EnvironmentError_, match="taken with another exact"):
+    with pytest.raises(EnvironmentFailure, match="taken with another exact"):
         async with sandboxes.branch(image.id):
             pass
 
@@ -113,16 +113,16 @@ async def test_a_truncated_image_is_not_restored_and_harms_nothing_else(sandboxe
     image = await sandboxes.checkpoint(original)
     for file in image.folder.iterdir():
         os.truncate(file, file.stat().st_size // 2)
-    with pytest.raises(EnvironmentError_, match="damaged"):
+    with pytest.raises(EnvironmentFailure, match="damaged"):
         async with sandboxes.branch(image.id):
             pass
     assert await ask(original, "len(seen)") == "2"
 
 
-async def test_a_checkpoint_for_which_there_is_no_room_fails_and_the_world_goes_on(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_a_checkpoint_for_which_there_is_no_room_fails_and_the_environment_goes_on(sandboxes: Sandboxes, counter: Guest) -> None:
     sandbox = await sandboxes.start(counter)
     await ask(sandbox, "0")
-    with pytest.raises(EnvironmentError_, match="checkpoint failed"):
+    with pytest.raises(EnvironmentFailure, match="checkpoint failed"):
         await sandbox.checkpoint(Path("/proc/no/room"))
     assert await ask(sandbox, "len(seen)") == "2"
 
@@ -137,7 +137,7 @@ async def test_images_are_private_and_gone_afterwards(runsc: str, counter: Guest
     assert not room.exists() and not sandbox.alive
 
 
-async def test_when_the_disk_is_full_the_checkpoint_fails_its_files_go_and_the_world_goes_on(
+async def test_when_the_disk_is_full_the_checkpoint_fails_its_files_go_and_the_environment_goes_on(
     sandboxes: Sandboxes, counter: Guest, tmp_path: Path
 ) -> None:
     sandbox = await sandboxes.start(counter)
@@ -149,7 +149,7 @@ async def test_when_the_disk_is_full_the_checkpoint_fails_its_files_go_and_the_w
         pytest.skip("this user cannot mount a small file system")
     try:
         (image := tmp_path / "image").mkdir()
-        with pytest.raises(EnvironmentError_, match="no space left on device"):
+        with pytest.raises(EnvironmentFailure, match="no space left on device"):
             await sandbox.checkpoint(image)
         assert not image.exists() and await ask(sandbox, "len(seen)") == "2"
     finally:
@@ -205,6 +205,6 @@ async def test_a_packed_image_that_is_damaged_is_not_restored(runsc: str, counte
         await sandboxes.checkpoint(sandbox)
         await sandboxes.packing.settled()
         os.truncate(first.folder / "pages.img.packed", 1000)
-        with pytest.raises(EnvironmentError_, match=r"cannot be unpacked: .* is damaged"):
+        with pytest.raises(EnvironmentFailure, match=r"cannot be unpacked: .* is damaged"):
             async with sandboxes.branch(first.id):
                 pass

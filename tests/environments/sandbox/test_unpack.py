@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exact.environments.sandbox.unpack import Unpacking, archive
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 
 def layer(path: Path, entries: list[tuple[str, str, str]]) -> Path:
@@ -65,14 +65,14 @@ def test_a_file_takes_the_place_of_a_link_and_does_not_follow_it(tmp_path: Path)
 
 def test_a_hard_link_to_the_outside_is_not_made(tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("safe")
-    with pytest.raises(EnvironmentError_, match="layer cannot be unpacked"):
+    with pytest.raises(EnvironmentFailure, match="layer cannot be unpacked"):
         unpacked(tmp_path, [("h", "file", "../victim")])
     root = unpacked(tmp_path, [("f", "a", "x"), ("h", "b", "a"), ("h", "a", "a")])
     assert (root / "b").read_text() == "x" and (root / "a").stat().st_nlink == 2
 
 
 def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentError_, match="too many symbolic links"):
+    with pytest.raises(EnvironmentFailure, match="too many symbolic links"):
         unpacked(tmp_path, [("s", "a", "b"), ("s", "b", "a"), ("f", "a/x", "x")])
 
 
@@ -94,12 +94,12 @@ def test_devices_and_set_user_id_bits_are_left_out(tmp_path: Path) -> None:
     [([("f", "big", "x" * 2000)], "too many bytes"), ([("f", str(n), "") for n in range(3)], "too many files")],
 )
 def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, entries: list[tuple[str, str, str]], why: str) -> None:
-    with pytest.raises(EnvironmentError_, match=why):
+    with pytest.raises(EnvironmentFailure, match=why):
         unpacked(tmp_path, entries, limit=1500)
 
 
 def test_a_truncated_layer_is_refused(tmp_path: Path) -> None:
     whole = layer(tmp_path / "a.tar.gz", [("f", "big", "xyz" * 100_000)])
     os.truncate(whole, whole.stat().st_size // 2)
-    with pytest.raises(EnvironmentError_, match="cannot be unpacked"), archive(whole) as file:
+    with pytest.raises(EnvironmentFailure, match="cannot be unpacked"), archive(whole) as file:
         Unpacking(tmp_path, 1 << 20).add(file, "layer")

@@ -24,8 +24,8 @@ async def main():
         env={"PYTHONPATH": ":".join(packages)}, reads=(application, *packages),
     )
     setup = PageSetup(hosts={"rows.test": "127.0.0.1:8000"})
-    async with forking(BrowserConfig(screenshots=False), setup, services=[service]) as worlds:
-        async with worlds.open(speculative=True) as one:
+    async with forking(BrowserConfig(screenshots=False), setup, services=[service]) as environments:
+        async with environments.open(simulation=True) as one:
             await one.reset(Task(id="t", instruction="", start="http://rows.test/"))
             await one.step(one.actions.parse('fill [3] "half"'))
             snapshot = await one.snapshot()
@@ -33,7 +33,7 @@ async def main():
             together = asyncio.Barrier(5)
 
             async def branch(number):
-                async with worlds.fork(snapshot, speculative=True) as other:
+                async with environments.fork(snapshot, simulation=True) as other:
                     form = 'value="half"' in other.observation.text and "Rows: none" in other.observation.text
                     await together.wait()
                     await other.step(other.actions.parse(f'fill [3] "{number}"'))

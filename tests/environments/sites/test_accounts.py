@@ -12,7 +12,7 @@ import pytest
 
 from exact.environments.sites.accounts import Accounts, Login
 from exact.environments.sites.site import Account
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 
 ANN = Account(name="ann", fields={"user": "ann@shop.test", "password": "$ANN"})
 BOB = Account(name="bob", fields={"user": "bob@shop.test", "password": "$BOB"})
@@ -49,7 +49,7 @@ async def test_a_branch_that_gives_up_while_it_is_served_passes_its_log_in_on() 
 async def test_a_state_comes_back_with_its_own_log_in_only() -> None:
     accounts = Accounts([ANN, BOB], ENVIRON)
     assert accounts.take("bob").name == "bob" and (await accounts.lease()).name == "ann"
-    with pytest.raises(EnvironmentError_, match="another branch uses the log-in bob"):
+    with pytest.raises(EnvironmentFailure, match="another branch uses the log-in bob"):
         accounts.take("bob")
 
 

@@ -1,4 +1,4 @@
-"""A site outside with PostgreSQL, and browsers in sandboxes: whole worlds, whether it forks or branches take turns."""
+"""A site outside with PostgreSQL, and browsers in sandboxes: whole environments, whether it forks or branches take turns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.factory import forking
 from exact.environments.sandbox import find_runsc
 from exact.environments.sites.site import Hook, Outside
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.task import Task
 from tests.environments.leaps import Leaps
 from tests.environments.sites.conftest import databases
@@ -29,7 +29,7 @@ def runsc(executable: str) -> None:
     """Skipped where there is no browser or no usable runsc."""
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
 
 
@@ -42,34 +42,34 @@ async def add(environment: ForkingEnvironment, row: str) -> str:
 
 
 async def test_rows_of_one_branch_are_absent_in_its_sibling_and_the_half_typed_form_is_back(outside: Outside, cluster: str) -> None:
-    async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=True) as world:
-        await world.reset(TASK)
-        assert (world.capabilities.fidelity, world.capabilities.sealed) == ("world", True)
-        assert await add(world, "one") == "Rows: one"
-        box = next(each.id for each in world.observation.elements if each.role == "textbox")
-        await world.step(world.actions.parse(f'fill [{box}] "half a senten"'))
-        snapshot = await world.snapshot()
-        assert snapshot.fidelity == "world"
-        assert await add(world, "left") == "Rows: one, left"
-        async with worlds.fork(snapshot, speculative=True) as sibling:
+    async with forking(CONFIG, PageSetup(), outside=outside) as environments, environments.open(simulation=True) as environment:
+        await environment.reset(TASK)
+        assert (environment.capabilities.fidelity, environment.capabilities.isolated) == ("full", True)
+        assert await add(environment, "one") == "Rows: one"
+        box = next(each.id for each in environment.observation.elements if each.role == "textbox")
+        await environment.step(environment.actions.parse(f'fill [{box}] "half a senten"'))
+        snapshot = await environment.snapshot()
+        assert snapshot.fidelity == "full"
+        assert await add(environment, "left") == "Rows: one, left"
+        async with environments.fork(snapshot, simulation=True) as sibling:
             assert "Rows: one" in sibling.observation.text and "left" not in sibling.observation.text
             assert 'value="half a senten" focused' in sibling.observation.text
             assert await add(sibling, "right") == "Rows: one, right"
-            assert await add(world, "again") == "Rows: one, left, again"
+            assert await add(environment, "again") == "Rows: one, left, again"
             assert await add(sibling, "too") == "Rows: one, right, too"
-        back = await world.restore(snapshot)
+        back = await environment.restore(snapshot)
         assert back.fingerprint == snapshot.fingerprint and "left" not in back.text
-        assert "Rows: none" in (await world.reset(TASK)).text
+        assert "Rows: none" in (await environment.reset(TASK)).text
     assert databases(cluster) == set()
 
 
 async def test_branches_that_act_at_once_do_not_see_each_other(outside: Outside) -> None:
-    async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=True) as world:
-        await world.reset(TASK)
-        snapshot = await world.snapshot()
+    async with forking(CONFIG, PageSetup(), outside=outside) as environments, environments.open(simulation=True) as environment:
+        await environment.reset(TASK)
+        snapshot = await environment.snapshot()
 
         async def branch(name: str, ready: asyncio.Barrier) -> str:
-            async with worlds.fork(snapshot, speculative=True) as environment:
+            async with environments.fork(snapshot, simulation=True) as environment:
                 await ready.wait()
                 await add(environment, name)
                 return await add(environment, name.upper())
@@ -86,18 +86,18 @@ async def test_hooks_and_fresh_browsers_have_limits_of_their_own(outside: Outsid
         await leaps.by(3600)
         return said
 
-    async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=True) as world:
+    async with forking(CONFIG, PageSetup(), outside=outside) as environments, environments.open(simulation=True) as environment:
         monkeypatch.setattr(Hook, "call", slow)
-        await world.reset(TASK)
-        assert await add(world, "one") == "Rows: one"
-        snapshot = await world.snapshot()
-        assert (await world.restore(snapshot)).fingerprint == snapshot.fingerprint
-        fresh = worlds.fresh
+        await environment.reset(TASK)
+        assert await add(environment, "one") == "Rows: one"
+        snapshot = await environment.snapshot()
+        assert (await environment.restore(snapshot)).fingerprint == snapshot.fingerprint
+        fresh = environments.fresh
 
         async def slowly() -> ForkedBrowser:
             browser = await fresh()
             await leaps.by(3600)
             return browser
 
-        monkeypatch.setattr(worlds, "fresh", slowly)
-        assert "Rows: none" in (await world.reset(TASK)).text
+        monkeypatch.setattr(environments, "fresh", slowly)
+        assert "Rows: none" in (await environment.reset(TASK)).text

@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 
 from exact.environments.sites.site import Hook, Outside, Site, declared
 from exact.environments.sites.states import SiteStates, Standing
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Task
 
 
@@ -44,7 +44,7 @@ async def test_a_command_gets_its_values_without_a_shell_and_says_something() ->
     ],
 )
 async def test_a_hook_that_fails_is_named(hook: Hook, words: str) -> None:
-    with pytest.raises(EnvironmentError_, match=words):
+    with pytest.raises(EnvironmentFailure, match=words):
         await hook.call("restore", name="a", base="b")
 
 
@@ -53,7 +53,7 @@ async def test_a_hook_whose_pipes_are_held_by_what_it_left_behind_is_given_up(tm
     for more in ("", "; sys.stdout.close(); time.sleep(60)"):
         try:
             async with asyncio.timeout(20):
-                with pytest.raises(EnvironmentError_, match=r"hook reset did not end within 1 s"):
+                with pytest.raises(EnvironmentFailure, match=r"hook reset did not end within 1 s"):
                     await python(code + more, seconds=1).call("reset", name=str(tmp_path / "left"), base="b")
         finally:
             os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
@@ -63,7 +63,7 @@ async def test_a_call_sends_its_values_and_gives_what_was_answered(httpserver: H
     httpserver.expect_request("/save/a", method="PUT", data="b=http://b", headers={"X-Key": "k"}).respond_with_data(" there \n")
     hook = Hook(url=httpserver.url_for("/save/{name}"), method="PUT", headers={"X-Key": "k"}, body="b={base}")
     assert await hook.call("snapshot", name="a", base="http://b") == "there"
-    with pytest.raises(EnvironmentError_, match="hook snapshot was answered with status 500"):
+    with pytest.raises(EnvironmentFailure, match="hook snapshot was answered with status 500"):
         await hook.call("snapshot", name="other", base="http://b")
 
 
@@ -75,7 +75,7 @@ async def test_a_call_that_is_answered_with_something_else_is_named(answer: byte
         writer.close()
 
     async with await asyncio.start_server(served, "127.0.0.1", 0) as server:
-        with pytest.raises(EnvironmentError_, match=r"hook reset was not answered: ."):
+        with pytest.raises(EnvironmentFailure, match=r"hook reset was not answered: ."):
             await Hook(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/").call("reset")
 
 
@@ -206,9 +206,9 @@ async def test_a_state_that_could_not_be_kept_is_not_taken_for_another(notes: tu
     async with states.turn(one):
         await states.begin(one)
     file.unlink()
-    with pytest.raises(EnvironmentError_, match="hook snapshot ended"):
+    with pytest.raises(EnvironmentFailure, match="hook snapshot ended"):
         async with states.turn(other):
             pass
-    with pytest.raises(EnvironmentError_, match="could not be kept when others had their turn"):
+    with pytest.raises(EnvironmentFailure, match="could not be kept when others had their turn"):
         async with states.turn(one):
             pass

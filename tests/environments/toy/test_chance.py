@@ -5,37 +5,37 @@ from __future__ import annotations
 import pytest
 
 from exact.environments.base import Environment
-from exact.environments.toy.factory import ToyWorlds, bernoulli_bandit, chain, ice, toy_task
+from exact.environments.toy.factory import ToyFactory, bernoulli_bandit, chain, ice, toy_task
 from exact.environments.toy.graph import ToyEdge
 from exact.errors import UsageError
 
 TASK = toy_task("ice")
 
 
-async def crossed(world: Environment, times: int) -> list[str]:
+async def crossed(environment: Environment, times: int) -> list[str]:
     """The states that stepping on the ice led to, each time after a reset."""
     seen = []
     for _ in range(times):
-        await world.reset(TASK)
-        moved = await world.step(world.actions.parse('go "ice"'))
+        await environment.reset(TASK)
+        moved = await environment.step(environment.actions.parse('go "ice"'))
         seen.append(moved.observation.url.rpartition("/")[2] if moved.observation else "")
     return seen
 
 
 async def test_fresh_environments_repeat_each_other_and_a_reset_one_goes_on_counting() -> None:
-    worlds = ToyWorlds(ice(seed=3))
-    async with worlds.open(speculative=True) as one, worlds.open(speculative=True) as other:
+    environments = ToyFactory(ice(seed=3))
+    async with environments.open(simulation=True) as one, environments.open(simulation=True) as other:
         first = await crossed(one, 20)
         assert await crossed(other, 20) == first
         assert set(first) == {"shore", "water"}
         assert await crossed(one, 20) != first
-    async with ToyWorlds(ice(seed=4)).open(speculative=True) as third:
+    async with ToyFactory(ice(seed=4)).open(simulation=True) as third:
         assert await crossed(third, 20) != first
 
 
 async def test_what_else_is_done_does_not_change_where_a_step_leads() -> None:
-    worlds = ToyWorlds(ice(seed=3))
-    async with worlds.open(speculative=True) as one, worlds.open(speculative=True) as other:
+    environments = ToyFactory(ice(seed=3))
+    async with environments.open(simulation=True) as one, environments.open(simulation=True) as other:
         seen = []
         for _ in range(10):
             await other.reset(TASK)
@@ -45,31 +45,31 @@ async def test_what_else_is_done_does_not_change_where_a_step_leads() -> None:
 
 
 async def test_a_branch_goes_on_counting_from_where_it_branched_off() -> None:
-    worlds = ToyWorlds(ice(seed=3))
-    async with worlds.open(speculative=True) as one:
+    environments = ToyFactory(ice(seed=3))
+    async with environments.open(simulation=True) as one:
         ten = await crossed(one, 10)
         await one.reset(TASK)
         snapshot = await one.snapshot()
         later = await crossed(one, 5)
-        async with worlds.fork(snapshot, speculative=True) as branch:
+        async with environments.fork(snapshot, simulation=True) as branch:
             assert await crossed(branch, 5) == later != ten[:5]
 
 
 async def test_the_ice_breaks_about_as_often_as_it_is_told_to() -> None:
-    async with ToyWorlds(ice(slip=0.3, seed=1)).open(speculative=True) as world:
-        assert (await crossed(world, 1000)).count("water") == pytest.approx(300, abs=75)
+    async with ToyFactory(ice(slip=0.3, seed=1)).open(simulation=True) as environment:
+        assert (await crossed(environment, 1000)).count("water") == pytest.approx(300, abs=75)
 
 
 async def test_arms_pay_about_as_often_as_their_means() -> None:
-    world = bernoulli_bandit((0.2, 0.9))
+    environment = bernoulli_bandit((0.2, 0.9))
     for arm, mean in (("arm 0", 0.2), ("arm 1", 0.9)):
-        paid = sum(world.next_state("start", arm, tried) == "paid" for tried in range(2000))
+        paid = sum(environment.next_state("start", arm, tried) == "paid" for tried in range(2000))
         assert paid / 2000 == pytest.approx(mean, abs=0.05)
 
 
-async def test_only_a_world_that_slips_says_that_it_is_not_deterministic() -> None:
-    for world, fixed in ((ice(), False), (ice(slip=0.0), True), (chain(), True)):
-        async with ToyWorlds(world).open(speculative=True) as opened:
+async def test_only_a_environment_that_slips_says_that_it_is_not_deterministic() -> None:
+    for environment, fixed in ((ice(), False), (ice(slip=0.0), True), (chain(), True)):
+        async with ToyFactory(environment).open(simulation=True) as opened:
             assert opened.capabilities.deterministic is fixed
 
 

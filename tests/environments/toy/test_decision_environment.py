@@ -10,25 +10,25 @@ from exact.context import Context, Taken
 from exact.environments.check import check
 from exact.environments.toy.agents import best_rewards, expected_rewards
 from exact.environments.toy.decision import DecisionTree
-from exact.environments.toy.decision_environment import DecisionPolicy, DecisionStates, DecisionValue, decision_world
-from exact.environments.toy.factory import TOY_ACTIONS, ToyWorlds, toy_task
+from exact.environments.toy.decision_environment import DecisionPolicy, DecisionStates, DecisionValue, decision_graph
+from exact.environments.toy.factory import TOY_ACTIONS, ToyFactory, toy_task
 from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.errors import UsageError
 from exact.task import Outcome
 
 TREE = DecisionTree(3, 3, seed=4)
-WORLD = decision_world(TREE)
+WORLD = decision_graph(TREE)
 TASK = toy_task(WORLD)
 
 
 async def at(*links: str, refused: str = "", draw: int = 0, confirms: bool = False) -> Context:
     """The context after some links."""
-    async with ToyWorlds(WORLD).open(speculative=True) as world:
-        here, history, ended = await world.reset(TASK), [], False
+    async with ToyFactory(WORLD).open(simulation=True) as environment:
+        here, history, ended = await environment.reset(TASK), [], False
         for link in links:
             action = TOY_ACTIONS.action("go", link)
             history.append(Taken(observation=here, action=action))
-            transition = await world.step(action)
+            transition = await environment.step(action)
             here, ended = transition.observation or here, transition.terminated
     tried = (Taken(observation=here, action=TOY_ACTIONS.action("go", refused), error="no"),) if refused else ()
     return Context(
@@ -46,12 +46,12 @@ async def at(*links: str, refused: str = "", draw: int = 0, confirms: bool = Fal
 @given(st.integers(2, 4), st.integers(1, 3), st.integers(0, 999))
 async def test_the_sure_way_scores_in_the_environment(branching: int, depth: int, seed: int) -> None:
     tree = DecisionTree(branching, depth, seed=seed)
-    async with ToyWorlds(decision_world(tree)).open(speculative=False) as world:
-        await world.reset(TASK)
+    async with ToyFactory(decision_graph(tree)).open(simulation=False) as environment:
+        await environment.reset(TASK)
         for link in tree.sure.split("."):
-            transition = await world.step(world.actions.action("go", link))
+            transition = await environment.step(environment.actions.action("go", link))
         assert transition.terminated
-        assert (await world.evaluate(Outcome(actions=()))).success
+        assert (await environment.evaluate(Outcome(actions=()))).success
 
 
 def test_its_states_are_the_trees() -> None:
@@ -105,5 +105,5 @@ async def test_an_answer_counts_nowhere_in_a_tree() -> None:
 
 
 async def test_a_tree_keeps_the_contract() -> None:
-    found = await check(ToyWorlds(decision_world(DecisionTree(3, 9))), TASK, quick=True)
+    found = await check(ToyFactory(decision_graph(DecisionTree(3, 9))), TASK, quick=True)
     assert [finding for finding in found if not finding.passed] == []

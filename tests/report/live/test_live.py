@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Error, Page, expect
 
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
 from exact.report.model.model import report
 from exact.runs.journal import events as ev
@@ -71,7 +71,7 @@ async def watching(chromium: Browser, address: str) -> AsyncIterator[Page]:
 
 
 class Gate:
-    """Lets a search take as many steps in its worlds as it is told; all, once it is open."""
+    """Lets a search take as many steps in its environments as it is told; all, once it is open."""
 
     def __init__(self, steps: int) -> None:
         self.steps, self.open = asyncio.Semaphore(steps), False
@@ -91,7 +91,7 @@ class Gate:
 
 def searching(folder: Path, gate: Gate, *, iterations: int = 200) -> Runner:
     settings = config(search={"algorithm": "mcts", "iterations": iterations, "k": 4, "commit": "plan"}, limits={"actions": 4})
-    return toy_runner(folder, ToyWorlds(form(6), latency=gate), settings, noise=0.1)
+    return toy_runner(folder, ToyFactory(form(6), latency=gate), settings, noise=0.1)
 
 
 def journal_of(runner: Runner) -> Path:

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from exact.config import load
-from exact.environments.base import Effect
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.base import SideEffect
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
 from exact.models.base import Sampling, Usage
 from exact.report.model import data
-from exact.report.model.faults import committed_writes, held_back, speculative_writes, wrong
+from exact.report.model.faults import committed_writes, held_back, simulated_writes, wrong
 from exact.report.model.growth import Growth
 from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
@@ -32,7 +32,7 @@ def reading_of(run: RunFolder) -> Reading:
 def step(number: int, value: float | None, came: float | None, *, trouble: bool = False) -> data.Step:
     return data.Step(
         number=number, node=number, child=None, words=f"go {number}", reason="", stopped="", value=value, came=came,
-        outcome="refused by the real world", trouble=trouble,
+        outcome="refused by the real environment", trouble=trouble,
     )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def test_committed_writes_stand_and_held_ones_were_not_sent(tmp_path: Path) -> N
     reading = reading_of(shop_run(tmp_path / "run"))
     (write,) = committed_writes(reading)
     assert write.request == "POST http://shop.test/pay (201)" and write.fate == "It stands." and not write.undone
-    assert speculative_writes(reading) == () and held_back(reading) == 2
+    assert simulated_writes(reading) == () and held_back(reading) == 2
 
 
 @pytest.mark.parametrize(("speculation", "undone"), [("rollback", True), ("free", False)])
@@ -72,8 +72,8 @@ def test_whether_a_speculative_write_was_undone_hangs_on_what_the_search_was_all
     browser = msgspec.structs.replace(reading.config.browser, speculation=speculation)
     reading.config = msgspec.structs.replace(reading.config, browser=browser)
     way, acted = next((way, acted) for way, acted in reading.state.acted.items() if not acted.refused)
-    reading.state.acted[way] = msgspec.structs.replace(acted, effects=(Effect(kind="request", method="PUT", url="http://shop.test/x"),))
-    (write,) = speculative_writes(reading)
+    reading.state.acted[way] = msgspec.structs.replace(acted, effects=(SideEffect(kind="request", method="PUT", url="http://shop.test/x"),))
+    (write,) = simulated_writes(reading)
     assert write.undone is undone and ("NOT undone" in write.fate) is not undone
 
 
@@ -105,7 +105,7 @@ def test_actions_that_were_never_tried_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("algorithm", ["mcts", "gumbel", "best_first", "beam"])
 async def test_the_figures_of_every_action_end_where_the_tree_does(tmp_path: Path, algorithm: str) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(3)), config(search={"algorithm": algorithm, "iterations": 20, "k": 4}))
+    runner = toy_runner(tmp_path, ToyFactory(form(3)), config(search={"algorithm": algorithm, "iterations": 20, "k": 4}))
     await runner.run()
     reading = reading_of(runner.folder)
     below = {node.id for node in reading.state.tree.walk(reading.state.tree.nodes[0])}
@@ -125,7 +125,7 @@ def test_a_long_timeline_is_thinned_but_keeps_commits_and_the_end() -> None:
 
 
 async def test_a_journal_that_grows_reads_as_one_that_is_whole(tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(3)), config(search={"algorithm": "mcts", "iterations": 20, "k": 4}))
+    runner = toy_runner(tmp_path, ToyFactory(form(3)), config(search={"algorithm": "mcts", "iterations": 20, "k": 4}))
     await runner.run()
     path = runner.folder.task_folder(runner.folder.manifest.tasks[0]) / "journal.jsonl"
     whole = path.read_bytes()

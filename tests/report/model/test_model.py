@@ -62,7 +62,7 @@ def test_a_step_says_what_was_expected_and_what_came(told: Report) -> None:
 
 def test_writes_that_were_sent_are_told_from_those_held_back(told: Report) -> None:
     assert {(trace.write, trace.phase, trace.method) for trace in told.traces} == {
-        (False, "speculative", "POST"),
+        (False, "simulated", "POST"),
         (True, "committed", "POST"),
     }
 
@@ -101,7 +101,7 @@ def test_the_head_counts_what_was_spent(told: Report) -> None:
 
 
 def test_the_embedded_agent_is_labelled_as_no_language_model(told: Report) -> None:
-    assert "Embedded agent: not a language model" in told.head.labels
+    assert "Built-in agent: not a language model" in told.head.labels
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a report says of the ways worlds took."""
+"""What a report says of the ways environments took."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_every_arrival_is_counted_with_its_seconds_and_what_was_wasted(monkeypat
 
 
 def test_a_snapshot_that_a_return_finds_cut_off_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def connected(world: ToyEnvironment) -> Snapshot:
-        return msgspec.structs.replace(await kept(world), fidelity="page", severed="1 WebSocket to the outside")
+    async def connected(environment: ToyEnvironment) -> Snapshot:
+        return msgspec.structs.replace(await kept(environment), fidelity="page", severed="1 WebSocket to the outside")
 
     kept = ToyEnvironment.snapshot
     monkeypatch.setattr(ToyEnvironment, "snapshot", connected)

@@ -1,4 +1,4 @@
-"""Plans, and worlds that are promoted."""
+"""Plans, and environments that are promoted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from exact.action import Action
 from exact.config import Config
 from exact.environments.base import Transition
 from exact.environments.toy.environment import Place
-from exact.environments.toy.factory import ToyEdge, ToyEnvironment, ToyState, ToyWorld, ToyWorlds
+from exact.environments.toy.factory import ToyEdge, ToyEnvironment, ToyFactory, ToyGraph, ToyState
 from exact.environments.toy.known import chain, deceptive_chain, form, maze
 from exact.runs.attempt.commit import PLANNED
 from exact.runs.journal import events as ev
@@ -32,7 +32,7 @@ def searches(events: list[ev.AnyEvent]) -> int:
 
 
 async def test_a_plan_is_carried_out_step_by_step_each_in_two_phases(tmp_path: Path) -> None:
-    (line,) = await toy_runner(tmp_path, ToyWorlds(chain(4)), searched(commit="plan")).run()
+    (line,) = await toy_runner(tmp_path, ToyFactory(chain(4)), searched(commit="plan")).run()
     events = journal(tmp_path)
     phases = [type(event) for event in events if isinstance(event, ev.Decided | ev.Committed)]
     assert line.score == 1.0 and phases == [ev.Decided, ev.Committed] * 4
@@ -40,17 +40,17 @@ async def test_a_plan_is_carried_out_step_by_step_each_in_two_phases(tmp_path: P
     assert [event.step for event in events if isinstance(event, ev.Decided)] == [0, 1, 2, 3]
 
 
-class Elsewhere(ToyWorlds):
-    """In the live world, one action leads back to where it started from."""
+class Elsewhere(ToyFactory):
+    """In the live environment, one action leads back to where it started from."""
 
-    def __init__(self, world: object, action: str) -> None:
-        super().__init__(world)  # type: ignore[arg-type]
+    def __init__(self, environment: object, action: str) -> None:
+        super().__init__(environment)  # type: ignore[arg-type]
         self._action, self._times = action, 0
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[ToyEnvironment]:
-        async with super().open(speculative=speculative) as environment:
-            if not speculative:
+    async def open(self, *, simulation: bool) -> AsyncIterator[ToyEnvironment]:
+        async with super().open(simulation=simulation) as environment:
+            if not simulation:
                 self._tamper(environment)
             yield environment
 
@@ -68,7 +68,7 @@ class Elsewhere(ToyWorlds):
         environment.step = step  # type: ignore[method-assign]
 
 
-async def test_a_plan_stops_where_the_world_is_not_as_foreseen_and_is_made_anew(tmp_path: Path) -> None:
+async def test_a_plan_stops_where_the_environment_is_not_as_foreseen_and_is_made_anew(tmp_path: Path) -> None:
     runner = toy_runner(tmp_path, Elsewhere(chain(4), 'go "on"'), searched(commit="plan"))
     await runner.run()
     events = journal(tmp_path)
@@ -78,7 +78,7 @@ async def test_a_plan_stops_where_the_world_is_not_as_foreseen_and_is_made_anew(
     assert not after or after[0].stopped != PLANNED
 
 
-async def test_a_subtree_is_dropped_where_the_world_is_not_as_foreseen_but_its_proposals_are_kept(tmp_path: Path) -> None:
+async def test_a_subtree_is_dropped_where_the_environment_is_not_as_foreseen_but_its_proposals_are_kept(tmp_path: Path) -> None:
     states = []
     runner = toy_runner(tmp_path, Elsewhere(chain(4), 'go "on"'), searched())
     runner.watch = lambda task, state, event: states.append((event, state.tree.root.visits, len(state.tree.root.edges)))
@@ -89,10 +89,10 @@ async def test_a_subtree_is_dropped_where_the_world_is_not_as_foreseen_but_its_p
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-@pytest.mark.parametrize("world", [chain(3), deceptive_chain(3), maze(), form(2)], ids=lambda world: world.name)
-async def test_a_promoted_world_is_where_the_action_would_have_led(world: object, workers: int, tmp_path: Path) -> None:
-    enacted = ToyWorlds(world)  # type: ignore[arg-type]
-    promoted = ToyWorlds(world)  # type: ignore[arg-type]
+@pytest.mark.parametrize("environment", [chain(3), deceptive_chain(3), maze(), form(2)], ids=lambda environment: environment.name)
+async def test_a_promoted_environment_is_where_the_action_would_have_led(environment: object, workers: int, tmp_path: Path) -> None:
+    enacted = ToyFactory(environment)  # type: ignore[arg-type]
+    promoted = ToyFactory(environment)  # type: ignore[arg-type]
     (plain,) = await toy_runner(tmp_path / "enact", enacted, searched(workers=workers)).run()
     (line,) = await toy_runner(tmp_path / "promote", promoted, searched(workers=workers, enact="promote")).run()
     commits = [event for event in journal(tmp_path / "promote") if isinstance(event, ev.Committed)]
@@ -104,21 +104,21 @@ async def test_a_promoted_world_is_where_the_action_would_have_led(world: object
 
 
 async def test_where_nothing_rolls_back_the_action_is_carried_out(tmp_path: Path) -> None:
-    worlds = ToyWorlds(form(2, write=True), sealed=False)
-    await toy_runner(tmp_path, worlds, searched(enact="promote")).run()
+    environments = ToyFactory(form(2, write=True), isolated=False)
+    await toy_runner(tmp_path, environments, searched(enact="promote")).run()
     commits = [event for event in journal(tmp_path) if isinstance(event, ev.Committed)]
     assert commits and not any(commit.promoted for commit in commits)
-    assert len(worlds.counts.writes) == 1
+    assert len(environments.counts.writes) == 1
 
 
 async def test_what_the_search_has_not_seen_cannot_be_promoted(tmp_path: Path) -> None:
-    (line,) = await toy_runner(tmp_path, ToyWorlds(chain(2)), config(search={"algorithm": "react", "enact": "promote"})).run()
+    (line,) = await toy_runner(tmp_path, ToyFactory(chain(2)), config(search={"algorithm": "react", "enact": "promote"})).run()
     assert line.score == 1.0
     assert not any(event.promoted for event in journal(tmp_path) if isinstance(event, ev.Committed))
 
 
-def errand() -> ToyWorld:
-    """Ordering writes outside, once; what comes after it can be searched only from a world that has ordered."""
+def errand() -> ToyGraph:
+    """Ordering writes outside, once; what comes after it can be searched only from an environment that has ordered."""
     right, wrong = ToyEdge(to="paid", prior=0.1), ToyEdge(to="lost", prior=0.9)
     states = {
         "shop": ToyState(text="A shop", edges={"order": ToyEdge(to="ordered", write=True)}, looks=0.5),
@@ -127,30 +127,30 @@ def errand() -> ToyWorld:
         "home": ToyState(reward=1.0),
         "lost": ToyState(reward=0.0),
     }
-    return ToyWorld(name="errand", instruction="Order, pay and go home.", start="shop", states=states)
+    return ToyGraph(name="errand", instruction="Order, pay and go home.", start="shop", states=states)
 
 
-@pytest.mark.parametrize(("fidelity", "score"), [("world", 1.0), ("replay", 0.0)])
-async def test_after_a_write_outside_the_search_goes_on_where_the_live_world_forks(
-    fidelity: Literal["world", "replay"], score: float, tmp_path: Path
+@pytest.mark.parametrize(("fidelity", "score"), [("full", 1.0), ("replay", 0.0)])
+async def test_after_a_write_outside_the_search_goes_on_where_the_live_environment_forks(
+    fidelity: Literal["full", "replay"], score: float, tmp_path: Path
 ) -> None:
-    worlds = ToyWorlds(errand(), sealed=False, fidelity=fidelity)
-    (line,) = await toy_runner(tmp_path, worlds, searched()).run()
-    assert (line.score, worlds.counts.writes) == (score, ['shop: go "order"']), "it is written once, whatever was searched"
+    environments = ToyFactory(errand(), isolated=False, fidelity=fidelity)
+    (line,) = await toy_runner(tmp_path, environments, searched()).run()
+    assert (line.score, environments.counts.writes) == (score, ['shop: go "order"']), "it is written once, whatever was searched"
     routes = {event.route for event in journal(tmp_path) if isinstance(event, ev.Arrived) and event.verdict == "exact"}
-    assert ("fork" in routes) == (fidelity == "world")
+    assert ("fork" in routes) == (fidelity == "full")
 
 
 def dated(patch: pytest.MonkeyPatch) -> None:
     """Have what comes of a write tell when it was written: the next time it is another state."""
     moved, ticks = ToyEnvironment._moved, itertools.count(1)
 
-    def later(world: ToyEnvironment, place: Place, action: Action) -> Transition:
-        transition = moved(world, place, action)
+    def later(environment: ToyEnvironment, place: Place, action: Action) -> Transition:
+        transition = moved(environment, place, action)
         if not transition.effects or transition.terminated:
             return transition
-        world._place = world._here()._replace(drift=next(ticks))
-        return msgspec.structs.replace(transition, observation=world.observation)
+        environment._place = environment._here()._replace(drift=next(ticks))
+        return msgspec.structs.replace(transition, observation=environment.observation)
 
     patch.setattr(ToyEnvironment, "_moved", later)
 
@@ -161,24 +161,24 @@ async def test_what_a_write_led_to_is_searched_on_though_it_comes_out_differentl
     enact: str, workers: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     dated(monkeypatch)
-    worlds = ToyWorlds(errand())
-    (line,) = await toy_runner(tmp_path, worlds, searched(workers=workers, enact=enact)).run()
+    environments = ToyFactory(errand())
+    (line,) = await toy_runner(tmp_path, environments, searched(workers=workers, enact=enact)).run()
     events = journal(tmp_path)
     assert (line.score, line.drifted) == (1.0, 0)
     assert any(event.edge is not None for event in events if isinstance(event, ev.Kept)), "the search kept it as soon as it was there"
-    assert not worlds._setting.kept and worlds.counts.live == 0
+    assert not environments._setting.kept and environments.counts.live == 0
 
 
 async def test_a_snapshot_that_is_gone_is_no_way_back_to_what_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     dated(monkeypatch)
-    worlds = ToyWorlds(errand())
-    monkeypatch.setattr(worlds, "has", lambda snapshot: False)
-    (line,) = await toy_runner(tmp_path, worlds, searched()).run()
+    environments = ToyFactory(errand())
+    monkeypatch.setattr(environments, "has", lambda snapshot: False)
+    (line,) = await toy_runner(tmp_path, environments, searched()).run()
     assert line.drifted > 0, "the write came out differently, and that is said"
 
 
 async def test_an_agent_that_does_not_search_keeps_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     dated(monkeypatch)
-    worlds = ToyWorlds(errand())
-    await toy_runner(tmp_path, worlds, config(search={"algorithm": "react"})).run()
-    assert worlds.counts.snapshots == 0
+    environments = ToyFactory(errand())
+    await toy_runner(tmp_path, environments, config(search={"algorithm": "react"})).run()
+    assert environments.counts.snapshots == 0

@@ -1,4 +1,4 @@
-"""What committed steps were expected to lead to, and what came: read from real attempts in toy worlds."""
+"""What committed steps were expected to lead to, and what came: read from real attempts in toy environments."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from exact.action import Action
 from exact.agents.agent import Agent
 from exact.context import Context, Evaluation
 from exact.environments.toy.agents import ToyPolicy, ToyValue
-from exact.environments.toy.factory import ToyWorlds
-from exact.environments.toy.graph import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.environments.toy.known import deceptive_chain, toy_task
 from exact.reflection.contrast import SIGNALS, Record, contrast
 from exact.runs.attempt.hindsight import _expected, records
@@ -28,7 +28,7 @@ from tests.runs.toys import config
 LONG = 6
 
 
-def fork() -> ToyWorld:
+def fork() -> ToyGraph:
     """Left looks well and ends badly after six rooms, right looks bad and ends well after two."""
     left = {f"l{i}": ToyState(text=f"Left {i}", edges={"on": ToyEdge(to=f"l{i + 1}")}, looks=0.75) for i in range(1, LONG)}
     right = {
@@ -37,7 +37,7 @@ def fork() -> ToyWorld:
     }
     ends = {f"l{LONG}": ToyState(reward=0.0), "win": ToyState(reward=1.0)}
     start = ToyState(text="A fork", edges={"left": ToyEdge(to="l1", prior=0.6), "right": ToyEdge(to="r1", prior=0.4)}, looks=0.5)
-    return ToyWorld(name="fork", instruction="Find the way out.", start="s", states={"s": start, **left, **right, **ends})
+    return ToyGraph(name="fork", instruction="Find the way out.", start="s", states={"s": start, **left, **right, **ends})
 
 
 class SureOfEnds:
@@ -50,14 +50,14 @@ class SureOfEnds:
         return Evaluation(value=0.95) if context.terminated else await self._inner.evaluate(context)
 
 
-async def looked_back(folder: Path, world: ToyWorld, *, sure: bool = False, told: bool = True, **search: object) -> list[Record]:
+async def looked_back(folder: Path, environment: ToyGraph, *, sure: bool = False, told: bool = True, **search: object) -> list[Record]:
     """The records of one attempt, with the benchmark's outcome where they are `told` it."""
     settings = config(search={"algorithm": "mcts", "k": 2, **search}, limits={"actions": 12})
-    value = SureOfEnds(ToyValue(world)) if sure else ToyValue(world)
-    made = create(folder, (toy_task(world),), settings)
+    value = SureOfEnds(ToyValue(environment)) if sure else ToyValue(environment)
+    made = create(folder, (toy_task(environment),), settings)
     [line] = await Runner(
-        folder=made, config=settings, open_worlds=lambda task: nullcontext(ToyWorlds(world)),
-        build_agent=lambda *_: Agent(policy=ToyPolicy(world), value=value),
+        folder=made, config=settings, open_environments=lambda task: nullcontext(ToyFactory(environment)),
+        build_agent=lambda *_: Agent(policy=ToyPolicy(environment), value=value),
     ).run()  # fmt: skip
     state = fold(settings, list(read(made.task_folder(made.manifest.tasks[0]) / "journal.jsonl")))
     return records(state, made.blobs, line.score if told else None)

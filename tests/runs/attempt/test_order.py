@@ -14,8 +14,8 @@ from exact.config import Config
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import ActionSpace
 from exact.environments.toy.environment import Faults
-from exact.environments.toy.factory import ToyWorlds
-from exact.environments.toy.known import ToyWorld, deceptive_chain, form, maze
+from exact.environments.toy.factory import ToyFactory
+from exact.environments.toy.known import ToyGraph, deceptive_chain, form, maze
 from exact.runs.journal import events as ev
 from tests.runs.test_resume import Killed, committed, journal, kill_at, moves, repeated_facts, tree
 from tests.runs.toys import config, toy_agent, toy_runner
@@ -49,12 +49,12 @@ def by_chance(seed: int) -> Pause:
     return pause
 
 
-async def run(folder: Path, world: ToyWorld, seed: int, faults: Faults | None = None, **search: object) -> list[ev.AnyEvent]:
+async def run(folder: Path, environment: ToyGraph, seed: int, faults: Faults | None = None, **search: object) -> list[ev.AnyEvent]:
     settings = config(search={"iterations": 16, "k": 4, "workers": 4, "order": "selection", **search})
-    runner = toy_runner(folder, ToyWorlds(world, latency=by_chance(seed), faults=faults or Faults(), fidelity="replay"), settings)
+    runner = toy_runner(folder, ToyFactory(environment, latency=by_chance(seed), faults=faults or Faults(), fidelity="replay"), settings)
 
     def build(config: Config, models: object) -> Agent:
-        slow = Slow(toy_agent(world, 0.1)(config, models), by_chance(seed + 1))  # type: ignore[arg-type]
+        slow = Slow(toy_agent(environment, 0.1)(config, models), by_chance(seed + 1))  # type: ignore[arg-type]
         return Agent(policy=slow, value=slow)
 
     runner.build_agent = build
@@ -75,23 +75,23 @@ WAYS: dict[str, dict[str, object]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_four_workers_grow_the_same_tree_whatever_comes_first(way: str, tmp_path: Path) -> None:
-    for world in (maze(), deceptive_chain(3)):
-        whole = [await run(tmp_path / f"{world.name}-{seed}", world, seed, **WAYS[way]) for seed in range(6)]
+    for environment in (maze(), deceptive_chain(3)):
+        whole = [await run(tmp_path / f"{environment.name}-{seed}", environment, seed, **WAYS[way]) for seed in range(6)]
         assert all(moves(each) == moves(whole[0]) for each in whole)
-        assert len({tree(tmp_path / f"{world.name}-{seed}") for seed in range(6)}) == 1
+        assert len({tree(tmp_path / f"{environment.name}-{seed}") for seed in range(6)}) == 1
 
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_killed_at_any_write_and_gone_on_with_it_is_the_same_tree(way: str, tmp_path: Path) -> None:
-    world, dice = form(2), random.Random(way)
-    whole = await run(tmp_path / "whole", world, 0, **WAYS[way])
+    environment, dice = form(2), random.Random(way)
+    whole = await run(tmp_path / "whole", environment, 0, **WAYS[way])
     for nth in dice.sample(range(1, len(whole)), min(40, len(whole) - 1)):
         folder = tmp_path / str(nth)
         with pytest.MonkeyPatch.context() as patch:
             kill_at(patch, nth, written=dice.random() < 0.5)
             with pytest.raises(Killed):
-                await run(folder, world, nth, **WAYS[way])
-        resumed = await run(folder, world, nth + 1, **WAYS[way])
+                await run(folder, environment, nth, **WAYS[way])
+        resumed = await run(folder, environment, nth + 1, **WAYS[way])
         assert moves(resumed) == moves(whole), f"killed at write {nth}"
         assert repeated_facts(resumed) == [] and tree(folder) == tree(tmp_path / "whole")
 
@@ -102,7 +102,7 @@ async def test_as_results_come_the_order_is_by_chance(tmp_path: Path) -> None:
     assert any(each != whole[0] for each in whole)
 
 
-async def test_worlds_that_break_do_not_hold_up_a_round(tmp_path: Path) -> None:
+async def test_environments_that_break_do_not_hold_up_a_round(tmp_path: Path) -> None:
     events = await run(tmp_path / "run", maze(), 3, Faults(fail_every=5))
     assert isinstance(events[-1], ev.Finished) and any(isinstance(event, ev.Failed) for event in events)
     assert committed(events)

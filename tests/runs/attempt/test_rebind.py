@@ -1,4 +1,4 @@
-"""Committed actions in a world that counts its elements otherwise."""
+"""Committed actions in an environment that counts its elements otherwise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from exact.agents.agent import Agent
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import Capabilities, Snapshot, Transition
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 from exact.evaluation.replay import finished, replay
 from exact.observation import Element, Observation
 from exact.runs.attempt.rebind import again
@@ -56,9 +56,9 @@ def test_in_another_state_an_element_is_known_again_by_role_and_name() -> None:
 
 
 class Lamps:
-    """Three lamps with a switch each. No two worlds count from the same number."""
+    """Three lamps with a switch each. No two environments count from the same number."""
 
-    actions, capabilities = ACTIONS, Capabilities(fidelity="replay", sealed=True)
+    actions, capabilities = ACTIONS, Capabilities(fidelity="replay", isolated=True)
 
     def __init__(self, first: int) -> None:
         self._first, self._lit = first, set[int]()
@@ -78,10 +78,10 @@ class Lamps:
         return Score(value=len(self._lit) / 3, success=len(self._lit) == 3)
 
     async def snapshot(self) -> Snapshot:
-        raise EnvironmentError_("none")
+        raise EnvironmentFailure("none")
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        raise EnvironmentError_("none")
+        raise EnvironmentFailure("none")
 
     async def close(self) -> None:
         """Nothing to let go of."""
@@ -92,12 +92,12 @@ class Lamps:
         return Observation(text=" ".join(names), fingerprint="".join(names), elements=elements)
 
 
-class LampWorlds:
+class LampFactory:
     def __init__(self, numbers: Iterator[int]) -> None:
         self._numbers = numbers
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[Lamps]:
+    async def open(self, *, simulation: bool) -> AsyncIterator[Lamps]:
         yield Lamps(next(self._numbers))
 
 
@@ -116,11 +116,11 @@ async def test_an_attempt_is_replayed_where_elements_are_counted_otherwise(tmp_p
     run, agent = create(tmp_path / "run", (TASK,), config), Agent(policy=Off(), value=Off())
 
     @asynccontextmanager
-    async def worlds(task: Task) -> AsyncIterator[LampWorlds]:
-        yield LampWorlds(count(1))
+    async def environments(task: Task) -> AsyncIterator[LampFactory]:
+        yield LampFactory(count(1))
 
-    await Runner(folder=run, config=config, open_worlds=worlds, build_agent=lambda *_: agent).run()
+    await Runner(folder=run, config=config, open_environments=environments, build_agent=lambda *_: agent).run()
     state = finished(run, config, TASK)
     assert state is not None and [step.action for step in state.committed] == ["press [1]", "press [2]", "press [3]"]
-    found = await replay(LampWorlds(count(100)), TASK, state, run.blobs)
+    found = await replay(LampFactory(count(100)), TASK, state, run.blobs)
     assert (found.verdict, found.score) == ("same", 1.0)

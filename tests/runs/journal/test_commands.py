@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exact.config import Config
-from exact.environments.toy.factory import ToyWorlds
+from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import Mailbox, Name, lift, mailbox, send
@@ -73,7 +73,7 @@ def asked_after(runner: Runner, name: str) -> list[ev.Asked]:
 @pytest.mark.parametrize("algorithm", sorted(BUILTIN))
 @pytest.mark.parametrize("name", ["expand", "prune", "stop"])
 async def test_every_algorithm_ends_well_after_a_command(algorithm: str, name: Name, tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(3)), settings(algorithm), noise=0.1)
+    runner = toy_runner(tmp_path, ToyFactory(form(3)), settings(algorithm), noise=0.1)
     events = told(runner, once(name, 1, after=3))
     (line,) = await runner.run()
     assert line.status == "scored"
@@ -82,7 +82,7 @@ async def test_every_algorithm_ends_well_after_a_command(algorithm: str, name: N
 
 
 async def test_expand_is_the_next_work_of_all(tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(4)), settings(iterations=40))
+    runner = toy_runner(tmp_path, ToyFactory(form(4)), settings(iterations=40))
     wanted: list[int] = []
 
     def say(state: State, event: ev.AnyEvent) -> tuple[Name, int] | None:
@@ -99,7 +99,7 @@ async def test_expand_is_the_next_work_of_all(tmp_path: Path) -> None:
 
 
 async def test_what_is_pruned_is_neither_searched_nor_committed(tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(4)), settings(iterations=40))
+    runner = toy_runner(tmp_path, ToyFactory(form(4)), settings(iterations=40))
     favourite: list[int] = []
 
     def say(state: State, event: ev.AnyEvent) -> tuple[Name, int] | None:
@@ -117,7 +117,7 @@ async def test_what_is_pruned_is_neither_searched_nor_committed(tmp_path: Path) 
 
 
 async def test_a_pause_holds_searching_and_committing_until_it_is_lifted(tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(3)), settings())
+    runner = toy_runner(tmp_path, ToyFactory(form(3)), settings())
     pause, paused = once("pause", -1, after=5), asyncio.Event()
 
     def say(state: State, event: ev.AnyEvent) -> tuple[Name, int] | None:
@@ -143,8 +143,8 @@ async def test_a_pause_holds_searching_and_committing_until_it_is_lifted(tmp_pat
 
 @pytest.mark.parametrize("workers", [1, 4])
 async def test_a_command_takes_effect_before_another_iteration_is_begun(workers: int, tmp_path: Path) -> None:
-    worlds = ToyWorlds(form(4), latency=None if workers == 1 else lambda: asyncio.sleep(0))
-    runner = toy_runner(tmp_path, worlds, settings(iterations=40, workers=workers))
+    environments = ToyFactory(form(4), latency=None if workers == 1 else lambda: asyncio.sleep(0))
+    runner = toy_runner(tmp_path, environments, settings(iterations=40, workers=workers))
     say, between = once("stop", -1, after=9), list[ev.AnyEvent]()
 
     def marked(state: State, event: ev.AnyEvent) -> tuple[Name, int] | None:
@@ -159,7 +159,7 @@ async def test_a_command_takes_effect_before_another_iteration_is_begun(workers:
 
 
 async def test_stop_commits_the_best_way_as_far_as_it_was_searched(tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(3)), settings(iterations=200))
+    runner = toy_runner(tmp_path, ToyFactory(form(3)), settings(iterations=200))
     events = told(runner, once("stop", -1, after=60))
     await runner.run()
     place = events.index(commanded(events)[0])
@@ -170,7 +170,7 @@ async def test_stop_commits_the_best_way_as_far_as_it_was_searched(tmp_path: Pat
 
 
 async def test_stop_before_anything_was_searched_commits_nothing(tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(3)), settings())
+    runner = toy_runner(tmp_path, ToyFactory(form(3)), settings())
     path = journal_of(runner)
     path.parent.mkdir(parents=True)
     send(path, "stop")
@@ -181,7 +181,7 @@ async def test_stop_before_anything_was_searched_commits_nothing(tmp_path: Path)
 
 @pytest.mark.parametrize(("name", "node", "why"), [("prune", 0, "present root"), ("expand", 999, "no state"), ("prune", -1, "no state")])
 async def test_what_cannot_be_done_is_journalled_with_the_reason(name: Name, node: int, why: str, tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(3)), settings())
+    runner = toy_runner(tmp_path, ToyFactory(form(3)), settings())
     events = told(runner, once(name, node, after=3))
     (line,) = await runner.run()
     assert line.status == "scored" and why in commanded(events)[0].refused
@@ -204,27 +204,27 @@ def commanding(runner: Runner) -> Runner:
 async def test_a_run_killed_anywhere_and_resumed_takes_each_command_once(
     nth: int, written: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, broken = (commanding(toy_runner(tmp_path / name, ToyWorlds(form(3)), settings(iterations=20))) for name in "ab")
+    whole, broken = (commanding(toy_runner(tmp_path / name, ToyFactory(form(3)), settings(iterations=20))) for name in "ab")
     await whole.run()
     with monkeypatch.context() as patched:
         kill_at(patched, nth, written=written)
         with pytest.raises(Killed):
             await broken.run()
-    await commanding(toy_runner(tmp_path / "b", ToyWorlds(form(3)))).run()
+    await commanding(toy_runner(tmp_path / "b", ToyFactory(form(3)))).run()
     one, other = (fold(runner.config, read(journal_of(runner))) for runner in (whole, broken))
     assert to_json(one.tree) == to_json(other.tree)
     assert [event.command for event in other.commanded.values()] == ["expand", "prune", "expand"]
 
 
 async def test_a_paused_run_goes_on_when_somebody_resumes_it(tmp_path: Path) -> None:
-    runner = toy_runner(tmp_path, ToyWorlds(form(3)), settings())
+    runner = toy_runner(tmp_path, ToyFactory(form(3)), settings())
     told(runner, once("pause", -1, after=5))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
             await runner.run()
     lift(journal_of(runner))
     lift(journal_of(runner))
-    (line,) = await toy_runner(tmp_path, ToyWorlds(form(3))).run()
+    (line,) = await toy_runner(tmp_path, ToyFactory(form(3))).run()
     assert line.status == "scored"
     assert [command.name for command in Mailbox(mailbox(journal_of(runner))).new()] == ["pause", "resume"]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from exact.action import Action
 from exact.context import Evaluation, Proposal, Reflection
-from exact.environments.base import Effect
+from exact.environments.base import SideEffect
 from exact.errors import JournalError
 from exact.models.base import Sampling, Usage
 from exact.runs.journal import events as ev
@@ -27,7 +27,7 @@ from exact.task import Score, Task
 
 NASTY = 'quote " backslash \\ newline \n tab \t nul \0 separator \u2028 漢 🙂'
 TASK = Task(id="toy/a?seed=1", instruction=NASTY, origins=("http://a",), metadata={"n": 1, "x": 0.5, "b": True, "none": None})
-EFFECTS = (Effect(kind="request", method="POST", url="http://a/?q=" + NASTY, status=200), Effect(kind="dialog", detail=NASTY))
+EFFECTS = (SideEffect(kind="request", method="POST", url="http://a/?q=" + NASTY, status=200), SideEffect(kind="dialog", detail=NASTY))
 REFLECTION = Reflection(id="r", kind="policy", text=NASTY, instruction="i", state="s", action="a", surprise=-0.5, outcome=0.0)
 DECISION = Decision(
     edges=(1,), reason="most visits", value=None, alternatives=(Alternative(edge=0, action="go", prior=1.0, visits=0, value=None),)
@@ -40,8 +40,8 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
     ev.Asked(answer=Wait()),
     ev.Asked(answer=Done("16 iterations")),
     ev.Arrived(node=1, route="replay", verdict="drifted", transitions=2, resets=1, effects=EFFECTS, reason=NASTY),
-    ev.Arrived(node=1, route="fork+replay", verdict="exact", failed=("restore",), worlds=3, prepared=True),
-    ev.Kept(node=1, fidelity="world", bytes=80_000_000, seconds=0.5),
+    ev.Arrived(node=1, route="fork+replay", verdict="exact", failed=("restore",), environments=3, prepared=True),
+    ev.Kept(node=1, fidelity="full", bytes=80_000_000, seconds=0.5),
     ev.Prepared(node=1, route="fork", verdict="drifted", reason=NASTY, seconds=0.5),
     ev.Acted(node=0, edge=2, action='fill [1] "x"', fingerprint="f", effects=EFFECTS, seconds=0.25),
     ev.Acted(node=0, edge=3, action="wait", terminated=True, refused=NASTY),

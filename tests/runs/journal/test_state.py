@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from exact.config import Config
-from exact.environments.base import Effect
-from exact.environments.toy.factory import Faults, ToyWorlds
-from exact.environments.toy.known import ToyWorld, bandit, chain, deceptive_chain, form, maze
+from exact.environments.base import SideEffect
+from exact.environments.toy.factory import Faults, ToyFactory
+from exact.environments.toy.known import ToyGraph, bandit, chain, deceptive_chain, form, maze
 from exact.errors import JournalError
 from exact.runs.attempt.simulate import returns
 from exact.runs.journal import events as ev
@@ -23,14 +23,14 @@ from exact.task import Task
 from tests.runs.toys import config, toy_runner
 
 
-async def attempt(folder: Path, worlds: ToyWorlds, settings: Config) -> tuple[list[ev.AnyEvent], State]:
+async def attempt(folder: Path, environments: ToyFactory, settings: Config) -> tuple[list[ev.AnyEvent], State]:
     """A whole attempt: its journal and the state it ended in."""
     live: list[State] = []
 
     def watch(task: Task, state: State, event: ev.AnyEvent) -> None:
         live.append(state)
 
-    runner = toy_runner(folder, worlds, settings, noise=0.1)
+    runner = toy_runner(folder, environments, settings, noise=0.1)
     runner.watch = watch
     await runner.run()
     return journal_in(folder), live[-1]
@@ -58,9 +58,9 @@ WORLDS = [chain(3), deceptive_chain(3), maze(), form(2), bandit(3)]
 
 
 @pytest.mark.parametrize("algorithm", ["mcts", "greedy", "react"])
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
-async def test_the_fold_of_a_journal_is_the_state_that_wrote_it(world: ToyWorld, algorithm: str, tmp_path: Path) -> None:
-    journal, live = await attempt(tmp_path, ToyWorlds(world), searched(algorithm))
+@pytest.mark.parametrize("environment", WORLDS, ids=lambda environment: environment.name)
+async def test_the_fold_of_a_journal_is_the_state_that_wrote_it(environment: ToyGraph, algorithm: str, tmp_path: Path) -> None:
+    journal, live = await attempt(tmp_path, ToyFactory(environment), searched(algorithm))
     assert isinstance(journal[-1], ev.Finished)
     again = fold(searched(algorithm), journal)
     live.elapsed = again.elapsed
@@ -70,7 +70,7 @@ async def test_the_fold_of_a_journal_is_the_state_that_wrote_it(world: ToyWorld,
 @pytest.mark.parametrize("faults", [Faults(), Faults(fail_every=7), Faults(drift_after=4)], ids=["sound", "breaking", "drifting"])
 async def test_any_prefix_of_a_journal_folds(faults: Faults, tmp_path: Path) -> None:
     settings = searched("mcts")
-    journal, _ = await attempt(tmp_path, ToyWorlds(maze(), faults=faults), settings)
+    journal, _ = await attempt(tmp_path, ToyFactory(maze(), faults=faults), settings)
     for end in range(len(journal) + 1):
         state = fold(settings, journal[:end])
         check_counts(state)
@@ -86,7 +86,7 @@ def check_counts(state: State) -> None:
 
 async def test_folding_further_is_folding_all_at_once(tmp_path: Path) -> None:
     settings = searched("mcts")
-    journal, _ = await attempt(tmp_path, ToyWorlds(form(2)), settings)
+    journal, _ = await attempt(tmp_path, ToyFactory(form(2)), settings)
     state = State(settings)
     for event in journal:
         state.apply(event)
@@ -100,7 +100,7 @@ def test_nothing_folds_to_an_attempt_that_has_not_begun() -> None:
 
 @pytest.fixture
 async def journal(tmp_path: Path) -> list[ev.AnyEvent]:
-    return (await attempt(tmp_path, ToyWorlds(chain(2)), searched("mcts")))[0]
+    return (await attempt(tmp_path, ToyFactory(chain(2)), searched("mcts")))[0]
 
 
 def without(journal: list[ev.AnyEvent], kind: type[ev.AnyEvent]) -> Iterator[ev.AnyEvent]:
@@ -133,7 +133,7 @@ def test_a_journal_of_another_search_is_refused(journal: list[ev.AnyEvent]) -> N
 
 
 async def test_what_was_spent_is_counted_from_facts(tmp_path: Path) -> None:
-    journal, _ = await attempt(tmp_path, ToyWorlds(maze()), searched("mcts"))
+    journal, _ = await attempt(tmp_path, ToyFactory(maze()), searched("mcts"))
     spent = fold(searched("mcts"), journal).budget.spent
     steps = sum(isinstance(event, ev.Acted | ev.Committed) for event in journal)
     replayed = sum(event.transitions for event in journal if isinstance(event, ev.Arrived | ev.Rebuilt))
@@ -142,9 +142,9 @@ async def test_what_was_spent_is_counted_from_facts(tmp_path: Path) -> None:
 
 
 async def test_a_drifted_arrival_and_a_failure_are_counted(tmp_path: Path) -> None:
-    journal, _ = await attempt(tmp_path / "drift", ToyWorlds(maze(), faults=Faults(drift_after=2)), searched("mcts"))
+    journal, _ = await attempt(tmp_path / "drift", ToyFactory(maze(), faults=Faults(drift_after=2)), searched("mcts"))
     assert fold(searched("mcts"), journal).drifted == sum(isinstance(e, ev.Arrived) and e.verdict == "drifted" for e in journal) > 0
-    journal, _ = await attempt(tmp_path / "fail", ToyWorlds(maze(), faults=Faults(fail_every=5)), searched("mcts"))
+    journal, _ = await attempt(tmp_path / "fail", ToyFactory(maze(), faults=Faults(fail_every=5)), searched("mcts"))
     assert fold(searched("mcts"), journal).failures == sum(isinstance(e, ev.Failed) for e in journal) > 0
 
 
@@ -162,7 +162,7 @@ def test_a_selection_stays_open_until_its_last_need_is_told(journal: list[ev.Any
 
 
 async def test_a_state_is_expected_to_be_come_back_to_as_often_as_those_before_it(tmp_path: Path) -> None:
-    _, state = await attempt(tmp_path, ToyWorlds(form(3)), config())
+    _, state = await attempt(tmp_path, ToyFactory(form(3)), config())
     assert state.acted_at == {node for node, _ in state.acted} and len(state.acted_at) > 1
     root = state.tree.nodes[0]
     open_ = [index for index, edge in enumerate(root.edges) if not edge.closed and (0, index) not in state.acted]
@@ -174,7 +174,7 @@ async def test_a_state_is_expected_to_be_come_back_to_as_often_as_those_before_i
 
 
 async def test_who_acts_four_times_in_a_state_is_expected_to_come_back_thrice_and_not_oftener_than_there_is_left(tmp_path: Path) -> None:
-    _, state = await attempt(tmp_path, ToyWorlds(bandit(5)), config())
+    _, state = await attempt(tmp_path, ToyFactory(bandit(5)), config())
     other = Node(id=9, edges=[Edge(action=edge.action, prior=edge.prior) for edge in state.tree.nodes[0].edges])
     step = next(iter(state.acted.values()))
     state.acted_at, state.acted = {0, 1}, {(node, edge): step for node in (0, 1) for edge in range(5)}
@@ -184,7 +184,7 @@ async def test_who_acts_four_times_in_a_state_is_expected_to_come_back_thrice_an
 
 
 def test_what_moved_tells_states_apart_and_is_no_write() -> None:
-    sent = (Effect(kind="request", method="POST", url="http://shop.test/orders"),)
+    sent = (SideEffect(kind="request", method="POST", url="http://shop.test/orders"),)
     here, there = (beyond("", (), {"moved": f"[1] moved by {x},0"}) for x in (10, 20))
     assert here and there and here != there and written(here) == written("") == set()
     both = beyond(beyond("", sent, {}), (), {"moved": "[1] moved by 10,0"})

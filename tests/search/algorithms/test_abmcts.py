@@ -18,7 +18,7 @@ from exact.search.registry import algorithm
 from exact.search.rules.draw import generator
 from exact.search.rules.posterior import Belief, Beta, Gaussian, Seen
 from exact.search.tree import Tree
-from tests.search.harness import Harness, check_idle, go, world
+from tests.search.harness import Harness, check_idle, go, graph
 
 VALUES = [[], [0.9], [0.2, 0.4, 0.9], [0.7, 0.75, 0.8, 0.7, 0.72, 0.71]]
 
@@ -108,7 +108,7 @@ def test_the_same_seed_makes_the_same_choices_and_another_one_others() -> None:
 
 
 def test_a_known_action_that_is_drawn_again_leads_on_in_its_child() -> None:
-    only = world({f"s{i}": ToyState(edges={"on": ToyEdge(to=f"s{i + 1}")}) for i in range(9)} | {"s9": ToyState(reward=1.0)}, "s0")
+    only = graph({f"s{i}": ToyState(edges={"on": ToyEdge(to=f"s{i + 1}")}) for i in range(9)} | {"s9": ToyState(reward=1.0)}, "s0")
     run = Harness(only, made(iterations=6, depth=9))
     run.search()
     assert all(len(node.edges) <= 1 for node in run.tree.nodes)
@@ -140,7 +140,7 @@ def test_the_better_policy_is_drawn_from_more_often() -> None:
 
 
 @pytest.mark.parametrize("belief", [Beta(), Gaussian()])
-def test_known_worlds_are_solved(belief: Belief) -> None:
+def test_known_environments_are_solved(belief: Belief) -> None:
     for seed in range(4):
         arms = bandit(4, seed=seed)
         assert arms.states[Harness(arms, made(belief=belief, iterations=30)).solve()].reward == 1.0

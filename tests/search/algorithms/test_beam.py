@@ -7,7 +7,7 @@ from typing import Any
 from exact.environments.toy.known import ToyEdge, ToyState, bandit, deceptive_chain
 from exact.search.algorithms.beam import Beam
 from exact.search.base import Done, Wait
-from tests.search.harness import Harness, world
+from tests.search.harness import Harness, graph
 
 
 def beam(breadth: int = 2, **more: Any) -> Beam:
@@ -27,7 +27,7 @@ def looked_beyond(run: Harness) -> list[str]:
 
 
 def test_the_best_states_of_a_level_are_looked_beyond() -> None:
-    run = Harness(world(wide(0.2, 0.6, 0.4, 0.5)), beam(breadth=2))
+    run = Harness(graph(wide(0.2, 0.6, 0.4, 0.5)), beam(breadth=2))
     run.search()
     assert looked_beyond(run) == ["a", "b1", "b3"]
 
@@ -40,7 +40,7 @@ def test_a_wider_beam_keeps_what_a_narrow_one_prunes() -> None:
 
 
 def test_a_level_may_be_in_flight_as_a_whole_and_the_next_waits_for_it() -> None:
-    run = Harness(world(wide(0.2, 0.6, 0.4)), beam())
+    run = Harness(graph(wide(0.2, 0.6, 0.4)), beam())
     run.meet(run.select())
     run.meet(run.select())
     steps = [run.select() for _ in range(3)]
@@ -60,7 +60,7 @@ def test_a_state_scores_by_its_own_value_or_by_the_mean_on_its_way() -> None:
         "rr": ToyState(reward=0.6),
     }
     for score, edge in [("state", 1), ("cumulative", 0)]:
-        run = Harness(world(states), beam(score=score))
+        run = Harness(graph(states), beam(score=score))
         run.search()
         assert run.algorithm.decide(run.tree).edges == (edge,)
 
@@ -74,7 +74,7 @@ def test_a_pruned_state_is_chosen_where_all_that_was_kept_came_to_less() -> None
 def test_an_end_takes_no_place_in_the_beam_and_is_not_lost() -> None:
     states = wide(0.3, 0.2)
     states["a"] = ToyState(edges={**states["a"].edges, "end": ToyEdge(to="won")}, looks=0.5)
-    run = Harness(world(states | {"won": ToyState(reward=0.95)}), beam(breadth=2))
+    run = Harness(graph(states | {"won": ToyState(reward=0.95)}), beam(breadth=2))
     run.search()
     assert looked_beyond(run) == ["a", "b0", "b1"]
     assert run.algorithm.decide(run.tree).edges == (2,)

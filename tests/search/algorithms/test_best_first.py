@@ -9,7 +9,7 @@ import pytest
 from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, deceptive_chain
 from exact.search.algorithms.best_first import BestFirst
 from exact.search.base import Done, Stepped
-from tests.search.harness import Harness, failed, world
+from tests.search.harness import Harness, failed, graph
 
 
 def fork() -> dict[str, ToyState]:
@@ -29,13 +29,13 @@ def best_first(iterations: int = 20, **more: Any) -> BestFirst:
 
 
 def test_an_action_is_due_by_the_value_of_the_state_it_starts_in() -> None:
-    run = Harness(world(fork()), best_first())
+    run = Harness(graph(fork()), best_first())
     run.search()
     assert [run.state(node) for node in run.tree.nodes] == ["a", "l", "r", "rx", "ry", "lx"]
 
 
 def test_a_state_is_proposed_in_when_its_first_action_is_due() -> None:
-    run = Harness(world(fork()), best_first(iterations=5))
+    run = Harness(graph(fork()), best_first(iterations=5))
     run.search()
     proposed = [run.state(run.tree.nodes[s.node]) for s in run.asked if "proposals" in s.needs]
     assert proposed == ["a", "r"], "l, of value 0.3, was never due"
@@ -55,7 +55,7 @@ def test_it_looks_no_deeper_than_told() -> None:
 
 def test_a_plan_is_the_whole_way_to_the_best_state_and_replan_its_first_action() -> None:
     for plan, edges in [(True, (1, 1)), (False, (1,))]:
-        run = Harness(world(fork()), best_first(iterations=5, plan=plan))
+        run = Harness(graph(fork()), best_first(iterations=5, plan=plan))
         run.tree.nodes[0].judged = 0.0
         run.search()
         run.tree.nodes[2].judged = 0.1  # r itself: the end below it is better

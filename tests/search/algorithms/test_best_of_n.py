@@ -13,7 +13,7 @@ from exact.environments.toy.factory import TOY_ACTIONS
 from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, deceptive_chain
 from exact.search.algorithms.best_of_n import BestOfN
 from exact.search.base import Done, Proposed, Result, Stepped, Wait
-from tests.search.harness import Harness, check_idle, failed, go, valued, world
+from tests.search.harness import Harness, check_idle, failed, go, graph, valued
 
 
 def best_of(n: int, **more: Any) -> BestOfN:
@@ -80,7 +80,7 @@ def test_the_best_end_is_committed_by_its_way() -> None:
 
 
 def test_a_refused_draw_is_replaced_as_often_as_retries_allow() -> None:
-    run = Harness(world({"a": ToyState(edges={"x": ToyEdge(to="a")})}), best_of(3, retries=2))
+    run = Harness(graph({"a": ToyState(edges={"x": ToyEdge(to="a")})}), best_of(3, retries=2))
     run.fault = lambda s, need: failed("action") if need == "step" else None
     run.search()
     assert sum("sample" in s.needs for s in run.asked) == 5
@@ -90,7 +90,7 @@ def test_ends_with_the_same_answer_pool_their_value() -> None:
     """Two ways to answer 1 (0.9 and 0.1, pooled 0.5), one to answer 2 (0.6)."""
     states = {name: ToyState(edges={"x": ToyEdge(to="a")}, looks=0.5) for name in ("b", "c", "d")}
     states["a"] = ToyState(edges={link: ToyEdge(to=link) for link in states}, looks=0.5)
-    run = Harness(world(states), best_of(3))
+    run = Harness(graph(states), best_of(3))
     for selection, link in zip([run.select() for _ in range(3)], "bcd", strict=True):
         run.tell(selection, drawn(link))
     said = [(0.9, "1"), (0.1, "1"), (0.6, "2")]

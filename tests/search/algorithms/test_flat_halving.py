@@ -12,7 +12,7 @@ from exact.search.base import Done, Result, Selection, Wait
 from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans
 from exact.search.rules.draw import generator
-from tests.search.harness import Harness, check_idle, valued, world
+from tests.search.harness import Harness, check_idle, graph, valued
 
 
 def made(**more: object) -> FlatHalving:
@@ -53,7 +53,7 @@ def test_judging_again_finds_what_one_judgement_misses() -> None:
         for seed in range(60):
             run = Noisy(bandit(4, seed=seed), made(iterations=24, judgements=judgements))
             run.tree.seed = seed
-            found += run.world.states[run.solve()].reward == 1.0
+            found += run.graph.states[run.solve()].reward == 1.0
         return found
 
     assert right(24) > right(1) + 3
@@ -84,7 +84,7 @@ def test_an_action_that_changes_nothing_is_not_committed_because_every_other_loo
         "won": ToyState(reward=1.0),
         "lost": ToyState(reward=0.0),
     }
-    assert Harness(world(states), made(judgements=1)).solve() == "won"
+    assert Harness(graph(states), made(judgements=1)).solve() == "won"
 
 
 def test_the_registry_makes_it_and_says_which_options_it_takes() -> None:

@@ -8,7 +8,7 @@ from exact.environments.toy.known import ToyEdge, ToyState, bandit, deceptive_ch
 from exact.search.algorithms.greedy import Greedy
 from exact.search.base import Done, Selection, Wait
 from exact.search.tree import SearchError
-from tests.search.harness import Harness, check_idle, failed, world
+from tests.search.harness import Harness, check_idle, failed, graph
 
 
 def test_each_action_is_tried_once_and_the_best_is_taken() -> None:
@@ -59,7 +59,7 @@ def test_where_all_proposals_are_refused_others_are_asked_for_a_few_times() -> N
     def fault(selection: Selection, need: str) -> object:
         return failed("action") if need == "step" else None
 
-    made = world({"a": ToyState(edges={"stay": ToyEdge(to="a")})})
+    made = graph({"a": ToyState(edges={"stay": ToyEdge(to="a")})})
     run = Harness(made, Greedy(k=2, retries=2), fault)  # type: ignore[arg-type]
     run.search()
     assert run.tree.root.expansions == 3

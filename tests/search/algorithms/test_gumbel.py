@@ -1,4 +1,4 @@
-"""Gumbel search: the schedule and the improved policy by hand, toy worlds, budgets, phases in parallel, kept subtrees."""
+"""Gumbel search: the schedule and the improved policy by hand, toy environments, budgets, phases in parallel, kept subtrees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from exact.config import SearchConfig
 from exact.context import Evaluation
-from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain, maze
+from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, chain, deceptive_chain, maze
 from exact.errors import UsageError
 from exact.search.algorithms.gumbel import Gumbel, gumbel
 from exact.search.base import Done, Selection, Wait
@@ -16,14 +16,14 @@ from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans, affordable
 from exact.search.rules.improve import by_noise, by_visits, improved, mixed_value, scores
 from exact.search.tree import Edge, Node, Tree
-from tests.search.harness import Harness, check, check_idle, go, world
+from tests.search.harness import Harness, check, check_idle, go, graph
 
 
 def made(**more: object) -> Gumbel:
     return Gumbel(**{"iterations": 16, "k": 16, "merging": "none", "revisit": "repeat", **more})  # type: ignore[arg-type]
 
 
-def tall(arms: int, looks: dict[int, float] | None = None, priors: dict[int, float] | None = None, depth: int = 6) -> ToyWorld:
+def tall(arms: int, looks: dict[int, float] | None = None, priors: dict[int, float] | None = None, depth: int = 6) -> ToyGraph:
     """Arms that lead to corridors; each looks like its figure all along, else 0.5."""
     states = {"a": ToyState(edges={f"arm {i}": ToyEdge(to=f"{i}.0", prior=(priors or {}).get(i, 1.0)) for i in range(arms)}, looks=0.5)}
     for i in range(arms):
@@ -31,7 +31,7 @@ def tall(arms: int, looks: dict[int, float] | None = None, priors: dict[int, flo
             on = {way: ToyEdge(to=f"{i}.{level + 1}") for way in ("on",)}
             states[f"{i}.{level}"] = ToyState(edges=on, looks=(looks or {}).get(i, 0.5))
         states[f"{i}.{depth}"] = ToyState(reward=(looks or {}).get(i, 0.5))
-    return world(states)
+    return graph(states)
 
 
 def node(value: float, *edges: tuple[float, int, float]) -> Node:
@@ -95,7 +95,7 @@ def test_what_is_considered_is_what_the_policy_thinks_likeliest() -> None:
 
 
 @pytest.mark.parametrize("iterations", [4, 8, 16, 32])
-def test_known_worlds_are_solved(iterations: int) -> None:
+def test_known_environments_are_solved(iterations: int) -> None:
     for seed in range(4):
         arms = bandit(min(iterations - 2, 4), seed=seed)
         considered = min(iterations - 2, 4)
@@ -194,7 +194,7 @@ def test_what_a_budget_pays_for_follows_from_what_an_iteration_cost() -> None:
 def test_an_end_that_is_known_for_good_still_wins_the_choice_when_others_are_searched_on() -> None:
     states = dict(tall(7, dict.fromkeys(range(7), 0.6)).states)
     states["a"] = ToyState(edges={**states["a"].edges, "win": ToyEdge(to="won", prior=1.5)}, looks=0.5)
-    run = Harness(world({**states, "won": ToyState(reward=0.9)}), made(iterations=24, revisit="exhaust"))
+    run = Harness(graph({**states, "won": ToyState(reward=0.9)}), made(iterations=24, revisit="exhaust"))
     run.search()
     edge = next(edge for edge in run.tree.root.edges if edge.action.args[0] == "win")
     assert edge.visits == 1 and edge.settled

@@ -19,7 +19,7 @@ from exact.search.base import Stepped
 from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
 from exact.search.tree import Edge, Node, SearchError, Tree
-from tests.search.harness import Harness, check_idle, failed, go, world
+from tests.search.harness import Harness, check_idle, failed, go, graph
 
 KINDS = {"best_first": BestFirst, "best_of_n": BestOfN, "beam": Beam, "tot_bfs": TotBFS, "tot_dfs": TotDFS}
 each = pytest.mark.parametrize("name", KINDS)
@@ -98,7 +98,7 @@ def test_each_option_has_an_effect(name: str, option: str, one: object, other: o
         "ll": ToyState(reward=0.4),
         "rr": ToyState(reward=0.5),
     }
-    runs = [searched(name, world(made), k=2, options={option: value}) for value in (one, other)]
+    runs = [searched(name, graph(made), k=2, options={option: value}) for value in (one, other)]
     first, second = (([s.needs for s in run.asked], run.algorithm.decide(run.tree).edges) for run in runs)
     assert first != second
 

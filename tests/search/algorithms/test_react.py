@@ -8,9 +8,9 @@ from exact.environments.toy.known import ToyEdge, ToyState, chain
 from exact.search.algorithms.react import React
 from exact.search.base import Done, Wait
 from exact.search.tree import SearchError
-from tests.search.harness import Harness, failed, proposed, valued, world
+from tests.search.harness import Harness, failed, graph, proposed, valued
 
-WORLD = world(
+WORLD = graph(
     {
         "a": ToyState(edges={"x": ToyEdge(to="won", prior=3.0), "y": ToyEdge(to="lost")}),
         "won": ToyState(reward=1.0),

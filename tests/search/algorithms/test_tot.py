@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from exact.context import Evaluation
-from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, bandit, chain, deceptive_chain
+from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, chain, deceptive_chain
 from exact.search.algorithms.beam import Beam
 from exact.search.algorithms.tot import TotBFS, TotDFS
 from exact.search.base import Batched, Compared, Done, Failure, Wait
 from exact.search.tree import SearchError
-from tests.search.harness import Harness, check_idle, failed, valued, world
+from tests.search.harness import Harness, check_idle, failed, graph, valued
 
 
 def bfs(rating: Any = "value", **more: Any) -> TotBFS:
@@ -47,7 +47,7 @@ def test_by_vote_siblings_are_compared_once_all_are_there() -> None:
 
 
 def test_in_a_batch_siblings_are_judged_together_and_backed_up_to_the_root() -> None:
-    run = Harness(rooms_world(), bfs(batch=True))
+    run = Harness(rooms_environment(), bfs(batch=True))
     run.search()
     needs = [s.needs for s in run.asked]
     assert needs[:5] == [("value",), ("proposals",), ("step",), ("step",), ("batch",)] and run.asked[4].rivals == (0, 1)
@@ -57,14 +57,14 @@ def test_in_a_batch_siblings_are_judged_together_and_backed_up_to_the_root() -> 
 
 
 def test_a_beam_judges_its_siblings_together_too() -> None:
-    run = Harness(rooms_world(), Beam(breadth=1, batch=True, iterations=60, k=5))
+    run = Harness(rooms_environment(), Beam(breadth=1, batch=True, iterations=60, k=5))
     run.search()
     assert [s.needs for s in run.asked].count(("batch",)) == 2
     check_idle(run.tree)
 
 
 def test_a_batch_that_cannot_be_paid_for_is_not_asked_for() -> None:
-    run = Harness(rooms_world(), bfs(batch=True, iterations=2))
+    run = Harness(rooms_environment(), bfs(batch=True, iterations=2))
     run.search()
     assert not any("batch" in s.needs for s in run.asked)
 
@@ -79,8 +79,8 @@ def test_a_batch_of_another_length_is_refused() -> None:
         run.tell(asked, Batched(evaluations=(Evaluation(value=0.5), Evaluation(value=1.5))))
 
 
-def rooms_world() -> ToyWorld:
-    return world(rooms())
+def rooms_environment() -> ToyGraph:
+    return graph(rooms())
 
 
 def test_a_comparison_waits_for_the_last_sibling() -> None:
@@ -101,14 +101,14 @@ def test_a_state_alone_is_judged_on_its_own() -> None:
 
 def test_a_vote_chooses_by_the_geometric_mean_of_the_shares() -> None:
     """l: 0.6 then 0.25 or 0.75; r: 0.4 then 0.2 or 0.8: 0.6 x 0.75 is the greatest."""
-    run = Harness(world(rooms()), bfs("vote"))
+    run = Harness(graph(rooms()), bfs("vote"))
     run.search()
     decision = run.algorithm.decide(run.tree)
     assert run.tree.root.edges[decision.edges[0]].action.args == ("l",)
 
 
 def test_by_value_the_better_end_is_chosen() -> None:
-    assert Harness(world(rooms()), bfs()).solve() == "r1"
+    assert Harness(graph(rooms()), bfs()).solve() == "r1"
 
 
 def test_a_comparison_is_not_asked_for_where_it_would_pass_the_budget() -> None:
@@ -143,7 +143,7 @@ def test_scores_must_fit_their_rivals() -> None:
 
 
 def test_the_best_looking_way_is_gone_to_its_end_before_the_next() -> None:
-    run = Harness(world(rooms()), dfs())
+    run = Harness(graph(rooms()), dfs())
     run.search()
     assert [run.state(node) for node in run.tree.nodes] == ["a", "r", "l", "l0", "l1", "r0", "r1"]
 

@@ -6,7 +6,7 @@ from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, form
 from exact.search.algorithms.greedy import Greedy
 from exact.search.inspect.health import Symptom, health
 from exact.search.mcts import MCTS
-from tests.search.harness import Fault, Harness, failed, world
+from tests.search.harness import Fault, Harness, failed, graph
 
 
 def symptoms(run: Harness, **figures: int) -> dict[str, Symptom]:
@@ -21,7 +21,7 @@ def ranked(looks: list[float], prior: float = 1.0) -> Harness:
         for i, look in enumerate(looks)
     }
     dead = {f"d{i}": ToyState(edges={"x": ToyEdge(to=f"d{i}")}, looks=look / 2) for i, look in enumerate(looks)}
-    return Harness(world(states | dead | {f"r{len(looks)}": ToyState(reward=1.0)}, start="r0"), MCTS(iterations=40, k=2))
+    return Harness(graph(states | dead | {f"r{len(looks)}": ToyState(reward=1.0)}, start="r0"), MCTS(iterations=40, k=2))
 
 
 def test_a_sound_search_is_not_warned_of() -> None:
@@ -67,7 +67,7 @@ def test_many_refusals() -> None:
 
 def test_steps_that_change_nothing() -> None:
     stay = {f"x{i}": ToyEdge(to="a") for i in range(5)}
-    found = symptoms(Harness(world({"a": ToyState(edges=stay)}), Greedy(k=5)))
+    found = symptoms(Harness(graph({"a": ToyState(edges=stay)}), Greedy(k=5)))
     assert found["noops"].figure == 1.0
 
 

@@ -8,7 +8,7 @@ from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, decep
 from exact.search.algorithms.best_first import BestFirst
 from exact.search.inspect.stats import entropy, stats
 from exact.search.mcts import MCTS
-from tests.search.harness import Harness, world
+from tests.search.harness import Harness, graph
 
 
 def test_a_tree_of_one_state_has_nothing_to_measure() -> None:
@@ -48,7 +48,7 @@ def test_looking_ahead_that_confirms_agrees() -> None:
         "won": ToyState(reward=1.0),
         "lost": ToyState(reward=0.0),
     }
-    run = Harness(world(states), BestFirst(iterations=20, k=2))
+    run = Harness(graph(states), BestFirst(iterations=20, k=2))
     run.search()
     assert stats(run.tree).agreement == 1.0
 

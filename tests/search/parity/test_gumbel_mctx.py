@@ -27,8 +27,8 @@ CASES = [(TREES, 8, 16), (TREES, 31, 3), (TREES, 32, 4), (WIDE, 16, 8), (WIDE, 5
 
 
 def theirs(trees: list[State], simulations: int, considered: int) -> Any:
-    world = jax.tree.map(jax.numpy.asarray, tables(trees))
-    return jax.device_get(_compiled(simulations, considered)(world))
+    graph = jax.tree.map(jax.numpy.asarray, tables(trees))
+    return jax.device_get(_compiled(simulations, considered)(graph))
 
 
 @functools.cache
@@ -36,24 +36,24 @@ def _compiled(simulations: int, considered: int) -> Any:
     return jax.jit(functools.partial(_policy, simulations=simulations, considered=considered))
 
 
-def _policy(world: dict[str, Any], simulations: int, considered: int) -> Any:
-    batch = np.arange(len(world["value"]))
+def _policy(graph: dict[str, Any], simulations: int, considered: int) -> Any:
+    batch = np.arange(len(graph["value"]))
 
-    def step(world: Any, key: Any, action: Any, state: Any) -> Any:
-        to = world["child"][batch, state, action]
-        end, was_end = world["end"][batch, to], world["end"][batch, state]
-        reward = jax.numpy.where(was_end, 0.0, world["reward"][batch, to])
+    def step(graph: Any, key: Any, action: Any, state: Any) -> Any:
+        to = graph["child"][batch, state, action]
+        end, was_end = graph["end"][batch, to], graph["end"][batch, state]
+        reward = jax.numpy.where(was_end, 0.0, graph["reward"][batch, to])
         output = mctx.RecurrentFnOutput(
             reward=reward,
             discount=jax.numpy.where(end, 0.0, 1.0),
-            prior_logits=world["logits"][batch, to],
-            value=world["value"][batch, to],
+            prior_logits=graph["logits"][batch, to],
+            value=graph["value"][batch, to],
         )
         return output, to
 
-    root = mctx.RootFnOutput(prior_logits=world["logits"][:, 0], value=world["value"][:, 0], embedding=np.zeros(len(batch), np.int32))
+    root = mctx.RootFnOutput(prior_logits=graph["logits"][:, 0], value=graph["value"][:, 0], embedding=np.zeros(len(batch), np.int32))
     return mctx.gumbel_muzero_policy(
-        world, jax.random.PRNGKey(0), root, step, simulations, max_num_considered_actions=considered, gumbel_scale=0.0
+        graph, jax.random.PRNGKey(0), root, step, simulations, max_num_considered_actions=considered, gumbel_scale=0.0
     )
 
 

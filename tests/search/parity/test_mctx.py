@@ -46,9 +46,9 @@ def _listed(tree: State) -> list[State]:
     return [tree, *(state for child in tree.children for state in _listed(child))]
 
 
-def muzero(world: dict[str, Any], simulations: int, discount: float) -> Any:
+def muzero(graph: dict[str, Any], simulations: int, discount: float) -> Any:
     """mctx's search trees, one for each tree of the batch."""
-    params = jax.tree.map(jax.numpy.asarray, {**world, "discount": np.float32(discount)})
+    params = jax.tree.map(jax.numpy.asarray, {**graph, "discount": np.float32(discount)})
     return jax.device_get(_compiled(simulations)(params))
 
 
@@ -57,22 +57,22 @@ def _compiled(simulations: int) -> Any:
     return jax.jit(functools.partial(_muzero, simulations=simulations))
 
 
-def _muzero(world: dict[str, Any], simulations: int) -> Any:
-    batch = np.arange(len(world["value"]))
+def _muzero(graph: dict[str, Any], simulations: int) -> Any:
+    batch = np.arange(len(graph["value"]))
 
-    def step(world: Any, key: Any, action: Any, state: Any) -> Any:
-        to = world["child"][batch, state, action]
-        end, was_end = world["end"][batch, to], world["end"][batch, state]
-        reward = jax.numpy.where(was_end, 0.0, world["discount"] * world["reward"][batch, to])
-        keeps = jax.numpy.where(end, 0.0, world["discount"])
+    def step(graph: Any, key: Any, action: Any, state: Any) -> Any:
+        to = graph["child"][batch, state, action]
+        end, was_end = graph["end"][batch, to], graph["end"][batch, state]
+        reward = jax.numpy.where(was_end, 0.0, graph["discount"] * graph["reward"][batch, to])
+        keeps = jax.numpy.where(end, 0.0, graph["discount"])
         output = mctx.RecurrentFnOutput(
-            reward=reward, discount=keeps, prior_logits=world["logits"][batch, to], value=world["value"][batch, to]
+            reward=reward, discount=keeps, prior_logits=graph["logits"][batch, to], value=graph["value"][batch, to]
         )
         return output, to
 
     start = np.zeros(len(batch), np.int32)
-    root = mctx.RootFnOutput(prior_logits=world["logits"][:, 0], value=world["value"][:, 0], embedding=start)
-    return mctx.muzero_policy(world, jax.random.PRNGKey(0), root, step, simulations, dirichlet_fraction=0.0).search_tree
+    root = mctx.RootFnOutput(prior_logits=graph["logits"][:, 0], value=graph["value"][:, 0], embedding=start)
+    return mctx.muzero_policy(graph, jax.random.PRNGKey(0), root, step, simulations, dirichlet_fraction=0.0).search_tree
 
 
 def counts(found: Any, tree: int, state: State) -> Counts:

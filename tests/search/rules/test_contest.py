@@ -9,30 +9,30 @@ from collections.abc import Callable
 import pytest
 
 from exact.context import Evaluation
-from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld
+from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState
 from exact.search.algorithms.gumbel import Gumbel
 from exact.search.base import Done, Failure, Need, Result, Selection, Valued
 from exact.search.mcts import MCTS
-from tests.search.harness import Harness, check_idle, world
+from tests.search.harness import Harness, check_idle, graph
 
 Dear = Callable[[str, int], Evaluation]
 """What the dear judge says of a state, the how-manieth time."""
 
 
-def rooms(*looks: float) -> ToyWorld:
+def rooms(*looks: float) -> ToyGraph:
     """As many rooms, which look so to the search; beyond each a long corridor of the same look."""
     states = {"a": ToyState(edges={f"to{i}": ToyEdge(to=f"room{i}", prior=float(9 - i)) for i in range(len(looks))}, looks=0.5)}
     for i, look in enumerate(looks):
         way = [f"room{i}", *(f"hall{i}{step}" for step in range(7)), f"end{i}"]
         states |= {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=look) for name, after in itertools.pairwise(way)}
         states[way[-1]] = ToyState(reward=look)
-    return world(states)
+    return graph(states)
 
 
 class Contested(Harness):
     """Answers what is contested by a dear judge."""
 
-    def __init__(self, made: ToyWorld, algorithm: MCTS, dear: Dear) -> None:
+    def __init__(self, made: ToyGraph, algorithm: MCTS, dear: Dear) -> None:
         super().__init__(made, algorithm)
         self.dear, self.again = dear, list[str]()
 
@@ -48,7 +48,7 @@ def sure(**values: float) -> Dear:
     return lambda state, times: Evaluation(value=values[state], samples=(values[state],) * 6, within=0.02)
 
 
-def searched(made: ToyWorld, dear: Dear, contest: int = 6, **more: object) -> Contested:
+def searched(made: ToyGraph, dear: Dear, contest: int = 6, **more: object) -> Contested:
     run = Contested(made, MCTS(**{"iterations": 16, "k": 4, "contest": contest, **more}), dear)  # type: ignore[arg-type]
     run.search()
     check_idle(run.tree)

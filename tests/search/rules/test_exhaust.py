@@ -12,7 +12,7 @@ from exact.search.mcts import MCTS
 from exact.search.rules.backup import Backup, maximum, mean
 from exact.search.rules.exhaust import over, settle
 from exact.search.tree import Edge, Node
-from tests.search.harness import Harness, go, world
+from tests.search.harness import Harness, go, graph
 
 
 def test_what_is_settled_is_discounted_as_what_is_backed_up_is() -> None:
@@ -20,7 +20,7 @@ def test_what_is_settled_is_discounted_as_what_is_backed_up_is() -> None:
     states = {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=0.5) for name, after in itertools.pairwise(way)}
     states["a"] = ToyState(edges={"far": ToyEdge(to="far"), "near": ToyEdge(to="near end")}, looks=0.5)
     ends = {"far end": ToyState(reward=0.85), "near end": ToyState(reward=0.8)}
-    run = Harness(world({**states, **ends}), MCTS(iterations=60, k=4, discount=0.9))
+    run = Harness(graph({**states, **ends}), MCTS(iterations=60, k=4, discount=0.9))
     run.search()
     assert [edge.q for edge in run.tree.root.edges] == pytest.approx([0.9**4 * 0.85, 0.9 * 0.8])
     assert all(edge.settled for edge in run.tree.root.edges) and run.commit() == "near"
@@ -44,7 +44,7 @@ class Ice(Harness):
 
     def state(self, node: Node) -> str:
         edge = node.edge
-        return node.fingerprint or self.world.states[self.state(node.parent)].edges[str(edge.action.args[0])].to  # type: ignore
+        return node.fingerprint or self.graph.states[self.state(node.parent)].edges[str(edge.action.args[0])].to  # type: ignore
 
     def meet(self, selection: Selection) -> None:
         if self.tree.nodes[selection.node].fingerprint == "shore" and selection.edge is not None and not self.broken:
@@ -55,7 +55,7 @@ class Ice(Harness):
 
 
 def test_an_action_is_over_only_when_all_its_outcomes_are() -> None:
-    run = Ice(world(ICE), MCTS(iterations=60, k=4))
+    run = Ice(graph(ICE), MCTS(iterations=60, k=4))
     assert run.search() == Done("every action was tried")
     ice = run.tree.root.edges[0]
     assert [(child.fingerprint, len(child.edges), bool(child.closed)) for child in ice.outcomes] == [("shore", 2, True), ("water", 3, True)]
@@ -67,7 +67,7 @@ def test_an_outcome_in_which_all_was_tried_goes_on_counting_beside_one_that_is_o
     way = [f"w{i}" for i in range(40)]
     long = {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=0.9) for name, after in itertools.pairwise(way)}
     states = {**ICE, **long, "w39": ToyState(reward=0.9), "water": ToyState(edges={"on": ToyEdge(to="w0")}, looks=0.9)}
-    run = Ice(world(states), MCTS(iterations=50, k=4, depth=60))
+    run = Ice(graph(states), MCTS(iterations=50, k=4, depth=60))
     run.search()
     shore, water = run.tree.root.edges[0].outcomes
     assert run.tree.iterations == 50 and shore.closed and not water.closed
@@ -98,7 +98,7 @@ FORK = {
 
 
 def test_what_was_exhausted_for_good_stays_settled_after_a_commit() -> None:
-    run = Harness(world(FORK), MCTS(iterations=60, k=4))
+    run = Harness(graph(FORK), MCTS(iterations=60, k=4))
     run.search()
     assert run.commit() == "on"
     ways = run.tree.root.edges[0]
@@ -111,7 +111,7 @@ def test_what_was_exhausted_for_good_stays_settled_after_a_commit() -> None:
 def test_what_only_the_depth_limit_exhausted_is_open_after_a_commit_with_q_by_the_rule(backup: Backup, q: float) -> None:
     way = {"a": 0.5, "b": 0.1, "c": 0.2, "d": 0.3, "e": 0.4}
     states = {name: ToyState(edges={"on": ToyEdge(to=after)}, looks=way[name]) for name, after in itertools.pairwise([*way, "won"])}
-    run = Harness(world({**states, "won": ToyState(reward=1.0)}), MCTS(iterations=20, k=4, depth=3, backup=backup))
+    run = Harness(graph({**states, "won": ToyState(reward=1.0)}), MCTS(iterations=20, k=4, depth=3, backup=backup))
     assert run.search() == Done("every action was tried")
     run.commit()
     on = run.tree.root.edges[0]

@@ -1,4 +1,4 @@
-"""What failures of models and worlds closed: when there is no choice for it, and how it is opened again."""
+"""What failures of models and environments closed: when there is no choice for it, and how it is opened again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from exact.search.base import Done, Failure, Need, Selection
 from exact.search.mcts import MCTS
 from exact.search.rules.outage import mend, outage
 from exact.search.steer import prune
-from tests.search.harness import Harness, check_idle, failed, two_arms, world
+from tests.search.harness import Harness, check_idle, failed, graph, two_arms
 
-FORK = world(
+FORK = graph(
     {
         "a": ToyState(edges={"on": ToyEdge(to="b"), "end": ToyEdge(to="fair")}, looks=0.5),
         "b": ToyState(edges={"x": ToyEdge(to="won"), "y": ToyEdge(to="lost")}, looks=0.4),

@@ -9,7 +9,7 @@ import pytest
 from exact.action import Action
 from exact.config import SearchConfig
 from exact.context import Evaluation, Proposal
-from exact.environments.toy.known import ToyEdge, ToyState, ToyWorld, chain
+from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, chain
 from exact.search.base import Done, Need, Proposed, Selection, Stepped, Wait
 from exact.search.registry import algorithm, final_choice, rule
 from exact.search.rules import schedule
@@ -17,7 +17,7 @@ from exact.search.rules.answers import answers
 from exact.search.rules.backup import maximum
 from exact.search.rules.final import VALUE
 from exact.search.tree import Edge, Node, Tree
-from tests.search.harness import Harness, failed, go, proposed, two_arms, valued, world
+from tests.search.harness import Harness, failed, go, graph, proposed, two_arms, valued
 from tests.search.parity.trees import Counts, State, searched
 
 
@@ -25,7 +25,7 @@ def mcts(**settings: Any) -> Any:
     return algorithm(SearchConfig(**settings))
 
 
-def explored(made: ToyWorld, **settings: Any) -> Harness:
+def explored(made: ToyGraph, **settings: Any) -> Harness:
     run = Harness(made, mcts(**settings))
     run.search()
     return run
@@ -219,7 +219,7 @@ def widened(iterations: int, **settings: Any) -> Harness:
     """One new action each time that one is asked for."""
     arms = {f"x{i}": ToyEdge(to="end") for i in range(20)}
     run = Harness(
-        world({"a": ToyState(edges=arms), "end": ToyState(reward=0.5)}), mcts(iterations=iterations, revisit="repeat", **settings)
+        graph({"a": ToyState(edges=arms), "end": ToyState(reward=0.5)}), mcts(iterations=iterations, revisit="repeat", **settings)
     )
     meet = run.result
 
@@ -242,7 +242,7 @@ def test_widening_gives_a_state_children_by_its_visits(scale: float, power: floa
 def test_with_widening_a_refused_action_makes_room_for_another(draws_before: int) -> None:
     ways = {"broken": ToyEdge(to="won"), "win": ToyEdge(to="won")}
     states = {"a": ToyState(edges={"on": ToyEdge(to="b")}), "b": ToyState(edges=ways), "won": ToyState(reward=1.0)}
-    run = Harness(world(states), mcts(iterations=60, widening=1.0))
+    run = Harness(graph(states), mcts(iterations=60, widening=1.0))
     meet = run.result
 
     def result(selection: Selection, need: Need) -> Any:
@@ -304,15 +304,15 @@ def test_ends_with_one_answer_pool_what_is_said_of_them() -> None:
 # --- merging
 
 
-LOOP = world({"a": ToyState(edges={"stay": ToyEdge(to="a", prior=9.0), "win": ToyEdge(to="won")}), "won": ToyState(reward=1.0)})
-TWINS = world(
+LOOP = graph({"a": ToyState(edges={"stay": ToyEdge(to="a", prior=9.0), "win": ToyEdge(to="won")}), "won": ToyState(reward=1.0)})
+TWINS = graph(
     {
         "a": ToyState(edges={"x": ToyEdge(to="b", prior=3.0), "y": ToyEdge(to="b")}),
         "b": ToyState(edges={"z": ToyEdge(to="c")}),
         "c": ToyState(reward=0.5),
     }
 )
-DIAMOND = world(
+DIAMOND = graph(
     {
         "a": ToyState(edges={"x": ToyEdge(to="b"), "y": ToyEdge(to="c")}),
         "b": ToyState(edges={"x": ToyEdge(to="d"), "y": ToyEdge(to="e")}),
@@ -325,7 +325,7 @@ DIAMOND = world(
 """`d` is reached in two steps by two ways, and in three by a third."""
 
 
-def nodes(made: ToyWorld, state: str, **settings: Any) -> int:
+def nodes(made: ToyGraph, state: str, **settings: Any) -> int:
     """How many nodes stand for a state on their own."""
     shut = ("no-op", "twin", "merged")
     tree = explored(made, c=2.0, k=2, **settings).tree
@@ -395,7 +395,7 @@ def test_an_end_with_nothing_more_to_learn_can_win_whatever_its_visits(q: float,
 
 
 def test_the_final_choice_reaches_the_decision() -> None:
-    made = world(
+    made = graph(
         {
             "a": ToyState(edges={"often": ToyEdge(to="b", prior=5.0), "best": ToyEdge(to="c")}, looks=0.5),
             "b": ToyState(edges={"on": ToyEdge(to="b2"), "off": ToyEdge(to="b3")}, looks=0.5),
@@ -429,7 +429,7 @@ def test_a_good_end_ends_the_search_once_it_is_confirmed(second: float, ended: b
 
 
 def test_a_search_stops_when_the_decision_can_no_longer_change() -> None:
-    made = world(
+    made = graph(
         {
             "a": ToyState(edges={"on": ToyEdge(to="b", prior=99.0), "off": ToyEdge(to="c")}, looks=0.5),
             "b": ToyState(edges={"x": ToyEdge(to="b1")}, looks=0.9),
@@ -460,7 +460,7 @@ def test_a_plan_is_the_whole_way(commit: str, length: int) -> None:
 
 def test_by_value_a_decision_is_settled_when_nothing_that_is_left_could_turn_it() -> None:
     ways = {"good": ToyEdge(to="won"), "bad": ToyEdge(to="lost")}
-    made = world({"a": ToyState(edges=ways, looks=0.5), "won": ToyState(reward=1.0), "lost": ToyState(reward=0.0)})
+    made = graph({"a": ToyState(edges=ways, looks=0.5), "won": ToyState(reward=1.0), "lost": ToyState(reward=0.0)})
     run = explored(made, iterations=6, final="value", revisit="repeat")
     settled = VALUE.settled
     assert settled(run.tree, run.tree.root, 0)

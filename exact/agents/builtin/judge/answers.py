@@ -1,6 +1,6 @@
 """Answers to what an instruction asks, ranked: what stands where the question's words do, and is of the sort that is asked for.
 
-Part of the embedded agent, which is not a language model: it does not know what a word means, so it cannot tell a right answer from one
+Part of the built-in agent, which is not a language model: it does not know what a word means, so it cannot tell a right answer from one
 that stands near.
 """
 

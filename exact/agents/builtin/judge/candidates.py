@@ -1,6 +1,6 @@
 """The actions worth considering in a state: from its elements and the environment's grammar.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

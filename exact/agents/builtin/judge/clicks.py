@@ -1,6 +1,6 @@
 """How sensible it is to click an element.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether it is time to stop, in an application: nothing but the agent ends an attempt there.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """When a key is the right thing to press.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

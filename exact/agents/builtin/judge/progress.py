@@ -1,6 +1,6 @@
 """How much of the instruction is visibly done, and what is open.
 
-Part of the embedded agent, which is not a language model. Read from the page and from the actions taken, never from what came
+Part of the built-in agent, which is not a language model. Read from the page and from the actions taken, never from what came
 after an episode's end.
 """
 

@@ -1,4 +1,4 @@
-"""What remembered reflections change in the embedded agent, which is not a language model."""
+"""What remembered reflections change in the built-in agent, which is not a language model."""
 
 from __future__ import annotations
 

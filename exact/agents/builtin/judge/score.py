@@ -1,6 +1,6 @@
-"""How sensible one action is in one state: the common ground of the embedded policy and the embedded value function.
+"""How sensible one action is in one state: the common ground of the built-in policy and the embedded value function.
 
-Part of the embedded agent, which is not a language model. Element ids only say which element an action names.
+Part of the built-in agent, which is not a language model. Element ids only say which element an action names.
 """
 
 from __future__ import annotations

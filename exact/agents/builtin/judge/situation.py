@@ -1,6 +1,6 @@
-"""A state as the embedded agent sees it, and what it thinks of an action in it.
+"""A state as the built-in agent sees it, and what it thinks of an action in it.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A state as the embedded agent sees it."""
+    """A state as the built-in agent sees it."""
 
     goal: Goal
     application: bool

@@ -1,6 +1,6 @@
 """How sensible it is to write a text into a field, or to select an option.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An instruction cut into clauses: a verb and the words that belong to it.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

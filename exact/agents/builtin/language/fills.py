@@ -1,6 +1,6 @@
 """Clauses that ask for text to be written: what, and into which field.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

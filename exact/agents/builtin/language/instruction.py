@@ -1,6 +1,6 @@
 """What an instruction asks for, part by part, read with general rules of English.
 
-Part of the embedded agent, which is not a language model. A reading is a list of parts in the order in which they are named;
+Part of the built-in agent, which is not a language model. A reading is a list of parts in the order in which they are named;
 each says what to do (`kind`), to what (`targets`, roles, ordinal) and with which text.
 """
 

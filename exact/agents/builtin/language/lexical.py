@@ -1,6 +1,6 @@
 """Likeness of words: what a phrase of an instruction and the label of an element have in common.
 
-Part of the embedded agent, which is not a language model: nothing here knows what a word means.
+Part of the built-in agent, which is not a language model: nothing here knows what a word means.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The vocabulary of readings: parts of an instruction, nouns for kinds of elements, ordinals.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

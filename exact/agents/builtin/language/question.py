@@ -1,6 +1,6 @@
 """What an instruction wants to be told, where it asks for an answer.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Finding a day in a calendar that shows one month at a time.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Values that the instruction only describes: copied from a field, found beside a label, counted out, or reckoned.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

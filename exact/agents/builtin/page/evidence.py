@@ -1,6 +1,6 @@
 """What a page says, thing by thing: each short text with the words that stand with it, so that a question's words lead to its answer.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What an instruction gives for the fields of an application's form, by what stands on them: `priority critical`, `its level to Danger`.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How well an element fits a part of the instruction.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An observation read as a page: what each element is, what labels it, what stands near it.
 
-Part of the embedded agent, which is not a language model. Element ids, URL and title are never looked at.
+Part of the built-in agent, which is not a language model. Element ids, URL and title are never looked at.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether what the instruction speaks of is in sight or was opened: its words, and whose record or which place it is about.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The greatest and the least: which element a superlative means.
 
-Part of the embedded agent, which is not a language model.
+Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations

@@ -62,12 +62,12 @@ class Silent:
         self.messages.clear()
 
 
-class World:
+class Guest:
     """BrowserGym's tasks, one after the other."""
 
     actions = VERBS
 
-    def __init__(self, browser: str, id: str = "", screenshots: bool = True, sealed: bool = True, options: Any = None) -> None:
+    def __init__(self, browser: str, id: str = "", screenshots: bool = True, isolated: bool = True, options: Any = None) -> None:
         """`browser`: the executable. `id`: of the task, where tasks do not say it by `browsergym` in their metadata. `options`: of
         `gymnasium.make`."""
         use_browser(browser)
@@ -77,7 +77,7 @@ class World:
         self._given, self._screenshots, self._options = id, screenshots, dict(options or {})
         self._env: Any = None
         self._made = ""
-        self.capabilities = {"fidelity": "replay", "sealed": sealed, "screenshots": screenshots, "evaluates": True}
+        self.capabilities = {"fidelity": "replay", "isolated": isolated, "screenshots": screenshots, "evaluates": True}
         self._best, self._over, self._roles = 0.0, True, dict[str, str]()
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ PAUSE = 2.0
 """Seconds that a step waits for the desktop, as in the published runs."""
 
 
-class World:
+class Guest:
     """One virtual machine."""
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:
@@ -27,7 +27,7 @@ class World:
         given = {"action_space": "pyautogui", "require_a11y_tree": True, **(options or {})}
         self._env: Any = importlib.import_module("desktop_env.desktop_env").DesktopEnv(**given)
         self._over = True
-        self.capabilities = {"fidelity": "replay", "sealed": True, "deterministic": False, "screenshots": True, "evaluates": True}
+        self.capabilities = {"fidelity": "replay", "isolated": True, "deterministic": False, "screenshots": True, "evaluates": True}
         self.actions = [
             {"name": "act", "form": ['"text"'], "help": "Python that moves mouse and keyboard by pyautogui"},
             {"name": "wait", "help": "wait a moment"},

@@ -14,7 +14,7 @@ Element = dict[str, Any]
 
 
 class ActionError(Exception):
-    """The action does not fit, and the world is as it was: the guest's protocol knows it by its name."""
+    """The action does not fit, and the environment is as it was: the guest's protocol knows it by its name."""
 
 
 def written(elements: Iterable[Element]) -> str:

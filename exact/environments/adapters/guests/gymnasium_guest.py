@@ -28,7 +28,7 @@ NUMBERS = 400
 """Numbers of an array that are written out."""
 
 
-class World:
+class Guest:
     """One environment, made when it is opened."""
 
     def __init__(
@@ -37,7 +37,7 @@ class World:
         options: dict[str, Any] | None = None,
         imports: list[str] | None = None,
         success: float | None = None,
-        sealed: bool = True,
+        isolated: bool = True,
         deterministic: bool = True,
     ) -> None:
         """`id`: as in `gymnasium.make`, with `options`. `imports`: modules that register it. `success`: total reward from which an episode
@@ -51,7 +51,7 @@ class World:
         self._total, self._over, self._told = 0.0, True, dict[str, Any]()
         pictures = self._env.render_mode == "rgb_array"
         self.capabilities = {
-            "fidelity": "replay", "sealed": sealed, "deterministic": deterministic, "screenshots": pictures, "evaluates": True,
+            "fidelity": "replay", "isolated": isolated, "deterministic": deterministic, "screenshots": pictures, "evaluates": True,
         }  # fmt: skip
         act = {"name": "act", "form": ['"text"'], "help": f"an action of {_told(self._env.action_space)}, in JSON"}
         self.actions = [*({"name": word} for word in self._words), *([] if self._words else [act])]

@@ -45,12 +45,12 @@ VERBS: list[dict[str, Any]] = [
 ]
 
 
-class World:
+class Guest:
     """One ScriptBrowserEnv. A task is a configuration in WebArena's form: JSON in the private `config`, or the path of a file there."""
 
     actions = VERBS
 
-    def __init__(self, browser: str, sealed: bool = False, trace: bool = False, options: Any = None, config: str = "") -> None:
+    def __init__(self, browser: str, isolated: bool = False, trace: bool = False, options: Any = None, config: str = "") -> None:
         """`browser`: the executable. `trace`: whether Playwright records one. `options`: of ScriptBrowserEnv. `config`: that of tasks which
         bring none."""
         for site in SITES:
@@ -69,7 +69,7 @@ class World:
         self._task: dict[str, Any] = {}
         self._state: Any = None
         self._over = True
-        self.capabilities = {"fidelity": "replay", "sealed": sealed, "evaluates": True}
+        self.capabilities = {"fidelity": "replay", "isolated": isolated, "evaluates": True}
 
     def reset(self, task: dict[str, Any]) -> dict[str, Any]:
         self._over = True

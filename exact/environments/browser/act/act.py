@@ -21,7 +21,7 @@ from exact.environments.browser.page import mouse
 from exact.environments.browser.page.clipboard import Clipboard, uses_clipboard
 from exact.environments.browser.page.ids import Ids, Place
 from exact.environments.browser.page.tab import Tab
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 
 _TYPED = 64
 """Characters up to which text is typed key by key; longer text is put in at once."""
@@ -61,13 +61,13 @@ class Body:
     files: Mapping[str, Path]
     """What may be uploaded, by name."""
     clipboard: Clipboard | None = None
-    """Where worlds share a browser, and with it one clipboard."""
+    """Where environments share a browser, and with it one clipboard."""
 
 
 async def act(body: Body, action: Action) -> None:
     """Carry out one action. Returns when the input was handed over, not when the page is quiet.
 
-    Raises ActionError: nothing was done. Halfway: something was. EnvironmentError_: a server is gone.
+    Raises ActionError: nothing was done. Halfway: something was. EnvironmentFailure: a server is gone.
     """
     if action.name not in _DEEDS:
         raise ActionError(f"unknown action {action}: valid: {', '.join(_DEEDS)}")
@@ -235,7 +235,7 @@ async def _goto(body: Body, action: Action) -> None:
     answer = await body.tab.cdp.send("Page.navigate", {"url": url})
     error = answer.get("errorText", "").removeprefix("net::ERR_")
     if error.startswith(_SILENT):
-        raise EnvironmentError_(f"{url} cannot be reached: {error}")
+        raise EnvironmentFailure(f"{url} cannot be reached: {error}")
     if error and error != "ABORTED":
         raise Halfway(f"cannot go to {url}: {error}")  # the browser shows a page of its own instead
 

@@ -1,4 +1,4 @@
-"""The actions of a browser world, and their canonical forms."""
+"""The actions of a browser environment, and their canonical forms."""
 
 from __future__ import annotations
 
@@ -155,6 +155,6 @@ _FURTHER = (
 _STOP = Verb(name="stop", form=(_TEXT,), final=True, help="end the task, with the answer if one was asked for")
 
 BROWSER_ACTIONS = ActionSpace((*_PAGE, *_FURTHER, _STOP))
-"""Every action of a browser world."""
+"""Every action of a browser environment."""
 PAGE_ACTIONS = ActionSpace((*_PAGE, _STOP))
-"""Those of a world that is one page."""
+"""Those of an environment that is one page."""

@@ -6,4 +6,4 @@ from exact.errors import ActionError
 
 
 class Halfway(ActionError):
-    """It may not leave the world as it was: whoever catches it looks, and only then raises an ActionError or tells what came."""
+    """It may not leave the environment as it was: whoever catches it looks, and only then raises an ActionError or tells what came."""

@@ -1,4 +1,5 @@
-"""Functions that run in our own world of a page, with an element as `this`. Each answers `{refused: why}` where the action does not fit."""
+"""Functions that run in our own environment of a page, with an element as `this`. Each answers `{refused: why}` where the action does not
+fit."""
 
 _AROUND = """
   const around = () => {

@@ -24,7 +24,7 @@ from exact.environments.browser.page.downloads import File
 from exact.environments.browser.page.line import Line, LineState
 from exact.environments.sandbox import Sandbox
 from exact.environments.sandbox.idle import Idle
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
@@ -81,12 +81,12 @@ class InnerStore:
         return File(*await self._relay.digest(id))
 
     async def cancel(self, id: str) -> None:
-        with suppress(EnvironmentError_):  # it has just come to its end
+        with suppress(EnvironmentFailure):  # it has just come to its end
             await self._relay.line.send("Browser.cancelDownload", {"guid": id})
 
 
 class Cut(NamedTuple):
-    """What the guard of a world was at when its snapshot was taken."""
+    """What the guard of an environment was at when its snapshot was taken."""
 
     path: str
     """At which its browser listens."""
@@ -166,7 +166,7 @@ class ForkedBrowser(Browser):
 
     @property
     def cut(self) -> Cut:
-        """Of a world that is held."""
+        """Of an environment that is held."""
         return Cut(self.relay.path, self.relay.line.state, self._started, self.guard.unanswered)
 
     async def leave(self, context: BrowserContext) -> None:
@@ -211,10 +211,10 @@ async def connect(
     dial: Dial = dialled,
     seconds: float = 120.0,
 ) -> ForkedBrowser:
-    """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentError_ that says why it is not.
+    """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentFailure that says why it is not.
 
-    `artifacts`: in this folder Playwright has one for each world; it would leave behind one that it made where a world goes meanwhile.
-    `cut`: of the snapshot that the sandbox is being restored from.
+    `artifacts`: in this folder Playwright has one for each environment; it would leave behind one that it made where an environment goes
+    meanwhile. `cut`: of the snapshot that the sandbox is being restored from.
     """
     from playwright.async_api import Error
 
@@ -231,7 +231,7 @@ async def connect(
         await asyncio.to_thread(shutil.rmtree, own, ignore_errors=True)
         if not isinstance(error, Error):
             raise
-        raise EnvironmentError_(f"the world does not answer: {relay.lost or str(error).splitlines()[0]}") from error
+        raise EnvironmentFailure(f"the environment does not answer: {relay.lost or str(error).splitlines()[0]}") from error
     pages = [info for info in found["targetInfos"] if info["type"] == "page"]
     guard = Guard(line, tape)
     if cut and cut.started:
@@ -241,7 +241,8 @@ async def connect(
 
 
 async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float, artifacts: Path) -> PlaywrightBrowser:
-    """Playwright's connection. Raises EnvironmentError_ where the world goes meanwhile, Playwright's Error where it does not connect.
+    """Playwright's connection. Raises EnvironmentFailure where the environment goes meanwhile, Playwright's Error where it does not
+    connect.
 
     Cancelled, it comes to its end all the same, which is soon: its line is cut. To Playwright a browser that goes before it was handed
     over is an error, raised in whatever any of its browsers is asked next. One that goes while its pages are taken in is not missed by
@@ -259,5 +260,5 @@ async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds:
         ended.cancel()
         await asyncio.wait((connecting,), timeout=_MISSED)
     if not connecting.done():
-        raise EnvironmentError_(f"the world is gone: {relay.lost or 'it was let go'}")
+        raise EnvironmentFailure(f"the environment is gone: {relay.lost or 'it was let go'}")
     return connecting.result()

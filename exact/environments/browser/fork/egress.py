@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from exact.environments.browser.fork.dial import Dial, dialled
 from exact.environments.browser.fork.init_process import FRAME, WINDOW
 from exact.environments.sites.site import Outside
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.safety import origin
 
 _CONNECT_SECONDS = 30.0
@@ -48,7 +48,7 @@ class Egress:
         """The server that browsers know by the URL `base` is at the URL `place` from now on."""
         parts, host = urlsplit(place), urlsplit(base).hostname
         if not parts.hostname or not host:
-            raise EnvironmentError_(f"the site's hook fork said {place[:80]!r}, which is no address: let it say http://host:port")
+            raise EnvironmentFailure(f"the site's hook fork said {place[:80]!r}, which is no address: let it say http://host:port")
         port = parts.port or (443 if parts.scheme == "https" else 80)
         self._hosts[host] = f"[{parts.hostname}]:{port}" if ":" in parts.hostname else f"{parts.hostname}:{port}"
 

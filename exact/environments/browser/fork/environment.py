@@ -1,4 +1,4 @@
-"""A browser environment whose whole world, server and client, can be kept and returned to."""
+"""A browser environment whose whole environment, server and client, can be kept and returned to."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from exact.environments.browser.page.tab import Tab
 from exact.environments.process.cpu import processor_seconds
 from exact.environments.sites.accounts import Leased
 from exact.environments.sites.states import Standing
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.safety import origins
 from exact.task import Task
 
 if TYPE_CHECKING:
-    from exact.environments.browser.fork.factory import ForkingWorlds
+    from exact.environments.browser.fork.factory import ForkingFactory
 
 
 class ForkingEnvironment(BrowserEnvironment):
-    """One branch. Made by ForkingWorlds."""
+    """One branch. Made by ForkingFactory."""
 
     _browser: ForkedBrowser
 
-    def __init__(self, worlds: ForkingWorlds, browser: ForkedBrowser, *, speculative: bool, login: Leased | None = None) -> None:
+    def __init__(self, environments: ForkingFactory, browser: ForkedBrowser, *, simulation: bool, login: Leased | None = None) -> None:
         super().__init__(
             browser,
-            worlds.setup,
-            worlds.config,
-            sealed=worlds.sealed,
-            speculative=speculative,
-            evaluator=worlds.evaluator,
-            common=worlds.common,
+            environments.setup,
+            environments.config,
+            isolated=environments.isolated,
+            simulation=simulation,
+            evaluator=environments.evaluator,
+            common=environments.common,
             login=login,
         )
-        self._worlds, self._states = worlds, worlds.states
+        self._environments, self._states = environments, environments.states
         self._standing = Standing(
-            self._still, worlds.outside.site.base if worlds.outside and worlds.outside.site else "", live=not speculative
+            self._still, environments.outside.site.base if environments.outside and environments.outside.site else "", live=not simulation
         )
         self._entered = False
         """Whether an episode was begun in this branch's browser, or before it branched off."""
@@ -54,13 +54,13 @@ class ForkingEnvironment(BrowserEnvironment):
 
     @property
     def capabilities(self) -> Capabilities:
-        return msgspec.structs.replace(super().capabilities, fidelity="world" if self._sealed else "client")
+        return msgspec.structs.replace(super().capabilities, fidelity="full" if self._isolated else "client")
 
     @property
     def observation(self) -> Observation:
-        """The last one: of a branch that was just made, how it arrived. Raises EnvironmentError_ before the first."""
+        """The last one: of a branch that was just made, how it arrived. Raises EnvironmentFailure before the first."""
         if self._seen is None:
-            raise EnvironmentError_("nothing was observed yet: reset first")
+            raise EnvironmentFailure("nothing was observed yet: reset first")
         return self._seen
 
     @property
@@ -85,7 +85,8 @@ class ForkingEnvironment(BrowserEnvironment):
 
     @property
     def obstacle(self) -> str:
-        """What stands in the way of a snapshot now: it is taken only of a world in which nothing is under way. Empty if nothing does."""
+        """What stands in the way of a snapshot now: it is taken only of an environment in which nothing is under way. Empty if nothing
+        does."""
         if found := self._obstacle:
             return found
         if self._browser.guard.busy:
@@ -93,16 +94,16 @@ class ForkingEnvironment(BrowserEnvironment):
         return ""
 
     async def snapshot(self) -> Snapshot:
-        """The present state; the world goes on. Raises EnvironmentError_ where there is an obstacle, and then nothing is lost."""
+        """The present state; the environment goes on. Raises EnvironmentFailure where there is an obstacle, and then nothing is lost."""
         if self.obstacle:
-            raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
-        async with self._world("snapshot"):
+            raise EnvironmentFailure(f"no snapshot now: {self.obstacle}")
+        async with self._environment("snapshot"):
             severed = self.severed
             fidelity: Fidelity = "page" if severed else self.capabilities.fidelity
             memo = self._memo()
             await self._collect_garbage()
             with self._patience.unlimited():
-                snapshot = await self._worlds.keep(self._browser, memo, fidelity, self._standing)
+                snapshot = await self._environments.keep(self._browser, memo, fidelity, self._standing)
             return msgspec.structs.replace(snapshot, severed=severed)
 
     async def _collect_garbage(self) -> None:
@@ -114,7 +115,7 @@ class ForkingEnvironment(BrowserEnvironment):
         """What a branch of the present state would find cut off, so that its snapshot counts as `page`. Empty if nothing."""
         if sockets := self._browser.relay.egress.sockets:
             return f"{sockets} WebSocket{'s' * (sockets > 1)} to the outside"
-        if self._worlds.outside and any(tab.traffic.streaming for tab in self._window.tabs):
+        if self._environments.outside and any(tab.traffic.streaming for tab in self._window.tabs):
             return "a response that still comes in"
         return ""
 
@@ -124,7 +125,7 @@ class ForkingEnvironment(BrowserEnvironment):
         return ward
 
     def _let_out(self, ward: Ward) -> None:
-        if self._worlds.outside:
+        if self._environments.outside:
             self._browser.relay.egress.admit(ward.allowed, sockets=ward.writable)
 
     @property
@@ -132,7 +133,7 @@ class ForkingEnvironment(BrowserEnvironment):
         return origins(self._states.site.base) if self._states else None
 
     async def _still(self) -> None:
-        with suppress(EnvironmentError_):  # it is gone, and says nothing any more
+        with suppress(EnvironmentFailure):  # it is gone, and says nothing any more
             await self._browser.relay.sandbox.pause()
 
     async def _arrive(self, name: str = "") -> None:
@@ -144,16 +145,16 @@ class ForkingEnvironment(BrowserEnvironment):
                 self._browser.relay.egress.move(self._states.site.base, self._standing.base)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Leave this branch for a new one of a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_."""
-        memo = self._worlds.memo(snapshot)
+        """Leave this branch for a new one of a snapshot, whichever environment of these environments took it. Raises EnvironmentFailure."""
+        memo = self._environments.memo(snapshot)
         if self._login:
             self._login.change(memo.account)
-        await self._exchange(lambda: self._worlds.branch(snapshot.id))
+        await self._exchange(lambda: self._environments.branch(snapshot.id))
         return await self.take_up(memo)
 
     async def take_up(self, memo: Memo) -> Observation:
         """Go on in a browser that was just restored: all that lived in the old connection is put back before the first command."""
-        async with self._world("restore"):
+        async with self._environment("restore"):
             self._entered = self._branched = True
             self._patience.broken, self._task = "", memo.task
             self._sight.ids, self._sight.instruction = memo.ids.copy(), memo.instruction
@@ -167,49 +168,49 @@ class ForkingEnvironment(BrowserEnvironment):
             _, observation, self._terminated = await self._look(run=False, expected=memo.fingerprint)
         self._ward.take()
         if self._terminated:
-            raise EnvironmentError_(f"{memo.task.id} is over after the restore: return by another route")
+            raise EnvironmentFailure(f"{memo.task.id} is over after the restore: return by another route")
         return observation
 
     async def close(self) -> None:
         async with AsyncExitStack() as stack:  # each is done though it be cancelled in the middle of another
             if self._states:
                 stack.push_async_callback(self._states.leave, self._standing)
-            stack.push_async_callback(self._worlds.end, self._browser)
+            stack.push_async_callback(self._environments.end, self._browser)
             await super().close()
 
     @asynccontextmanager
-    async def _world(self, what: str) -> AsyncIterator[None]:
+    async def _environment(self, what: str) -> AsyncIterator[None]:
         """Awake while something is asked of it, paused when nothing was for a while. A site that branches share is in its state."""
         try:
             async with self._states.turn(self._standing) if self._states else nullcontext():
                 await self._browser.idle.rouse()
-                async with super()._world(what):
+                async with super()._environment(what):
                     yield
-        except EnvironmentError_ as error:
+        except EnvironmentFailure as error:
             if lost := await self._browser.relay.loss():
-                raise EnvironmentError_(f"{what}: {lost}") from error
+                raise EnvironmentFailure(f"{what}: {lost}") from error
             raise
         finally:
-            self._browser.idle.rest(self._worlds.idle)
+            self._browser.idle.rest(self._environments.idle)
 
     async def _enter(self, now: int = START) -> None:
-        """In a world that has seen nothing."""
+        """In an environment that has seen nothing."""
         if self._entered:
             with self._patience.unlimited():
-                await self._exchange(self._worlds.fresh)
+                await self._exchange(self._environments.fresh)
         self._entered, self._branched = True, False
         await super()._enter(now)
-        if self._worlds.outside:
+        if self._environments.outside:
             await self._arrive()
 
     async def _renew(self) -> bool:
         """Emptying the context does for servers that keep nothing, and pages whose past is known."""
-        return self._worlds.stateless and not self._branched and await super()._renew()
+        return self._environments.stateless and not self._branched and await super()._renew()
 
     async def _exchange(self, make: Callable[[], Awaitable[ForkedBrowser]]) -> None:
-        """Let the present world go, then get another."""
+        """Let the present environment go, then get another."""
         await self._leave()
-        await self._worlds.end(self._browser)
+        await self._environments.end(self._browser)
         self._browser = await make()
 
     def _memo(self) -> Memo:
@@ -236,13 +237,13 @@ class ForkingEnvironment(BrowserEnvironment):
         """The pages that were open, in their order, with their numbers."""
         for target in pages:
             self._ward.forget(target)  # no popup
-        if self._worlds.outside:
+        if self._environments.outside:
             await self._arrive(memo.site)
             self._let_out(self._ward)
         self._browser.guard.go()
         for kept in memo.tabs:
             if kept.target not in pages:
-                raise EnvironmentError_("restore: a page is missing: return by another route")
+                raise EnvironmentFailure("restore: a page is missing: return by another route")
             tab = pages[kept.target]
             tab.index, tab.traffic.documents = kept.index, kept.documents
             self._window.add(tab)

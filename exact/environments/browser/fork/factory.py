@@ -1,4 +1,4 @@
-"""Browser worlds that fork: Chromium and the services it needs in one sandbox, checkpointed and restored together."""
+"""Browser environments that fork: Chromium and the services it needs in one sandbox, checkpointed and restored together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from exact.environments.sandbox.sandboxes import LIMIT
 from exact.environments.sites.accounts import Accounts, Leased
 from exact.environments.sites.site import Outside
 from exact.environments.sites.states import SiteStates, Standing
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.scratch import scratch
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ _OUTLET = 1
 """Port of the sandbox's loopback at which its browser finds the way out: none that a service has."""
 
 
-class ForkingWorlds:
-    """Opens worlds of one kind, and branches of their snapshots. Made by `forking`."""
+class ForkingFactory:
+    """Opens environments of one kind, and branches of their snapshots. Made by `forking`."""
 
     def __init__(
         self,
@@ -75,37 +75,37 @@ class ForkingWorlds:
         self._memos: dict[str, Memo] = {}
         self._cuts: dict[str, Cut] = {}
         self._origin = ""
-        """Image of a world that is ready and has seen nothing."""
+        """Image of an environment that is ready and has seen nothing."""
         self._first = asyncio.Lock()
 
     @asynccontextmanager
-    async def open(self, *, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
+    async def open(self, *, simulation: bool) -> AsyncIterator[ForkingEnvironment]:
         """A fresh environment, ended on leaving."""
-        async with self._logged_in() as login, self._around(self.fresh, speculative, login) as environment:
+        async with self._logged_in() as login, self._around(self.fresh, simulation, login) as environment:
             yield environment
 
     @asynccontextmanager
-    async def fork(self, snapshot: Snapshot, *, speculative: bool) -> AsyncIterator[ForkingEnvironment]:
-        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentError_ if it is gone."""
+    async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[ForkingEnvironment]:
+        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentFailure if it is gone."""
         memo = self.memo(snapshot)
         branch = partial(self.branch, snapshot.id)
-        async with self._logged_in(memo.account) as login, self._around(branch, speculative, login) as environment:
+        async with self._logged_in(memo.account) as login, self._around(branch, simulation, login) as environment:
             await environment.take_up(memo)
             yield environment
 
     @property
-    def sealed(self) -> bool:
-        """Whether all that is done in these worlds is undone: there is no outside, or a site that can be kept and brought back."""
+    def isolated(self) -> bool:
+        """Whether all that is done in these environments is undone: there is no outside, or a site that can be kept and brought back."""
         return self.outside is None or self.states is not None
 
     @property
     def stateless(self) -> bool:
-        """Whether no server of these worlds keeps anything."""
+        """Whether no server of these environments keeps anything."""
         return self.outside is None and all(service.stateless for service in self.services)
 
     @property
     def bytes(self) -> int:
-        """Of all images kept, that of the world which has seen nothing included."""
+        """Of all images kept, that of the environment which has seen nothing included."""
         return self._sandboxes.images.bytes
 
     def has(self, snapshot: Snapshot) -> bool:
@@ -118,16 +118,16 @@ class ForkingWorlds:
         self._sandboxes.images.drop(snapshot.id)
 
     async def fresh(self) -> ForkedBrowser:
-        """A browser that has seen nothing, in a world of its own. Raises EnvironmentError_."""
+        """A browser that has seen nothing, in an environment of its own. Raises EnvironmentFailure."""
         async with self._first:
             if not self._origin:
                 return await self._begin()
         return await self.branch(self._origin)
 
     async def branch(self, id: str) -> ForkedBrowser:
-        """A browser in a new branch of an image, also if it is dropped meanwhile. Raises EnvironmentError_."""
+        """A browser in a new branch of an image, also if it is dropped meanwhile. Raises EnvironmentFailure."""
         if (cut := self._cuts.get(id)) is None:
-            raise EnvironmentError_(f"snapshot {id} was dropped: return by another route")
+            raise EnvironmentFailure(f"snapshot {id} was dropped: return by another route")
         async with self._sandboxes.branch(id) as sandbox:
             try:
                 return await self._connect(sandbox, cut)
@@ -136,7 +136,8 @@ class ForkingWorlds:
                 raise
 
     async def keep(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity, standing: Standing) -> Snapshot:
-        """Take a snapshot of a browser's world and, with it, of what it has of a site outside; both go on. Raises EnvironmentError_."""
+        """Take a snapshot of a browser's environment and, with it, of what it has of a site outside; both go on. Raises
+        EnvironmentFailure."""
         await browser.relay.hold()
         try:
             if self.states:
@@ -157,13 +158,13 @@ class ForkingWorlds:
             self.states.drop(memo.site)
 
     def memo(self, snapshot: Snapshot) -> Memo:
-        """What is to be known about a snapshot besides its image. Raises EnvironmentError_ if it is not one of these worlds."""
+        """What is to be known about a snapshot besides its image. Raises EnvironmentFailure if it is not one of these environments."""
         if snapshot.id not in self._memos:
-            raise EnvironmentError_(f"snapshot {snapshot.id} is not of these worlds, or was dropped: return by another route")
+            raise EnvironmentFailure(f"snapshot {snapshot.id} is not of these environments, or was dropped: return by another route")
         return self._memos[snapshot.id]
 
     async def end(self, browser: ForkedBrowser) -> None:
-        """Let a browser go with its world. Never raises."""
+        """Let a browser go with its environment. Never raises."""
         try:
             await browser.close()
         finally:
@@ -183,16 +184,16 @@ class ForkingWorlds:
 
     @asynccontextmanager
     async def _around(
-        self, make: Callable[[], Awaitable[ForkedBrowser]], speculative: bool, login: Leased | None
+        self, make: Callable[[], Awaitable[ForkedBrowser]], simulation: bool, login: Leased | None
     ) -> AsyncIterator[ForkingEnvironment]:
-        environment = ForkingEnvironment(self, await make(), speculative=speculative, login=login)
+        environment = ForkingEnvironment(self, await make(), simulation=simulation, login=login)
         try:
             yield environment
         finally:
             await environment.close()
 
     async def _begin(self) -> ForkedBrowser:
-        """The first world, of which an image is kept before anything is done in it."""
+        """The first environment, of which an image is kept before anything is done in it."""
         sandbox = await self._sandboxes.start(self._guest())
         try:
             browser = await self._connect(sandbox, None)
@@ -253,24 +254,24 @@ async def forking(
     evaluator: Evaluator | None = None,
     limit: int = LIMIT,
     idle: float = 5.0,
-) -> AsyncIterator[ForkingWorlds]:
-    """Worlds that fork, while the block runs.
+) -> AsyncIterator[ForkingFactory]:
+    """Environments that fork, while the block runs.
 
     `application`: what the services run in, where that is not this machine's files. The browser stays outside of it.
-    `outside`: a way to sites that are not in the sandbox. Without hooks for one of them they keep what is done to them: the worlds are not
-    sealed then, and their snapshots are of the client. `tape`: where its answers are recorded, or replayed from.
-    `limit`: bytes of snapshots kept. `idle`: seconds after which a world that nobody uses is paused.
-    Raises EnvironmentError_ where there is no usable runsc or no browser.
+    `outside`: a way to sites that are not in the sandbox. Without hooks for one of them they keep what is done to them: the environments
+    are not isolated then, and their snapshots are of the client. `tape`: where its answers are recorded, or replayed from.
+    `limit`: bytes of snapshots kept. `idle`: seconds after which an environment that nobody uses is paused.
+    Raises EnvironmentFailure where there is no usable runsc or no browser.
     """
     place = Application.of(application or SandboxConfig())
     with scratch("artifacts") as artifacts:
         async with open_sandboxes(limit=limit) as sandboxes, drive() as playwright:
-            worlds = ForkingWorlds(
+            environments = ForkingFactory(
                 sandboxes, playwright, artifacts, setup, config,
                 services=services, application=place, outside=outside, tape=tape, evaluator=evaluator, idle=idle,
             )  # fmt: skip
             try:
-                yield worlds
+                yield environments
             finally:
-                if worlds.states:
-                    await worlds.states.close()
+                if environments.states:
+                    await environments.states.close()

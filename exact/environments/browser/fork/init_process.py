@@ -1,4 +1,4 @@
-"""The first process of a browser world, inside the sandbox: starts its services, then Chromium, then relays bytes.
+"""The first process of a browser environment, inside the sandbox: starts its services, then Chromium, then relays bytes.
 
 Run as a script by an interpreter that need not have `exact`: standard library only, Python 3.9 and later. Its one argument is a JSON
 object, `{"services": [...], "browser": [program, arguments...], "outlet": port}`; at the outlet, if it is not 0, Chromium finds its proxy.
@@ -163,7 +163,7 @@ class Outlet:
 
 
 class World:
-    """The processes of the world, and the connections to its browser."""
+    """The processes of the environment, and the connections to its browser."""
 
     def __init__(self, out: Out) -> None:
         self.out, self.outlet = out, Outlet(out)
@@ -341,20 +341,20 @@ def read(size: int) -> bytes:
     while len(data) < size:
         more = os.read(0, size - len(data))
         if not more:
-            os._exit(0)  # the host let go of this world
+            os._exit(0)  # the host let go of this environment
         data += more
     return data
 
 
 def main() -> None:
     out = Out()
-    world = World(out)
+    environment = World(out)
     try:
-        world.begin(json.loads(sys.argv[1]))
+        environment.begin(json.loads(sys.argv[1]))
     except (OSError, RuntimeError) as error:
         out.control(failed=str(error))
         os._exit(1)
-    world.relay()
+    environment.relay()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from exact.environments.browser.fork.init_process import FRAME, LINE, OUTWARD
 from exact.environments.browser.network.interceptor import EVENTS
 from exact.environments.browser.page.line import Line, LineState
 from exact.environments.sandbox import Sandbox
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 _NUMBERS = count(1)
 """Of connections; none is used twice, for the frames of old ones may still arrive from a restored guest."""
@@ -31,18 +31,18 @@ _HEAD = 16384
 
 
 class Relay:
-    """One for each sandbox. It says what became of the world in `lost`."""
+    """One for each sandbox. It says what became of the environment in `lost`."""
 
     def __init__(
         self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: LineState | None = None, dial: Dial = dialled
     ) -> None:
         """`hosts`: names of servers outside, as in Outside. Nothing outside is reached before something is admitted.
-        `line`: where a restored world's conversation was cut. `dial` makes connections to the outside."""
+        `line`: where a restored environment's conversation was cut. `dial` makes connections to the outside."""
         self.sandbox = sandbox
         self.egress = Egress(self._pass, self._say, hosts or {}, dial)
         self.line = Line(self._tell_line, line or LineState(), EVENTS)
         self.lost = ""
-        """Why the world is gone or unfit; empty while it is well."""
+        """Why the environment is gone or unfit; empty while it is well."""
         self._ended = asyncio.Event()
         self.address = ""
         """Of the browser's WebSocket, once it is ready."""
@@ -62,9 +62,9 @@ class Relay:
         self._reading = asyncio.ensure_future(self._read())
 
     async def connect(self, *, path: str = "", seconds: float) -> str:
-        """The WebSocket address of the browser, once the world is ready. Raises EnvironmentError_ that says why it is not.
+        """The WebSocket address of the browser, once the environment is ready. Raises EnvironmentFailure that says why it is not.
 
-        `path`: where the browser of a world that is just being restored listened before. Then this does not wait: the world
+        `path`: where the browser of an environment that is just being restored listened before. Then this does not wait: the environment
         hears what is said to it when it is there.
         """
         if path:
@@ -83,32 +83,32 @@ class Relay:
             async with asyncio.timeout(seconds):
                 self.path = await asyncio.shield(self._found)
         except TimeoutError as error:
-            raise EnvironmentError_(f"the world was not ready within {seconds:g} s") from error
+            raise EnvironmentFailure(f"the environment was not ready within {seconds:g} s") from error
 
     async def speak(self, seconds: float = 30.0) -> Line:
-        """The conversation that outlives a restore, once there is an address. Raises EnvironmentError_."""
+        """The conversation that outlives a restore, once there is an address. Raises EnvironmentFailure."""
         try:
             async with asyncio.timeout(seconds):
                 await self.line.begin(self.path)
         except TimeoutError as error:
-            raise EnvironmentError_(f"the browser did not answer within {seconds:g} s") from error
+            raise EnvironmentFailure(f"the browser did not answer within {seconds:g} s") from error
         return self.line
 
     async def talk(self, seconds: float = 30.0) -> Line:
-        """A further conversation, once there is an address; a restored world has not heard of it. Raises EnvironmentError_."""
+        """A further conversation, once there is an address; a restored environment has not heard of it. Raises EnvironmentFailure."""
         ident = next(_NUMBERS)
         line = self._lines[ident] = Line(partial(self._tell, ident), LineState())
         try:
             async with asyncio.timeout(seconds):
                 await line.begin(self.path)
         except TimeoutError as error:
-            raise EnvironmentError_(f"the browser did not answer within {seconds:g} s") from error
+            raise EnvironmentFailure(f"the browser did not answer within {seconds:g} s") from error
         return line
 
     async def hold(self, seconds: float = 10.0) -> None:
         """Come to a point where no frame is under way in either direction, and stay there.
 
-        Raises EnvironmentError_. The world is lost then, and where this is cancelled: it may come to rest at any time, unheard.
+        Raises EnvironmentFailure. The environment is lost then, and where this is cancelled: it may come to rest at any time, unheard.
         """
         self._check()
         self._open.clear()
@@ -119,14 +119,14 @@ class Relay:
                 await self._held.wait()
         except TimeoutError as error:
             self._fail("it did not come to rest")
-            raise EnvironmentError_(f"the world did not come to rest within {seconds:g} s") from error
+            raise EnvironmentFailure(f"the environment did not come to rest within {seconds:g} s") from error
         except BaseException:
             self._fail("it did not come to rest")
             raise
         self._check()
 
     async def release(self) -> None:
-        """Go on. Raises EnvironmentError_; the world is lost then, and where this is cancelled."""
+        """Go on. Raises EnvironmentFailure; the environment is lost then, and where this is cancelled."""
         self._held.clear()
         try:
             await self._order("go")
@@ -140,7 +140,7 @@ class Relay:
         self._ended.set()
         await self.egress.close()
         for line in (self.line, *self._lines.values()):
-            line.fail("the world was let go")
+            line.fail("the environment was let go")
         if self._port is not None:
             asyncio.get_running_loop().remove_reader(self._port)
             self._port.close()
@@ -154,7 +154,7 @@ class Relay:
         self._found.cancel()
 
     async def digest(self, file: str, seconds: float = 30.0) -> tuple[int, str]:
-        """Size and SHA-256 of a file that the browser downloaded, which goes away then. Raises EnvironmentError_ where it is not there."""
+        """Size and SHA-256 of a file that the browser downloaded, which goes away then. Raises EnvironmentFailure where it is not there."""
         told: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
         self._digests[file] = told
         try:
@@ -162,35 +162,36 @@ class Relay:
             async with asyncio.timeout(seconds):
                 size, found = await told
         except TimeoutError as error:
-            raise EnvironmentError_(f"the world did not answer within {seconds:g} s") from error
+            raise EnvironmentFailure(f"the environment did not answer within {seconds:g} s") from error
         finally:
             self._digests.pop(file, None)
         if size < 0:
-            raise EnvironmentError_("a file that was downloaded is not there")
+            raise EnvironmentFailure("a file that was downloaded is not there")
         return size, found
 
     async def loss(self, seconds: float = 1.0) -> str:
-        """`lost`, for somebody whom the world has just failed: that a service ended may be heard of a moment after a page missed it."""
+        """`lost`, for somebody whom the environment has just failed: that a service ended may be heard of a moment after a page missed
+        it."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.ended()
         return self.lost
 
     async def ended(self) -> None:
-        """Wait until the world is gone, or let go."""
+        """Wait until the environment is gone, or let go."""
         await self._ended.wait()
 
     async def _order(self, do: str, **more: int | str) -> None:
         await self._send(0, json.dumps({"do": do, **more}).encode())
 
     async def _say(self, do: str, **more: int | str) -> None:
-        """An order that waits while the world is held. Nothing where it is gone."""
+        """An order that waits while the environment is held. Nothing where it is gone."""
         await self._flowing()
-        with contextlib.suppress(EnvironmentError_):
+        with contextlib.suppress(EnvironmentFailure):
             await self._order(do, **more)
 
     async def _tell_line(self, data: bytes) -> None:
-        """A whole message to the browser: a world that is held has not heard half of one."""
+        """A whole message to the browser: an environment that is held has not heard half of one."""
         async with self._telling:
             await self._tell(LINE, data)
 
@@ -200,14 +201,14 @@ class Relay:
             await self._send(ident, data[start : start + FRAME])
 
     async def _flowing(self) -> None:
-        """Wait while the world is held."""
+        """Wait while the environment is held."""
         while not self._open.is_set():
             await self._open.wait()
 
     async def _pass(self, ident: int, data: bytes) -> None:
         """Bytes from the outside, as above."""
         await self._flowing()
-        with contextlib.suppress(EnvironmentError_):
+        with contextlib.suppress(EnvironmentFailure):
             await self._send(ident, data)
 
     async def _send(self, ident: int, data: bytes) -> None:
@@ -216,7 +217,7 @@ class Relay:
                 self.sandbox.stdin.write(struct.pack("<II", ident, len(data)) + data)
                 await self.sandbox.stdin.drain()
             except ConnectionError as error:
-                raise EnvironmentError_(f"the world is gone: {self.lost or 'its pipe is closed'}") from error
+                raise EnvironmentFailure(f"the environment is gone: {self.lost or 'its pipe is closed'}") from error
 
     async def _read(self) -> None:
         try:
@@ -269,7 +270,7 @@ class Relay:
 
     def _check(self) -> None:
         if self.lost:
-            raise EnvironmentError_(f"the world is gone: {self.lost}")
+            raise EnvironmentFailure(f"the environment is gone: {self.lost}")
 
     def _fail(self, why: str) -> None:
         self.lost = self.lost or why
@@ -277,10 +278,10 @@ class Relay:
         self._open.set()  # whoever waits for it finds it gone
         self._held.set()
         if not self._found.done():
-            self._found.set_exception(EnvironmentError_(f"the world did not start: {self.lost}"))
+            self._found.set_exception(EnvironmentFailure(f"the environment did not start: {self.lost}"))
             self._found.exception()
         for line in (self.line, *self._lines.values()):
-            line.fail(f"the world is gone: {self.lost}")
+            line.fail(f"the environment is gone: {self.lost}")
         for writer in self._writers.values():
             writer.transport.abort()
 
@@ -311,7 +312,7 @@ class Relay:
             head = await self._admit(reader)
             if head and not self.lost:
                 await self._converse(ident, head, reader)
-        except (ConnectionError, EnvironmentError_, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        except (ConnectionError, EnvironmentFailure, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # whoever was there is gone, or does not speak HTTP
         finally:
             del self._writers[ident]

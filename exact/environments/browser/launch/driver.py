@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
@@ -21,11 +21,11 @@ WAY_OUT = "run shells/setup.sh, or apt-get install libatomic1"
 
 @asynccontextmanager
 async def drive() -> AsyncIterator[Playwright]:
-    """A driver for as long as the block runs. Raises EnvironmentError_ where it does not start."""
+    """A driver for as long as the block runs. Raises EnvironmentFailure where it does not start."""
     from playwright.async_api import async_playwright
 
     if said := await asyncio.to_thread(fault):
-        raise EnvironmentError_(f"Playwright's driver does not start: {said}: {WAY_OUT}")
+        raise EnvironmentFailure(f"Playwright's driver does not start: {said}: {WAY_OUT}")
     async with async_playwright() as playwright:
         yield playwright
 

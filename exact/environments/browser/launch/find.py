@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 _HEADLESS = ("chromium-headless-shell", "chrome-headless-shell")
 _FULL = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
@@ -22,14 +22,14 @@ WAY_OUT = "run shells/setup.sh, or apt-get install chromium-headless-shell, or n
 def find_browser(headed: bool = False) -> Path:
     """The executable to launch: $EXACT_BROWSER, else one on PATH, else Playwright's own.
 
-    The small headless shell is preferred; where a window is wanted only a full browser will do. Raises EnvironmentError_ that says how
+    The small headless shell is preferred; where a window is wanted only a full browser will do. Raises EnvironmentFailure that says how
     to get one.
     """
     named = os.environ.get("EXACT_BROWSER")
     if named:
         found = shutil.which(named)
         if not found:
-            raise EnvironmentError_(f"EXACT_BROWSER={named} is not an executable: correct it or unset it")
+            raise EnvironmentFailure(f"EXACT_BROWSER={named} is not an executable: correct it or unset it")
         return Path(found)
     for name in _FULL if headed else _HEADLESS + _FULL:
         found = shutil.which(name)
@@ -39,20 +39,20 @@ def find_browser(headed: bool = False) -> Path:
     if own:
         return own
     if headed:
-        raise EnvironmentError_("no browser with a window found: apt-get install chromium, or run headless")
-    raise EnvironmentError_(f"no browser found: {WAY_OUT}")
+        raise EnvironmentFailure("no browser with a window found: apt-get install chromium, or run headless")
+    raise EnvironmentFailure(f"no browser found: {WAY_OUT}")
 
 
 def said_by(browser: Path) -> str:
-    """What an executable says it is: `Chromium 150.0.7871.100`. Raises EnvironmentError_ where it does not start, or is no browser."""
+    """What an executable says it is: `Chromium 150.0.7871.100`. Raises EnvironmentFailure where it does not start, or is no browser."""
     try:
         done = subprocess.run([browser, "--version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.SubprocessError) as error:
-        raise EnvironmentError_(f"{browser} does not start: {error}: {WAY_OUT}") from error
+        raise EnvironmentFailure(f"{browser} does not start: {error}: {WAY_OUT}") from error
     said, why = (next(iter(text.strip().splitlines()), "") for text in (done.stdout, done.stderr))
     if done.returncode or not _VERSION.search(said):
         why = (why or said)[:120] or f"exit status {done.returncode}"
-        raise EnvironmentError_(f"{browser} is no browser that runs ({why}): {WAY_OUT}")
+        raise EnvironmentFailure(f"{browser} is no browser that runs ({why}): {WAY_OUT}")
     return " ".join(said.split())
 
 

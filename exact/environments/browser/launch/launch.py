@@ -22,7 +22,7 @@ from exact.environments.browser.page.clipboard import Clipboard, SharedClipboard
 from exact.environments.browser.page.downloads import Store
 from exact.environments.browser.page.store import LocalStore
 from exact.environments.sites.accounts import value_of
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.scratch import scratch
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Browser:
         """What a page needs besides what its context was made with."""
 
     def clipboard(self) -> Clipboard | None:
-        """A new world's own; None where the whole browser is its own."""
+        """A new environment's own; None where the whole browser is its own."""
         return Clipboard(self._clipboard)
 
     async def leave(self, context: BrowserContext) -> None:
@@ -124,13 +124,13 @@ async def _close(making: Awaitable[BrowserContext]) -> None:
 async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, *, pins: Sequence[str] = ()) -> AsyncIterator[Browser]:
     """A browser for as long as the block runs; no process remains after it, nor after this process was killed.
 
-    `hosts` gives names to local servers, as in PageSetup. `pins`: public keys that are trusted, as in Outside. Raises EnvironmentError_ if
+    `hosts` gives names to local servers, as in PageSetup. `pins`: public keys that are trusted, as in Outside. Raises EnvironmentFailure if
     there is no browser, or it or its driver does not start.
     """
     from playwright.async_api import Error
 
     if config.headed and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise EnvironmentError_("a browser window needs a screen, and DISPLAY is not set: leave --watch out, or use xvfb-run")
+        raise EnvironmentFailure("a browser window needs a screen, and DISPLAY is not set: leave --watch out, or use xvfb-run")
     executable, hosts = find_browser(config.headed), hosts or {}
     async with AsyncExitStack() as last:
         folder = last.enter_context(scratch("browser"))
@@ -149,7 +149,7 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
                 handle_sigint=False,
             )
         except Error as error:
-            raise EnvironmentError_(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
+            raise EnvironmentFailure(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
         try:
             cdp = await browser.new_browser_cdp_session()
             last.push_async_callback(remove, await profile_of(cdp))

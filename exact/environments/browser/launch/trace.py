@@ -1,4 +1,4 @@
-"""Playwright's trace of a world, where one is asked for: secrets are named in it, not told."""
+"""Playwright's trace of an environment, where one is asked for: secrets are named in it, not told."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 from exact.scratch import scratch
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _COMPRESSED = (".png", ".jpeg", ".jpg", ".gif", ".webp", ".avif", ".woff", ".wof
 
 
 class Trace:
-    """Of one world, from entering a context to leaving it."""
+    """Of one environment, from entering a context to leaving it."""
 
     def __init__(self) -> None:
         self._context: BrowserContext | None = None
@@ -49,13 +49,13 @@ class Trace:
         try:
             with suppress(Error):  # the context is gone
                 await self._write(context, veil)
-        except (OSError, EnvironmentError_, zipfile.BadZipFile) as error:
+        except (OSError, EnvironmentFailure, zipfile.BadZipFile) as error:
             _logger.warning("%s is not traced: %s", self._name, error)
             with suppress(Error):  # it was stopped before
                 await context.tracing.stop()  # Playwright lets go of what it has kept
 
     async def _write(self, context: BrowserContext, veil: Callable[[str], str]) -> None:
-        path = _free(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "world")
+        path = _free(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "environment")
         try:
             with scratch("trace") as folder:
                 raw = folder / "raw.zip"

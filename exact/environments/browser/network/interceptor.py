@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from exact.environments.base import Effect
+from exact.environments.base import SideEffect
 from exact.environments.browser.network.pdf import as_page
 from exact.environments.browser.network.recording import Tape, encoded
 from exact.environments.browser.network.scrub import nothing
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.safety import origin, refusal
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ class Ward:
         """A page's address that was answered with status 401."""
         self.most = 1 << 30
         """Bytes of a document that is read here."""
-        self._effects: list[Effect] = []
-        self._sent: dict[str, Effect] = {}
+        self._effects: list[SideEffect] = []
+        self._sent: dict[str, SideEffect] = {}
         """Writes that were not answered yet, by the ids of their requests."""
         self.veil: Callable[[str], str] = nothing
         """Hides what must not be written down."""
@@ -103,11 +103,11 @@ class Ward:
         """Return when every popup is looked at or gone."""
         await self._settled.wait()
 
-    def record(self, effect: Effect) -> None:
+    def record(self, effect: SideEffect) -> None:
         """Note something the context did."""
         self._effects.append(effect)
 
-    def send(self, request: str, effect: Effect) -> None:
+    def send(self, request: str, effect: SideEffect) -> None:
         """Note a write that is on its way from now on, whether or not it will be answered."""
         self._sent[request] = effect
 
@@ -116,7 +116,7 @@ class Ward:
         if sent := self._sent.pop(request, None):
             self.record(msgspec.structs.replace(sent, status=status))
 
-    def take(self) -> tuple[Effect, ...]:
+    def take(self) -> tuple[SideEffect, ...]:
         """What happened since the last call. Each write is told once, without a status where it is not answered yet."""
         effects, self._effects, self._sent = (*self._effects, *self._sent.values()), [], {}
         return effects
@@ -223,7 +223,7 @@ class Guard:
                 await self._response(event)
             else:
                 await self._request(event)
-        except (Error, EnvironmentError_):
+        except (Error, EnvironmentFailure):
             pass  # the request, its page or the browser is gone: there is nobody to answer to
 
     async def _request(self, event: Event) -> None:
@@ -232,7 +232,7 @@ class Guard:
         reason = ward.refusal(request["method"], request["url"]) if ward else "a request that belongs to no page"
         if reason:
             if ward:
-                ward.record(Effect(kind="blocked", method=request["method"], url=request["url"], detail=reason))
+                ward.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail=reason))
             await self._refuse(event, ward)
             return
         if ward and request["url"] in ward.blanks:
@@ -249,7 +249,7 @@ class Guard:
             kept = [(name, value) for name, value in request["headers"].items() if name.lower() not in named]
             answer["headers"] = [{"name": name, "value": value} for name, value in (*kept, *ward.headers.items())]
         if ward and request["method"] not in _READS:
-            ward.send(event["requestId"], Effect(kind="request", method=request["method"], url=request["url"]))
+            ward.send(event["requestId"], SideEffect(kind="request", method=request["method"], url=request["url"]))
         await self._cdp.send("Fetch.continueRequest", answer)
 
     def _records(self, event: Event) -> bool:
@@ -265,11 +265,11 @@ class Guard:
             return
         found = self._tape.answer(request, ward.veil)
         if found is None:
-            ward.record(Effect(kind="blocked", method=request["method"], url=request["url"], detail="not in the recorded traffic"))
+            ward.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail="not in the recorded traffic"))
             await self._refuse(event, ward)
             return
         if request["method"] not in _READS:
-            ward.record(Effect(kind="request", method=request["method"], url=request["url"], status=found.status))
+            ward.record(SideEffect(kind="request", method=request["method"], url=request["url"], status=found.status))
         headers = [{"name": name, "value": value} for name, value in found.headers if name.lower() not in _OF_THE_WIRE]
         if event["resourceType"] in _MAKE_WORLDS:
             headers.append({"name": "Content-Security-Policy", "value": ward.policy()})
@@ -330,7 +330,7 @@ class Guard:
         await self._cdp.send("Fetch.fulfillRequest", {**answer, "responseHeaders": [*_HTML, still]})
 
     async def _ward(self, frame: str) -> Ward | None:
-        """Who answers for a frame or worker: known by its target, by its world, or told by the browser in time."""
+        """Who answers for a frame or worker: known by its target, by its environment, or told by the browser in time."""
         until = asyncio.get_running_loop().time() + _PATIENCE
         while (context := self._owner(frame)) is None:
             if asyncio.get_running_loop().time() >= until:
@@ -346,7 +346,7 @@ class Guard:
         return self._contexts.get(frame)
 
     async def _learn(self, frame: str) -> bool:
-        """Ask all worlds for their frames; whether this one is known then. Whoever does not answer at once is not waited for."""
+        """Ask all environments for their frames; whether this one is known then. Whoever does not answer at once is not waited for."""
         for context, ward in self._wards.items():
             if context not in self._questions:
                 self._questions[context] = asyncio.ensure_future(self._ask(context, ward))
@@ -359,8 +359,8 @@ class Guard:
 
         try:
             await ward.frames.ask()
-        except (Error, EnvironmentError_):
-            pass  # a page of that world has gone: the others' requests are none of its business
+        except (Error, EnvironmentFailure):
+            pass  # a page of that environment has gone: the others' requests are none of its business
         finally:
             del self._questions[context]
 

@@ -18,7 +18,7 @@ import msgspec
 
 from exact.config import TapeConfig
 from exact.environments.browser.network import scrub
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 Veil = Callable[[str], str]
 
@@ -43,7 +43,7 @@ class Tape:
     """A file of exchanges. Equal requests are answered in the order in which they were recorded, the last answer again after that."""
 
     def __init__(self, path: Path, mode: Literal["record", "replay"]) -> None:
-        """Recording goes on after what is there. Raises EnvironmentError_ where there is nothing to replay."""
+        """Recording goes on after what is there. Raises EnvironmentFailure where there is nothing to replay."""
         self.path, self.mode = path, mode
         self._answers: defaultdict[tuple[str, str, str], list[Answer]] = defaultdict(list)
         if mode == "record":
@@ -83,13 +83,13 @@ class Tape:
             lines = self.path.read_bytes().splitlines()
             return [msgspec.json.decode(line, type=Answer) for line in lines]
         except OSError as error:
-            raise EnvironmentError_(f"no recorded traffic at {self.path}: record it first") from error
+            raise EnvironmentFailure(f"no recorded traffic at {self.path}: record it first") from error
         except msgspec.MsgspecError as error:
-            raise EnvironmentError_(f"{self.path} is no recorded traffic: {error}: record it again") from error
+            raise EnvironmentFailure(f"{self.path} is no recorded traffic: {error}: record it again") from error
 
 
 def tape_of(config: TapeConfig) -> Tape | None:
-    """What a configuration names; None if nothing. Raises EnvironmentError_ where there is nothing to replay."""
+    """What a configuration names; None if nothing. Raises EnvironmentFailure where there is nothing to replay."""
     return Tape(Path(config.path).expanduser(), config.mode) if config.path else None
 
 

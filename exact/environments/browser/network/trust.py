@@ -14,7 +14,7 @@ import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from exact.errors import EnvironmentError_, UsageError
+from exact.errors import EnvironmentFailure, UsageError
 
 _SECONDS = 10.0
 _VERSION = 0xA0
@@ -25,7 +25,7 @@ async def pins(authorities: Sequence[str], origins: Iterable[str], hosts: Mappin
     """The public keys of those sites with TLS which the authorities vouch for: base64 SHA-256, as Outside's `trusted`.
 
     `hosts`: names of servers that have none, as in Outside. Raises UsageError for a file that holds no certificate, and
-    EnvironmentError_ for a site that does not answer or is not signed by any of them.
+    EnvironmentFailure for a site that does not answer or is not signed by any of them.
     """
     if not authorities:
         return ()
@@ -54,9 +54,9 @@ def _pin(context: ssl.SSLContext, origin: str, hosts: Mapping[str, str]) -> str:
             certificate = secured.getpeercert(binary_form=True)
     except ssl.SSLError as error:
         why = getattr(error, "verify_message", "") or error.reason or error
-        raise EnvironmentError_(f"the certificate of {origin} is not signed by the authorities in browser.authorities: {why}") from error
+        raise EnvironmentFailure(f"the certificate of {origin} is not signed by the authorities in browser.authorities: {why}") from error
     except OSError as error:
-        raise EnvironmentError_(f"{origin} does not answer: {error}") from error
+        raise EnvironmentFailure(f"{origin} does not answer: {error}") from error
     assert certificate is not None
     return base64.b64encode(hashlib.sha256(public_key(certificate)).digest()).decode()
 

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Sends a command; the message that answers it. Raises EnvironmentError_ where the browser is gone."""
+"""Sends a command; the message that answers it. Raises EnvironmentFailure where the browser is gone."""
 
 GONE = -32001
 """The code by which CDP says that there is no such session."""
@@ -36,7 +36,7 @@ class Session:
 
         try:
             answer = await self._ask(method, params or {})
-        except EnvironmentError_ as lost:
+        except EnvironmentFailure as lost:
             raise Error(f"{method}: {CLOSED}: {lost}") from lost
         if error := answer.get("error"):
             raise Error(f"{method}: {CLOSED if error.get('code') == GONE else error.get('message', 'refused')}")

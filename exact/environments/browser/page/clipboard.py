@@ -1,4 +1,4 @@
-"""A clipboard for each world, where worlds share a browser: it has one clipboard for all of them."""
+"""A clipboard for each environment, where environments share a browser: it has one clipboard for all of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def uses_clipboard(chord: str) -> bool:
 
 
 class SharedClipboard:
-    """The one of a browser. Texts and HTML go from world to world; pictures do not."""
+    """The one of a browser. Texts and HTML go from environment to environment; pictures do not."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
@@ -42,7 +42,7 @@ class SharedClipboard:
 
     @asynccontextmanager
     async def held_by(self, one: Clipboard) -> AsyncIterator[None]:
-        """While the block runs it holds what that world's clipboard does."""
+        """While the block runs it holds what that environment's clipboard does."""
         async with self._turn:
             if self._holder is not one:
                 last, self._holder = self._holder, None
@@ -53,7 +53,7 @@ class SharedClipboard:
             yield
 
     def let_go(self, one: Clipboard) -> None:
-        """That world is gone."""
+        """That environment is gone."""
         if self._holder is one:
             self._holder = None
 
@@ -77,12 +77,12 @@ class SharedClipboard:
 
 
 class Clipboard:
-    """One world's."""
+    """One environment's."""
 
     def __init__(self, shared: SharedClipboard) -> None:
         self._shared = shared
         self.content: dict[str, str] = {}
-        """By kind: what it holds while another world's is in the browser."""
+        """By kind: what it holds while another environment's is in the browser."""
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:

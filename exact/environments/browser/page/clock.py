@@ -27,7 +27,8 @@ _SEEK = """
   }
   for (const each of held.keys()) if (each.playState === 'idle') held.delete(each);
 })"""
-"""In our own world of a document: animations without an end stand still, and go on by a step. Those with an end are waited for anyway."""
+"""In our own environment of a document: animations without an end stand still, and go on by a step. Those with an end are waited for
+anyway."""
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _LEAVE = "This page asks whether it may be left: what was entered may be lost."
 _PLACE = -10
-"""Backend ids of nodes are positive; those of dialogs go down from here, the same for each: a restored world counts none anew."""
+"""Backend ids of nodes are positive; those of dialogs go down from here, the same for each: a restored environment counts none anew."""
 _PARTS = ("alertdialog", "textbox", "ok", "cancel")
 
 
@@ -37,7 +37,7 @@ class Shown(NamedTuple):
 
 
 class Dialogs:
-    """Those of one world's pages, one at a time."""
+    """Those of one environment's pages, one at a time."""
 
     def __init__(self, mode: Literal["ask", "accept", "dismiss"]) -> None:
         self.mode = mode

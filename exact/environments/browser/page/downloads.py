@@ -1,4 +1,4 @@
-"""What a world's pages download: followed to its end, kept as name, size and hash. Files that are too large are stopped."""
+"""What an environment's pages download: followed to its end, kept as name, size and hash. Files that are too large are stopped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
-from exact.environments.base import Effect
+from exact.environments.base import SideEffect
 
 Event = dict[str, Any]
 
@@ -27,7 +27,7 @@ class Store(Protocol):
     """As the browser knows it."""
 
     async def take(self, id: str) -> File:
-        """A file that has come whole; it is not needed any more. Raises EnvironmentError_ where it is not there."""
+        """A file that has come whole; it is not needed any more. Raises EnvironmentFailure where it is not there."""
         ...
 
     async def cancel(self, id: str) -> None:
@@ -38,8 +38,8 @@ class Store(Protocol):
 class Downloads:
     """Those of one episode."""
 
-    def __init__(self, limit: int, store: Store, record: Callable[[Effect], None], had: tuple[str, ...] = ()) -> None:
-        """`limit`: bytes of one file. `had`: what `kept` was in the state that the world was brought to."""
+    def __init__(self, limit: int, store: Store, record: Callable[[SideEffect], None], had: tuple[str, ...] = ()) -> None:
+        """`limit`: bytes of one file. `had`: what `kept` was in the state that the environment was brought to."""
         self._limit, self._store, self._record = limit, store, record
         self.kept = had
         """One line for each file that came: name, size, hash."""
@@ -68,7 +68,7 @@ class Downloads:
             self._later(self._take(self._going.pop(event["guid"])))
         elif event["state"] == "canceled":
             self._going.pop(event["guid"])
-            self._record(Effect(kind="blocked", method="GET", url=begun["url"], detail=f"the download of {_name(begun)} broke off"))
+            self._record(SideEffect(kind="blocked", method="GET", url=begun["url"], detail=f"the download of {_name(begun)} broke off"))
 
     async def done(self) -> None:
         """Return when all files that came are looked at."""
@@ -77,7 +77,7 @@ class Downloads:
     def _refuse(self, begun: Event) -> None:
         self._going.pop(begun["guid"])
         self.refused = f"{_name(begun)} was not downloaded: it is larger than the {self._limit:,} bytes that browser.download_bytes allows"
-        self._record(Effect(kind="blocked", method="GET", url=begun["url"], detail=self.refused))
+        self._record(SideEffect(kind="blocked", method="GET", url=begun["url"], detail=self.refused))
         self._later(self._store.cancel(begun["guid"]))
 
     async def _take(self, begun: Event) -> None:
@@ -87,7 +87,7 @@ class Downloads:
             self._refuse(begun)
             return
         self.kept = (*self.kept, f"{name} ({file.size} bytes, sha256 {file.digest[:16]})")
-        self._record(Effect(kind="download", method="GET", url=begun["url"], detail=name, size=file.size, digest=file.digest))
+        self._record(SideEffect(kind="download", method="GET", url=begun["url"], detail=name, size=file.size, digest=file.digest))
 
     def _later(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)

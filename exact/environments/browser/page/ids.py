@@ -45,8 +45,8 @@ _Node = tuple[int, int, int]
 class Ids:
     """Gives every DOM node its id, in order of first appearance since the episode began.
 
-    Whether a page draws anew what has not changed is chance: in one world it does, in another not. So a node that was drawn anew has the id
-    of one that is gone since the last look and looked the same; else equal actions would not mean the same in equal states.
+    Whether a page draws anew what has not changed is chance: in one environment it does, in another not. So a node that was drawn anew
+    has the id of one that is gone since the last look and looked the same; else equal actions would not mean the same in equal states.
     """
 
     def __init__(self) -> None:

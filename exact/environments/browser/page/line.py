@@ -1,4 +1,4 @@
-"""A conversation with a sandbox's browser that is part of the world: a restored branch goes on with it where the snapshot cut it.
+"""A conversation with a sandbox's browser that is part of the environment: a restored branch goes on with it where the snapshot cut it.
 
 Playwright's connections end with a branch, and what was asked of `Fetch` over them ends too. This one stays open inside, so no request of
 a restored browser goes anywhere before it is judged, whatever runs in the page. It speaks the DevTools protocol over WebSocket.
@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from exact.environments.browser.page.cdp import GONE, Session
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 _FIRST = 1 << 20
 """Added to the numbers of commands at a restore: answers to those of before mean nothing."""
@@ -50,11 +50,11 @@ class Line:
 
     @property
     def state(self) -> LineState:
-        """Of a world that is held."""
+        """Of an environment that is held."""
         return LineState(bytes(self._heard), self._number, self._begun)
 
     async def begin(self, path: str) -> None:
-        """Open the conversation, unless it is open already. Raises EnvironmentError_."""
+        """Open the conversation, unless it is open already. Raises EnvironmentFailure."""
         if self._begun:
             return
         key = base64.b64encode(os.urandom(16)).decode()
@@ -71,10 +71,10 @@ class Line:
             self._understand(message)
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The answer to a command. Raises EnvironmentError_ where it is refused, or the browser is gone."""
+        """The answer to a command. Raises EnvironmentFailure where it is refused, or the browser is gone."""
         answer = await self._ask("", method, params or {})
         if "error" in answer:
-            raise EnvironmentError_(f"{method}: {answer['error'].get('message', 'refused')}")
+            raise EnvironmentFailure(f"{method}: {answer['error'].get('message', 'refused')}")
         return dict(answer.get("result", {}))
 
     async def attach(self, target: str) -> Session:
@@ -109,14 +109,14 @@ class Line:
         self._greeted.set()
         for _, future in self._answers.values():
             if not future.done():
-                future.set_exception(EnvironmentError_(self._lost))
+                future.set_exception(EnvironmentFailure(self._lost))
 
     def _check(self) -> None:
         if self._lost:
-            raise EnvironmentError_(self._lost)
+            raise EnvironmentFailure(self._lost)
 
     async def _ask(self, session: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The message that answers a command. Raises EnvironmentError_ where the browser is gone."""
+        """The message that answers a command. Raises EnvironmentFailure where the browser is gone."""
         self._check()
         self._number += 1
         number, future = self._number, asyncio.get_running_loop().create_future()

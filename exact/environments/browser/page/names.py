@@ -12,7 +12,7 @@ STATES = 4096
 
 
 class Names:
-    """Ids of elements by state, as they were when it was first seen. All worlds of one kind share it."""
+    """Ids of elements by state, as they were when it was first seen. All environments of one kind share it."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
@@ -20,7 +20,7 @@ class Names:
     def differ(self, task: str, fingerprint: str, elements: Sequence[Element]) -> Mapping[str, str]:
         """The ids that elements had in this state, by those that they have; empty where none differs.
 
-        A world that came another way, or drew a page anew, counts otherwise. States are equal without their volatile parts: where
+        An environment that came another way, or drew a page anew, counts otherwise. States are equal without their volatile parts: where
         one has more elements for these, it is left as it is.
         """
         key, ids = (task, fingerprint), tuple(element.id for element in elements)

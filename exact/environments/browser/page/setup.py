@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class Beginning(NamedTuple):
-    """A world before the start page of a task is opened in it."""
+    """An environment before the start page of a task is opened in it."""
 
     task: Task
     context: BrowserContext
     page: Page
-    speculative: bool
+    simulation: bool
     """Whether it only searches: what others share must not be changed for it."""
 
 
@@ -28,7 +28,8 @@ Prepare = Callable[[Beginning], Awaitable[None]]
 
 
 class PageSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """Put in place for every document of a world, before the page's own scripts run. Trusted: it comes from code, never from a page."""
+    """Put in place for every document of an environment, before the page's own scripts run. Trusted: it comes from code, never from a
+    page."""
 
     hosts: dict[str, str] = {}
     """Stable names for local servers, `{"miniwob.test": "127.0.0.1:43121"}`: pages, journals and fingerprints see the name."""
@@ -42,8 +43,8 @@ class PageSetup(msgspec.Struct, frozen=True, kw_only=True):
     """JavaScript expression for the goal's text, where only the page knows it."""
     prepare: Prepare | None = None
     """Called in every `reset` before the start page is opened: log-in, storage, the reset of a site. What it does is no step of anybody,
-    so it may write to the task's origins in a world that searches, too. The page's limit does not hold for it: it has its own. Raises
-    EnvironmentError_."""
+    so it may write to the task's origins in an environment that searches, too. The page's limit does not hold for it: it has its own.
+    Raises EnvironmentFailure."""
     way_out: Callable[[str], str] | None = None
     """How a message goes on about a start page that cannot be opened: what a user may have got wrong; empty where it does not know."""
     terminated: str = ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exact.environments.browser.page.downloads import File
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
@@ -39,5 +39,5 @@ def _taken(path: Path) -> File:
         size = path.stat().st_size
         path.unlink()
     except OSError as error:
-        raise EnvironmentError_(f"a file that was downloaded is not there: {error.strerror}") from error
+        raise EnvironmentFailure(f"a file that was downloaded is not there: {error.strerror}") from error
     return File(size, digest)

@@ -1,4 +1,4 @@
-"""One open page: its CDP session, its scripts' worlds, and waiting for it to become quiet."""
+"""One open page: its CDP session, its scripts' environments, and waiting for it to become quiet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from exact.environments.browser.page import mouse
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.traffic import Traffic
 from exact.environments.browser.page.watch import CALM, WATCH
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -32,10 +32,10 @@ class Target(NamedTuple):
 
 
 class Tab:
-    """One page of a world. Coordinates are CSS pixels of its viewport."""
+    """One page of an environment. Coordinates are CSS pixels of its viewport."""
 
     world_name = _WORLD
-    """Of our own world in each document."""
+    """Of our own environment in each document."""
 
     def __init__(self, page: Page, cdp: Cdp, index: int, answer_seconds: float = 15.0) -> None:
         """`answer_seconds`: how long a server may take to answer a navigation. Until then the browser can be asked nothing about the
@@ -118,18 +118,18 @@ class Tab:
             self._worlds[frame] = made["executionContextId"]
         return self._worlds[frame]
 
-    async def evaluate(self, expression: str, *, page_world: bool = False) -> Any:
-        """JSON value of an expression or of the promise it gives, in our own world or in that of the main frame's scripts.
+    async def evaluate(self, expression: str, *, page_environment: bool = False) -> Any:
+        """JSON value of an expression or of the promise it gives, in our own environment or in that of the main frame's scripts.
 
-        Raises EnvironmentError_ where it throws.
+        Raises EnvironmentFailure where it throws.
         """
         options: dict[str, Any] = {"expression": expression, "awaitPromise": True, "returnByValue": True}
-        if not page_world:
+        if not page_environment:
             options["contextId"] = await self.world(self.main_frame)
         return _value(await self.cdp.send("Runtime.evaluate", options), expression)
 
     async def evaluate_in(self, frame: str, expression: str) -> Any:
-        """As `evaluate`, in our own world of a frame."""
+        """As `evaluate`, in our own environment of a frame."""
         options = {"expression": expression, "awaitPromise": True, "returnByValue": True, "contextId": await self.world(frame)}
         return _value(await self.cdp.send("Runtime.evaluate", options), expression)
 
@@ -257,5 +257,5 @@ def _value(answer: dict[str, Any], source: str) -> Any:
     if "exceptionDetails" in answer:
         details = answer["exceptionDetails"]
         text = details.get("exception", {}).get("description") or details.get("text", "")
-        raise EnvironmentError_(f"script {' '.join(source.split())[:60]!r} failed in the page: {text.splitlines()[0]}")
+        raise EnvironmentFailure(f"script {' '.join(source.split())[:60]!r} failed in the page: {text.splitlines()[0]}")
     return answer["result"].get("value")

@@ -11,7 +11,7 @@ PATIENCE = 30.0
 
 
 class Patience:
-    """That of one world."""
+    """That of one environment."""
 
     def __init__(self, settling: Callable[[], float]) -> None:
         """`settling`: seconds in which a page becomes quiet, or is left as it is."""
@@ -28,7 +28,7 @@ class Patience:
 
     @asynccontextmanager
     async def limited(self) -> AsyncIterator[None]:
-        """Ask something of the world. Raises TimeoutError, which says why there was no answer."""
+        """Ask something of the environment. Raises TimeoutError, which says why there was no answer."""
         seconds = self.seconds
         try:
             async with asyncio.timeout(seconds) as self._limit:

@@ -43,7 +43,7 @@ WATCH = """
     while (watch.mutations === before && performance.now() < end) await frame();
   };
 })"""
-"""Runs first in every document, in a world of our own; called with the selectors that are hidden and the rules
+"""Runs first in every document, in an environment of our own; called with the selectors that are hidden and the rules
 for what is masked. Defines `exact.quiet`, which gives the addresses of answers that nobody reads, as JSON, and
 `exact.change`."""
 

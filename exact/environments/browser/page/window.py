@@ -1,4 +1,4 @@
-"""The tabs of a world: which is the present one, and which are still being opened."""
+"""The tabs of an environment: which is the present one, and which are still being opened."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from exact.environments.browser.page.tab import Tab
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 _CLOSING = 2000
 """Milliseconds at most between a page that can be asked nothing and the word that it is closed."""
@@ -26,9 +26,9 @@ class Window:
 
     @property
     def present(self) -> Tab:
-        """Raises EnvironmentError_ where none is open."""
+        """Raises EnvironmentFailure where none is open."""
         if not self.tabs:
-            raise EnvironmentError_("no page is open: reset first")
+            raise EnvironmentFailure("no page is open: reset first")
         return self.tabs[-1]
 
     @property

@@ -15,7 +15,7 @@ from exact.environments.browser.shared import Common
 from exact.environments.browser.snapshot.state import PageSnapshot, PageSnapshots, load, point, put, take
 from exact.environments.sites.accounts import Leased
 from exact.environments.sites.site import Site
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PageEnvironment(BrowserEnvironment):
-    """One world in a browser context of its own. Made by BrowserWorlds."""
+    """One environment in a browser context of its own. Made by BrowserFactory."""
 
     def __init__(
         self,
@@ -32,16 +32,16 @@ class PageEnvironment(BrowserEnvironment):
         setup: PageSetup,
         config: BrowserConfig,
         *,
-        sealed: bool,
-        speculative: bool,
+        isolated: bool,
+        simulation: bool,
         evaluator: Evaluator | None,
         common: Common | None = None,
         pages: PageSnapshots | None = None,
         login: Leased | None = None,
         site: Site | None = None,
     ) -> None:
-        """`site`: it is brought to its start by each reset of this world."""
-        super().__init__(browser, setup, config, sealed=sealed, speculative=speculative, evaluator=evaluator, common=common, login=login)
+        """`site`: it is brought to its start by each reset of this environment."""
+        super().__init__(browser, setup, config, isolated=isolated, simulation=simulation, evaluator=evaluator, common=common, login=login)
         self._pages, self._site = pages or PageSnapshots(), site
 
     async def _anew(self, task: Task, now: int = START) -> None:
@@ -54,16 +54,16 @@ class PageEnvironment(BrowserEnvironment):
     def capabilities(self) -> Capabilities:
         return Capabilities(
             fidelity="page" if self._config.page_snapshots else "replay",
-            sealed=self._sealed,
+            isolated=self._isolated,
             screenshots=self._config.screenshots,
             evaluates=self._evaluator is not None,
         )
 
     @property
     def observation(self) -> Observation:
-        """The last one. Raises EnvironmentError_ before the first."""
+        """The last one. Raises EnvironmentFailure before the first."""
         if self._seen is None:
-            raise EnvironmentError_("nothing was observed yet: reset first")
+            raise EnvironmentFailure("nothing was observed yet: reset first")
         return self._seen
 
     @property
@@ -80,12 +80,12 @@ class PageEnvironment(BrowserEnvironment):
         return ""
 
     async def snapshot(self) -> Snapshot:
-        """The present page; see page_snapshot. Raises EnvironmentError_ where there is an obstacle, and then nothing is lost."""
+        """The present page; see page_snapshot. Raises EnvironmentFailure where there is an obstacle, and then nothing is lost."""
         if self.obstacle:
-            raise EnvironmentError_(f"no snapshot now: {self.obstacle}")
+            raise EnvironmentFailure(f"no snapshot now: {self.obstacle}")
         assert self._context is not None and self._task is not None and self._seen is not None
         tab, seen, now = self._tab, self._seen, self._clock.now if self._clock else 0
-        async with self._world("snapshot"):
+        async with self._environment("snapshot"):
             state = await take(tab, self._context)
             behind = (*self._behind, *await tab.history())
         memo = Memo(
@@ -96,7 +96,7 @@ class PageEnvironment(BrowserEnvironment):
         return Snapshot(id=id, fidelity="page", fingerprint=seen.fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Bring a page to a snapshot, whichever environment of these worlds took it. Raises EnvironmentError_ if it is gone.
+        """Bring a page to a snapshot, whichever environment of these environments took it. Raises EnvironmentFailure if it is gone.
 
         Compare the fingerprints: what the snapshot does not hold may be missing. Elements have the ids they had, as far as the page is
         built alike.
@@ -107,7 +107,7 @@ class PageEnvironment(BrowserEnvironment):
             self._login.change(memo.account)
         self._sight.mask_for(memo.task)
         self._terminated = True
-        async with self._world("restore"):
+        async with self._environment("restore"):
             begins = bool(self._setup.begin) and _same_page(kept.state.url, memo.task.start)
             await self._anew(memo.task, memo.now - (1 + begins) * self._config.clock)  # so long it runs until the page stands
             self._sight.instruction, self._behind = memo.instruction, kept.behind
@@ -117,14 +117,14 @@ class PageEnvironment(BrowserEnvironment):
             await self._dialogs.race(loaded)
             await self._dialogs.race(self._settle())
             if self._dialogs.is_asked:
-                raise EnvironmentError_("restore: the page opens a dialog as it loads: return by another route")
+                raise EnvironmentFailure("restore: the page opens a dialog as it loads: return by another route")
             if begins:
                 await self._begin(memo.task)
                 await self._settle()
             observation, terminated = await self._approach(kept)
         self._ward.take()
         if terminated:
-            raise EnvironmentError_(f"{memo.task.id} is over after the restore: return by another route")
+            raise EnvironmentFailure(f"{memo.task.id} is over after the restore: return by another route")
         self._terminated = False
         return observation
 

@@ -1,4 +1,4 @@
-"""Functions that copy a document's IndexedDB as JSON, and put it back. They run in our own world of it."""
+"""Functions that copy a document's IndexedDB as JSON, and put it back. They run in our own environment of it."""
 
 LIMIT = 4_000_000
 """Characters of JSON up to which databases are copied."""

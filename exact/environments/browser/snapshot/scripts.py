@@ -1,4 +1,4 @@
-"""Functions that read what a document holds besides its scripts' state, and put it back. They run in our own world of it."""
+"""Functions that read what a document holds besides its scripts' state, and put it back. They run in our own environment of it."""
 
 _PATHS = """
 const path = element => {

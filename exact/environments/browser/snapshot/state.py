@@ -18,14 +18,14 @@ from exact.environments.browser.memo import Memo
 from exact.environments.browser.page import mouse
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.snapshot import indexeddb, scripts
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.observation import Element
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
 KEPT = 512
-"""Snapshots kept of one kind of worlds; the least recently used goes first."""
+"""Snapshots kept of one kind of environments; the least recently used goes first."""
 
 Json = dict[str, Any]
 
@@ -59,7 +59,7 @@ class PageSnapshot:
 
 
 class PageSnapshots:
-    """Those of one kind of worlds, by id; any environment of these can restore them."""
+    """Those of one kind of environments, by id; any environment of these can restore them."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, PageSnapshot] = OrderedDict()
@@ -75,9 +75,9 @@ class PageSnapshots:
         return id
 
     def get(self, id: str) -> PageSnapshot:
-        """Raises EnvironmentError_ if it is gone."""
+        """Raises EnvironmentFailure if it is gone."""
         if id not in self._kept:
-            raise EnvironmentError_(f"snapshot {id} is not of these worlds, or was dropped: return by another route")
+            raise EnvironmentFailure(f"snapshot {id} is not of these environments, or was dropped: return by another route")
         self._kept.move_to_end(id)
         return self._kept[id]
 
@@ -89,16 +89,16 @@ class PageSnapshots:
 
 
 async def take(tab: Tab, context: BrowserContext) -> PageState:
-    """What a page holds now. Raises EnvironmentError_ where some of it is out of reach."""
+    """What a page holds now. Raises EnvironmentFailure where some of it is out of reach."""
     frames = await _frames(tab)
     states = await asyncio.gather(*(_run(tab, frame, scripts.TAKE) for frame in frames))
     here = {state["origin"] for state in states}
     if away := sorted(tab.origins - here):
-        raise EnvironmentError_(f"no snapshot now: the page has been at {away[0]} too, whose storage is out of reach")
+        raise EnvironmentFailure(f"no snapshot now: the page has been at {away[0]} too, whose storage is out of reach")
     first = {state["origin"]: frame for state, frame in reversed(list(zip(states, frames, strict=True)))}
     copies = await asyncio.gather(*(_run(tab, frame, f"{indexeddb.COPY}({indexeddb.LIMIT})") for frame in first.values()))
     if refused := [copy for copy in copies if isinstance(copy, str)]:
-        raise EnvironmentError_(f"no snapshot now: {refused[0]}")
+        raise EnvironmentFailure(f"no snapshot now: {refused[0]}")
     bases = tuple((origin, copy) for origin, copy in zip(first, copies, strict=True) if copy)
     return PageState(tuple(states), bases, list(await context.cookies()))
 
@@ -144,7 +144,7 @@ async def _fill(tab: Tab, state: PageState) -> bool:
         if copy is not None:
             try:
                 await _run(tab, frame, f"{indexeddb.FILL}({json.dumps(copy)})")
-            except EnvironmentError_:
+            except EnvironmentFailure:
                 return False
     return True
 

@@ -1,4 +1,4 @@
-"""What the embedded agent reads on a page, one skill at a time."""
+"""What the built-in agent reads on a page, one skill at a time."""
 
 import pytest
 

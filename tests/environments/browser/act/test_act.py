@@ -8,8 +8,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from exact.config import BrowserConfig
-from exact.environments.base import Effect
-from exact.errors import ActionError, EnvironmentError_
+from exact.environments.base import SideEffect
+from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Task
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
@@ -274,9 +274,9 @@ async def test_a_page_that_cannot_be_shown_is_what_the_step_led_to(visit: Visit,
         assert (await look(env, "go_back")).fingerprint == seen.fingerprint
 
 
-async def test_a_server_that_is_gone_is_a_broken_world(visit: Visit) -> None:
+async def test_a_server_that_is_gone_is_a_broken_environment(visit: Visit) -> None:
     async with visit("<p>Here", config=BrowserConfig(screenshots=False, allow_origins=("http://localhost:1234",))) as (env, _):
-        with pytest.raises(EnvironmentError_, match="CONNECTION_REFUSED"):
+        with pytest.raises(EnvironmentFailure, match="CONNECTION_REFUSED"):
             await do(env, 'goto "http://localhost:1234/"')
 
 
@@ -305,4 +305,4 @@ async def test_an_upload_to_what_asks_for_no_file_is_a_step_where_the_click_did_
         seen = await env.reset(task_at(files=(str(tmp_path / "a.txt"),)))
         step = await do(env, f'upload [{find(seen, "Send").id}] "a.txt"')
         assert "asks for no file" in step.info["refused"] and step.observation is not None
-        assert step.effects == ((Effect(kind="request", method="POST", url=f"{seen.url}order", status=200),) if writes else ())
+        assert step.effects == ((SideEffect(kind="request", method="POST", url=f"{seen.url}order", status=200),) if writes else ())

@@ -16,14 +16,14 @@ import pytest
 import pytest_asyncio
 
 from exact.config import BrowserConfig
-from exact.environments.base import Effect, Transition
+from exact.environments.base import SideEffect, Transition
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.environment import ForkingEnvironment
-from exact.environments.browser.fork.factory import ForkingWorlds, forking
+from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.network.recording import Tape
 from exact.environments.sandbox import find_runsc
 from exact.environments.sites.site import Account, Outside
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 from tests.environments.browser.outside import Site, serving
@@ -41,14 +41,14 @@ def site(executable: str) -> Iterator[Site]:
     """Skipped where there is no browser or no usable runsc."""
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
     with serving() as site:
         yield site
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def worlds(site: Site) -> AsyncIterator[ForkingWorlds]:
+async def environments(site: Site) -> AsyncIterator[ForkingFactory]:
     hosts = dict.fromkeys(("shop.test", "evil.test"), f"127.0.0.1:{site.port}")
     async with forking(CONFIG, PageSetup(), outside=Outside(hosts=hosts)) as opened:
         yield opened
@@ -73,7 +73,7 @@ async def click(environment: ForkingEnvironment, name: str) -> Transition:
     return await do(environment, f"click [{find(environment.observation, name).id}]")
 
 
-def blocked(effects: tuple[Effect, ...]) -> list[tuple[str, str]]:
+def blocked(effects: tuple[SideEffect, ...]) -> list[tuple[str, str]]:
     return [(effect.method, effect.url) for effect in effects if effect.kind == "blocked"]
 
 
@@ -91,15 +91,15 @@ async def shown(environment: ForkingEnvironment, text: str) -> Observation:
     return environment.observation
 
 
-async def test_a_page_of_a_site_outside_is_forked_with_its_scripts_and_half_typed_form(worlds: ForkingWorlds, fresh: Site) -> None:
+async def test_a_page_of_a_site_outside_is_forked_with_its_scripts_and_half_typed_form(environments: ForkingFactory, fresh: Site) -> None:
     fresh.pages["/"] = "<input aria-label=note><button onclick='this.textContent = ++n'>0</button><script>n = 41</script>"
-    async with worlds.open(speculative=True) as world:
-        observation = await world.reset(TASK)
-        assert (world.capabilities.fidelity, world.capabilities.sealed) == ("client", False)
-        await do(world, f'fill [{find(observation, "note").id}] "half a senten"')
-        snapshot = await world.snapshot()
-        await click(world, "0")
-        async with worlds.fork(snapshot, speculative=True) as branch:
+    async with environments.open(simulation=True) as environment:
+        observation = await environment.reset(TASK)
+        assert (environment.capabilities.fidelity, environment.capabilities.isolated) == ("client", False)
+        await do(environment, f'fill [{find(observation, "note").id}] "half a senten"')
+        snapshot = await environment.snapshot()
+        await click(environment, "0")
+        async with environments.fork(snapshot, simulation=True) as branch:
             assert snapshot.fidelity == "client" and branch.observation.fingerprint == snapshot.fingerprint
             assert 'value="half a senten" focused' in branch.observation.text
             assert find((await click(branch, "0")).observation, "42")
@@ -107,30 +107,32 @@ async def test_a_page_of_a_site_outside_is_forked_with_its_scripts_and_half_type
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def world(worlds: ForkingWorlds, fresh: Site) -> AsyncIterator[ForkingEnvironment]:
-    """One that may write; the site has no pages yet, and the world was not reset."""
-    async with worlds.open(speculative=False) as environment:
+async def environment(environments: ForkingFactory, fresh: Site) -> AsyncIterator[ForkingEnvironment]:
+    """One that may write; the site has no pages yet, and the environment was not reset."""
+    async with environments.open(simulation=False) as environment:
         yield environment
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
-async def test_a_forbidden_host_is_not_reached_at_any_hop_of_a_redirect(world: ForkingEnvironment, fresh: Site, hops: int) -> None:
+async def test_a_forbidden_host_is_not_reached_at_any_hop_of_a_redirect(environment: ForkingEnvironment, fresh: Site, hops: int) -> None:
     url = AWAY
     for _ in range(hops):
         url = f"/hop?to={quote(url)}"
     fresh.pages["/"] = f"<a href='{url}'>Go</a>"
-    seen = await world.reset(TASK)
-    step = await click(world, "Go")
+    seen = await environment.reset(TASK)
+    step = await click(environment, "Go")
     assert blocked(step.effects) == [("GET", AWAY)]
     assert step.observation is not None and step.observation.url == seen.url
     assert fresh.asked.count("GET /hop") == hops and "GET /text" not in fresh.asked
 
 
-async def test_cookies_are_kept_across_redirects_and_branches(world: ForkingEnvironment, worlds: ForkingWorlds, fresh: Site) -> None:
+async def test_cookies_are_kept_across_redirects_and_branches(
+    environment: ForkingEnvironment, environments: ForkingFactory, fresh: Site
+) -> None:
     fresh.pages["/"] = "<a href='/hop?cookie=one&to=/hop%3Fcookie%3Dtwo%26to%3D/who'>Log in</a>"
-    await world.reset(TASK)
-    assert find((await click(world, "Log in")).observation, "Cookies: one=yes; two=yes")
-    async with worlds.fork(await world.snapshot(), speculative=True) as branch:
+    await environment.reset(TASK)
+    assert find((await click(environment, "Log in")).observation, "Cookies: one=yes; two=yes")
+    async with environments.fork(await environment.snapshot(), simulation=True) as branch:
         await do(branch, 'goto "/who"')
         assert find(branch.observation, "Cookies: one=yes; two=yes")
 
@@ -146,10 +148,12 @@ ESCAPES = {
 
 
 @pytest.mark.parametrize("page", ESCAPES.values(), ids=ESCAPES.keys())
-async def test_no_way_leads_to_a_forbidden_host_and_the_attempt_is_recorded(world: ForkingEnvironment, fresh: Site, page: str) -> None:
+async def test_no_way_leads_to_a_forbidden_host_and_the_attempt_is_recorded(
+    environment: ForkingEnvironment, fresh: Site, page: str
+) -> None:
     fresh.pages["/"] = page
-    await world.reset(TASK)
-    effects = [*(await click(world, "Go")).effects, *(await do(world, "wait")).effects]
+    await environment.reset(TASK)
+    effects = [*(await click(environment, "Go")).effects, *(await do(environment, "wait")).effects]
     assert ("GET", AWAY) in blocked(tuple(effects))
     assert "GET /text" not in fresh.asked
 
@@ -161,34 +165,34 @@ LIVELY = f"""<p>Here<iframe srcdoc="<script>{ASKING % "frame"}</script>"></ifram
     window.two = new Worker(window.URL.createObjectURL(new Blob([`{ASKING % "blob"}`])))</script>"""
 
 
-async def test_what_runs_in_a_restored_branch_is_judged_from_its_first_request_on(worlds: ForkingWorlds, fresh: Site) -> None:
+async def test_what_runs_in_a_restored_branch_is_judged_from_its_first_request_on(environments: ForkingFactory, fresh: Site) -> None:
     fresh.pages["/"] = LIVELY
-    async with worlds.open(speculative=True) as world:
-        await world.reset(TASK)
+    async with environments.open(simulation=True) as environment:
+        await environment.reset(TASK)
         for _ in range(2):
-            await until(lambda: not world.obstacle)
-            await world.restore(await world.snapshot())
+            await until(lambda: not environment.obstacle)
+            await environment.restore(await environment.snapshot())
         found: set[str] = set()
         async with asyncio.timeout(20):
             while len(found) < 5:
-                found |= {url.partition("of=")[2] for _, url in blocked((await do(world, "wait")).effects)}
+                found |= {url.partition("of=")[2] for _, url in blocked((await do(environment, "wait")).effects)}
     assert found == {"frame", "page", "worker", "blob", "shared"} and "PUT /text" not in fresh.asked
 
 
 @pytest.mark.parametrize(
     "register", ["navigator.serviceWorker.register(", "ServiceWorkerContainer.prototype.register.call(navigator.serviceWorker, "]
 )
-async def test_a_service_worker_does_not_come_between(world: ForkingEnvironment, fresh: Site, register: str) -> None:
+async def test_a_service_worker_does_not_come_between(environment: ForkingEnvironment, fresh: Site, register: str) -> None:
     code = "addEventListener('fetch', event => event.respondWith(new Response('from the worker')))"
     fresh.pages["/"] = f"""<button onclick="{register}'/script?run=' + encodeURIComponent(`{code}`), {{scope: '/'}})
         .then(() => 0, () => 0).then(() => this.textContent = 'asked ' + isSecureContext)">Go</button>"""
     home = f"http://localhost:{fresh.port}"  # a secure context: elsewhere there are no service workers
-    await world.reset(msgspec.structs.replace(TASK, start=f"{home}/"))
-    await click(world, "Go")
-    assert find(world.observation, "asked true")
+    await environment.reset(msgspec.structs.replace(TASK, start=f"{home}/"))
+    await click(environment, "Go")
+    assert find(environment.observation, "asked true")
     for _ in range(2):
-        await do(world, f'goto "{home}/text"')
-        assert find(world.observation, "some text")
+        await do(environment, f'goto "{home}/text"')
+        assert find(environment.observation, "some text")
     assert "GET /script" not in fresh.asked
 
 
@@ -199,44 +203,44 @@ async def test_a_service_worker_does_not_come_between(world: ForkingEnvironment,
         "<button onclick=\"fetch('/size', {method: 'PUT', body: 'x'}).catch(() => 0)\">Go</button>",
     ],
 )
-async def test_a_write_is_held_while_exploring_and_an_effect_when_it_counts(worlds: ForkingWorlds, fresh: Site, how: str) -> None:
+async def test_a_write_is_held_while_exploring_and_an_effect_when_it_counts(environments: ForkingFactory, fresh: Site, how: str) -> None:
     fresh.pages["/"] = how
-    for speculative in (True, False):
-        async with worlds.open(speculative=speculative) as world:
-            await world.reset(TASK)
-            effects = (await click(world, "Go")).effects
-            assert [effect.is_held for effect in effects] == [speculative] and [effect.is_write for effect in effects] == [not speculative]
-            assert ("POST /size" in fresh.asked or "PUT /size" in fresh.asked) is not speculative
+    for simulation in (True, False):
+        async with environments.open(simulation=simulation) as environment:
+            await environment.reset(TASK)
+            effects = (await click(environment, "Go")).effects
+            assert [effect.is_held for effect in effects] == [simulation] and [effect.is_write for effect in effects] == [not simulation]
+            assert ("POST /size" in fresh.asked or "PUT /size" in fresh.asked) is not simulation
 
 
-async def test_an_upload_of_megabytes_arrives_whole(world: ForkingEnvironment, fresh: Site) -> None:
+async def test_an_upload_of_megabytes_arrives_whole(environment: ForkingEnvironment, fresh: Site) -> None:
     fresh.pages[
         "/"
     ] = """<form method=post action=/size enctype=multipart/form-data><input type=file name=f aria-label=f><button>Go</button></form>
         <script>const files = new DataTransfer();
         files.items.add(new File([new Uint8Array(1000000).map((_, i) => i % 251)], 'large.bin'));
         document.querySelector('input').files = files.files</script>"""
-    await world.reset(TASK)
-    assert [effect.status for effect in (await click(world, "Go")).effects] == [200]
+    await environment.reset(TASK)
+    assert [effect.status for effect in (await click(environment, "Go")).effects] == [200]
     body = bytes(index % 251 for index in range(1000000))
     assert body in fresh.received and b'filename="large.bin"' in fresh.received
-    await shown(world, hashlib.sha256(fresh.received).hexdigest())
+    await shown(environment, hashlib.sha256(fresh.received).hexdigest())
 
 
-async def test_a_download_is_an_effect_and_leaves_the_page(world: ForkingEnvironment, fresh: Site) -> None:
+async def test_a_download_is_an_effect_and_leaves_the_page(environment: ForkingEnvironment, fresh: Site) -> None:
     fresh.pages["/"] = "<a href=/file>Bill</a>"
-    await world.reset(TASK)
-    step = await click(world, "Bill")
+    await environment.reset(TASK)
+    step = await click(environment, "Bill")
     assert [(effect.kind, effect.detail) for effect in step.effects] == [("download", "bill.pdf")]
     assert find(step.observation, "Bill")
 
 
-async def test_a_response_of_megabytes_arrives_whole_while_others_go_on(world: ForkingEnvironment, fresh: Site) -> None:
+async def test_a_response_of_megabytes_arrives_whole_while_others_go_on(environment: ForkingEnvironment, fresh: Site) -> None:
     fresh.pages["/"] = """<button onclick="fetch('/large?bytes=8388608').then(r => r.arrayBuffer())
         .then(b => this.textContent = 'got ' + b.byteLength + ' ' + new Uint8Array(b)[8388607])">Go</button>"""
-    await world.reset(TASK)
-    await click(world, "Go")
-    await shown(world, "got 8388608 255")
+    await environment.reset(TASK)
+    await click(environment, "Go")
+    await shown(environment, "got 8388608 255")
 
 
 STREAM = """<p>-</p><script>fetch('/stream').then(async r => { const reader = r.body.getReader(), text = new TextDecoder();
@@ -247,15 +251,15 @@ EVENTS = """<p>-</p><script>const s = new EventSource('/stream?kind=text/event-s
 
 @pytest.mark.parametrize("page", [STREAM, EVENTS])
 async def test_a_stream_is_seen_as_it_comes_and_a_snapshot_before_its_end_counts_as_page(
-    world: ForkingEnvironment, fresh: Site, page: str
+    environment: ForkingEnvironment, fresh: Site, page: str
 ) -> None:
     fresh.pages["/"] = page
-    await world.reset(TASK)
-    assert "second" not in (await shown(world, "first")).text
-    snapshot = await world.snapshot()
+    await environment.reset(TASK)
+    assert "second" not in (await shown(environment, "first")).text
+    snapshot = await environment.snapshot()
     assert (snapshot.severed, snapshot.fidelity) == ("a response that still comes in", "page")
     fresh.go.set()
-    await shown(world, "second")
+    await shown(environment, "second")
 
 
 @pytest.mark.parametrize(
@@ -265,15 +269,15 @@ async def test_a_stream_is_seen_as_it_comes_and_a_snapshot_before_its_end_counts
         ("<button onclick=document.querySelector('iframe').src='/stream?kind=text/html'>Go</button><iframe></iframe>", "a page is loading"),
     ],
 )
-async def test_no_snapshot_is_taken_while_something_is_under_way(world: ForkingEnvironment, fresh: Site, page: str, why: str) -> None:
+async def test_no_snapshot_is_taken_while_something_is_under_way(environment: ForkingEnvironment, fresh: Site, page: str, why: str) -> None:
     fresh.pages["/"] = page
-    await world.reset(TASK)
-    await click(world, "Go")
-    with pytest.raises(EnvironmentError_, match=f"no snapshot now: {why}"):
-        await world.snapshot()
+    await environment.reset(TASK)
+    await click(environment, "Go")
+    with pytest.raises(EnvironmentFailure, match=f"no snapshot now: {why}"):
+        await environment.snapshot()
     fresh.go.set()
-    await until(lambda: not world.obstacle)
-    await world.snapshot()
+    await until(lambda: not environment.obstacle)
+    await environment.snapshot()
 
 
 SOCKET = """<p>-</p><script>const connect = () => { const socket = new WebSocket(location.origin.replace('http', 'ws') + '/socket');
@@ -282,33 +286,33 @@ SOCKET = """<p>-</p><script>const connect = () => { const socket = new WebSocket
 
 
 async def test_a_websocket_is_closed_at_a_restore_and_the_application_connects_again(
-    world: ForkingEnvironment, worlds: ForkingWorlds, fresh: Site
+    environment: ForkingEnvironment, environments: ForkingFactory, fresh: Site
 ) -> None:
     fresh.pages["/"] = SOCKET
-    await world.reset(TASK)
-    await shown(world, "number 1")
-    snapshot = await world.snapshot()
-    assert (world.severed, snapshot.fidelity) == ("1 WebSocket to the outside", "page")
-    async with worlds.fork(snapshot, speculative=False) as branch:
+    await environment.reset(TASK)
+    await shown(environment, "number 1")
+    snapshot = await environment.snapshot()
+    assert (environment.severed, snapshot.fidelity) == ("1 WebSocket to the outside", "page")
+    async with environments.fork(snapshot, simulation=False) as branch:
         assert find(await shown(branch, "number 2"), "number 1")
-    await do(world, "wait")
-    assert "number 2" not in world.observation.text
+    await do(environment, "wait")
+    assert "number 2" not in environment.observation.text
 
 
-async def test_a_websocket_is_refused_while_exploring(worlds: ForkingWorlds, fresh: Site) -> None:
+async def test_a_websocket_is_refused_while_exploring(environments: ForkingFactory, fresh: Site) -> None:
     fresh.pages["/"] = SOCKET
-    async with worlds.open(speculative=True) as world:
-        await world.reset(TASK)
-        await do(world, "wait")
-        assert (await world.snapshot()).fidelity == "client"
+    async with environments.open(simulation=True) as environment:
+        await environment.reset(TASK)
+        await do(environment, "wait")
+        assert (await environment.snapshot()).fidelity == "client"
     assert fresh.sockets == 0
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def impatient(worlds: ForkingWorlds, fresh: Site, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ForkingEnvironment]:
-    """As `world`, but a server has 3 s to answer."""
-    monkeypatch.setattr(worlds, "config", msgspec.structs.replace(CONFIG, answer_seconds=3.0))
-    async with worlds.open(speculative=False) as environment:
+async def impatient(environments: ForkingFactory, fresh: Site, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ForkingEnvironment]:
+    """As `environment`, but a server has 3 s to answer."""
+    monkeypatch.setattr(environments, "config", msgspec.structs.replace(CONFIG, answer_seconds=3.0))
+    async with environments.open(simulation=False) as environment:
         yield environment
 
 
@@ -339,7 +343,7 @@ async def test_a_popup_that_is_never_answered_leaves_its_opener(impatient: Forki
 
 
 async def test_a_start_that_is_never_answered_is_an_error_with_the_way_out(impatient: ForkingEnvironment) -> None:
-    with pytest.raises(EnvironmentError_, match=r"never did not answer for 3 s: raise browser.answer_seconds"):
+    with pytest.raises(EnvironmentFailure, match=r"never did not answer for 3 s: raise browser.answer_seconds"):
         await impatient.reset(msgspec.structs.replace(TASK, start="http://shop.test/never"))
 
 
@@ -355,7 +359,7 @@ async def test_each_branch_has_a_log_in_of_its_own_whose_secrets_are_not_read(fr
     accounts = tuple(Account(name=name, fields=fields | {"user": name}) for name in ("anna", "bob"))
     outside = Outside(hosts={"shop.test": f"127.0.0.1:{fresh.port}"}, accounts=accounts)
     fresh.pages["/"] = LOGIN
-    async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=False) as first:
+    async with forking(CONFIG, PageSetup(), outside=outside) as environments, environments.open(simulation=False) as first:
         seen = await first.reset(TASK)
         await do(first, f'fill [{find(seen, "user").id}] "<user>"')
         await do(first, f'fill [{find(seen, "pass").id}] "<password>"')
@@ -363,17 +367,17 @@ async def test_each_branch_has_a_log_in_of_its_own_whose_secrets_are_not_read(fr
         assert fresh.received == b"password=hunter2" and find(step.observation, "Hello <user> <password>")
         assert [effect.url for effect in step.effects] == ["http://shop.test/size?user=<user>"]
         assert b"hunter2" not in msgspec.json.encode(step) and b"anna" not in msgspec.json.encode(step)
-        async with worlds.open(speculative=False):
-            third = asyncio.ensure_future(anext(aiter(_opened(worlds))))
-            with pytest.raises(EnvironmentError_, match="another branch uses the log-in anna"):
-                async with worlds.fork(await first.snapshot(), speculative=False):
+        async with environments.open(simulation=False):
+            third = asyncio.ensure_future(anext(aiter(_opened(environments))))
+            with pytest.raises(EnvironmentFailure, match="another branch uses the log-in anna"):
+                async with environments.fork(await first.snapshot(), simulation=False):
                     pass
             assert not third.done()
         await third
 
 
-async def _opened(worlds: ForkingWorlds) -> AsyncIterator[None]:
-    async with worlds.open(speculative=False):
+async def _opened(environments: ForkingFactory) -> AsyncIterator[None]:
+    async with environments.open(simulation=False):
         yield
 
 
@@ -383,15 +387,15 @@ async def test_recorded_traffic_answers_where_the_site_is_gone_and_has_no_creden
         tape = Tape(tmp_path / "traffic.jsonl", "record" if mode == "record" else "replay")
         place = f"127.0.0.1:{fresh.port}" if mode == "record" else "127.0.0.1:9"
         async with (
-            forking(CONFIG, PageSetup(), outside=Outside(hosts={"shop.test": place}), tape=tape) as worlds,
-            worlds.open(speculative=False) as world,
+            forking(CONFIG, PageSetup(), outside=Outside(hosts={"shop.test": place}), tape=tape) as environments,
+            environments.open(simulation=False) as environment,
         ):
-            seen = await world.reset(TASK)
-            await do(world, f'fill [{find(seen, "pass").id}] "hunter2"')
-            assert [effect.status for effect in (await click(world, "Log in")).effects] == [200]
-            assert "Cookies" in (await do(world, f"click [{find(seen, 'Go').id}]")).observation.text  # type: ignore[union-attr]
+            seen = await environment.reset(TASK)
+            await do(environment, f'fill [{find(seen, "pass").id}] "hunter2"')
+            assert [effect.status for effect in (await click(environment, "Log in")).effects] == [200]
+            assert "Cookies" in (await do(environment, f"click [{find(seen, 'Go').id}]")).observation.text  # type: ignore[union-attr]
             if mode == "replay":
-                assert [effect.detail for effect in (await do(world, 'goto "/text"')).effects] == ["not in the recorded traffic"]
+                assert [effect.detail for effect in (await do(environment, 'goto "/text"')).effects] == ["not in the recorded traffic"]
     assert "hunter2" not in (tmp_path / "traffic.jsonl").read_text() and "sid=yes" not in (tmp_path / "traffic.jsonl").read_text()
 
 
@@ -417,11 +421,11 @@ async def test_a_site_with_tls_is_reached_and_its_sockets_are_seen(executable: s
     with serving(file) as secure:
         secure.pages["/"] = SOCKET
         outside = Outside(hosts={"shop.test": f"127.0.0.1:{secure.port}"}, trusted=(key,))
-        async with forking(CONFIG, PageSetup(), outside=outside) as worlds, worlds.open(speculative=False) as world:
-            await world.reset(msgspec.structs.replace(TASK, start="https://shop.test/"))
-            await shown(world, "number 1")
-            assert world.severed == "1 WebSocket to the outside"
+        async with forking(CONFIG, PageSetup(), outside=outside) as environments, environments.open(simulation=False) as environment:
+            await environment.reset(msgspec.structs.replace(TASK, start="https://shop.test/"))
+            await shown(environment, "number 1")
+            assert environment.severed == "1 WebSocket to the outside"
         strict = msgspec.structs.replace(outside, trusted=())
-        async with forking(CONFIG, PageSetup(), outside=strict) as worlds, worlds.open(speculative=False) as world:
-            with pytest.raises(EnvironmentError_, match="ERR_CERT_AUTHORITY_INVALID"):
-                await world.reset(msgspec.structs.replace(TASK, start="https://shop.test/"))
+        async with forking(CONFIG, PageSetup(), outside=strict) as environments, environments.open(simulation=False) as environment:
+            with pytest.raises(EnvironmentFailure, match="ERR_CERT_AUTHORITY_INVALID"):
+                await environment.reset(msgspec.structs.replace(TASK, start="https://shop.test/"))

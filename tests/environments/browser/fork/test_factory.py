@@ -1,4 +1,4 @@
-"""Worlds that fork: a real browser and an application with a database in real sandboxes."""
+"""Environments that fork: a real browser and an application with a database in real sandboxes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from playwright._impl.browser import Browser as PlaywrightsBrowser
 
 from exact.config import BrowserConfig
 from exact.environments.base import Snapshot
-from exact.environments.browser import BrowserWorlds, PageSetup, launch
+from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.environments.browser.fork.environment import ForkingEnvironment
-from exact.environments.browser.fork.factory import ForkingWorlds, forking
+from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.browser.launch.trace import Trace
 from exact.environments.browser.page import timeouts
 from exact.environments.sandbox import Service, find_runsc
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
@@ -41,20 +41,20 @@ def runsc(executable: str) -> str:
     """Skipped where there is no browser or no usable runsc."""
     try:
         return str(find_runsc().path)
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def worlds(runsc: str) -> AsyncIterator[ForkingWorlds]:
+async def environments(runsc: str) -> AsyncIterator[ForkingFactory]:
     async with forking(CONFIG, SETUP, services=[SERVICE]) as opened:
         yield opened
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def world(worlds: ForkingWorlds) -> AsyncIterator[ForkingEnvironment]:
+async def environment(environments: ForkingFactory) -> AsyncIterator[ForkingEnvironment]:
     """At the task's start."""
-    async with worlds.open(speculative=True) as environment:
+    async with environments.open(simulation=True) as environment:
         await environment.reset(TASK)
         yield environment
 
@@ -87,32 +87,32 @@ async def add(environment: ForkingEnvironment, row: str) -> str:
     return (await act(environment, f"click [{button}]")).text.splitlines()[0]
 
 
-async def test_a_snapshot_does_not_keep_what_the_page_has_let_go_of(world: ForkingEnvironment) -> None:
+async def test_a_snapshot_does_not_keep_what_the_page_has_let_go_of(environment: ForkingEnvironment) -> None:
     async def heap() -> float:
-        return float((await world._tab.cdp.send("Runtime.getHeapUsage"))["usedSize"])
+        return float((await environment._tab.cdp.send("Runtime.getHeapUsage"))["usedSize"])
 
     let_go = "globalThis.kept = Array.from({length: 400000}, (_, i) => ({i})); delete globalThis.kept"
-    await world._tab.cdp.send("Runtime.evaluate", {"expression": let_go})
+    await environment._tab.cdp.send("Runtime.evaluate", {"expression": let_go})
     before = await heap()
-    await world.snapshot()
+    await environment.snapshot()
     assert await heap() < before - 5e6
 
 
 async def test_rows_of_one_branch_are_absent_in_its_sibling_and_the_half_typed_form_is_back(
-    world: ForkingEnvironment, worlds: ForkingWorlds
+    environment: ForkingEnvironment, environments: ForkingFactory
 ) -> None:
-    snapshot = await half_typed(world)
-    assert "Rows: one, left" in await add(world, "left")
-    async with worlds.fork(snapshot, speculative=True) as sibling:
+    snapshot = await half_typed(environment)
+    assert "Rows: one, left" in await add(environment, "left")
+    async with environments.fork(snapshot, simulation=True) as sibling:
         assert "Rows: one" in sibling.observation.text and "left" not in sibling.observation.text
         assert 'value="half a senten" focused' in sibling.observation.text
         assert "Rows: one, right" in await add(sibling, "right")
-    back = await world.restore(snapshot)
+    back = await environment.restore(snapshot)
     assert 'value="half a senten" focused' in back.text and "left" not in back.text and "right" not in back.text
 
 
-async def test_a_fork_cancelled_while_it_connects_does_no_harm_to_other_worlds(
-    world: ForkingEnvironment, worlds: ForkingWorlds, monkeypatch: pytest.MonkeyPatch
+async def test_a_fork_cancelled_while_it_connects_does_no_harm_to_other_environments(
+    environment: ForkingEnvironment, environments: ForkingFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Playwright takes a browser that goes before it was handed over for an error, and raises it in whatever it is asked next."""
 
@@ -123,10 +123,10 @@ async def test_a_fork_cancelled_while_it_connects_does_no_harm_to_other_worlds(
         known.set()
 
     async def asked() -> None:
-        async with worlds.fork(snapshot, speculative=True):
+        async with environments.fork(snapshot, simulation=True):
             pass
 
-    snapshot = await half_typed(world)
+    snapshot = await half_typed(environment)
     for after in range(8):
         known.clear()
         with monkeypatch.context() as patched:
@@ -138,14 +138,14 @@ async def test_a_fork_cancelled_while_it_connects_does_no_harm_to_other_worlds(
         fork.cancel()
         with pytest.raises(asyncio.CancelledError):
             await fork
-        assert 'value="half a senten" focused' in (await world.restore(snapshot)).text
+        assert 'value="half a senten" focused' in (await environment.restore(snapshot)).text
 
 
 @pytest.mark.parametrize("way", ["cancelled", "killed"])
-async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon_and_leaves_nothing(
+async def test_a_fork_whose_environment_goes_while_its_pages_are_taken_in_ends_soon_and_leaves_nothing(
     way: str, runsc: str, temporary: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Playwright does not miss a browser then, and would wait out the two minutes that a world has to start."""
+    """Playwright does not miss a browser then, and would wait out the two minutes that an environment has to start."""
     admit, hand, taken, found = Relay._admit, Relay._hand, asyncio.Event(), list[Relay]()
 
     async def in_plain_text(relay: Relay, reader: asyncio.StreamReader) -> bytes:
@@ -160,12 +160,12 @@ async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon_an
             taken.set()
 
     async def asked() -> None:
-        async with worlds.fork(snapshot, speculative=True):
+        async with environments.fork(snapshot, simulation=True):
             pass
 
-    async with forking(CONFIG, SETUP, services=[SERVICE]) as worlds, worlds.open(speculative=True) as world:
-        await world.reset(TASK)
-        snapshot = await half_typed(world)
+    async with forking(CONFIG, SETUP, services=[SERVICE]) as environments, environments.open(simulation=True) as environment:
+        await environment.reset(TASK)
+        snapshot = await half_typed(environment)
         with monkeypatch.context() as patched:
             patched.setattr(Relay, "_admit", in_plain_text)
             patched.setattr(Relay, "_hand", until_it_knows_the_browser)
@@ -176,48 +176,50 @@ async def test_a_fork_whose_world_goes_while_its_pages_are_taken_in_ends_soon_an
             else:
                 found[0].sandbox.kill()
             await asyncio.wait((fork,), timeout=20)
-        assert fork.done() and (fork.cancelled() if way == "cancelled" else isinstance(fork.exception(), EnvironmentError_))
-        assert 'value="half a senten" focused' in (await world.restore(snapshot)).text
+        assert fork.done() and (fork.cancelled() if way == "cancelled" else isinstance(fork.exception(), EnvironmentFailure))
+        assert 'value="half a senten" focused' in (await environment.restore(snapshot)).text
     assert not temporary()
 
 
-async def test_five_branches_of_one_snapshot_live_side_by_side(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
-    snapshot = await half_typed(world)
+async def test_five_branches_of_one_snapshot_live_side_by_side(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
+    snapshot = await half_typed(environment)
     names = ["a", "b", "c", "d", "e"]
 
     async def branch(name: str, ready: asyncio.Barrier) -> str:
-        async with worlds.fork(snapshot, speculative=True) as environment:
+        async with environments.fork(snapshot, simulation=True) as environment:
             await ready.wait()
             return await add(environment, name)
 
     ready = asyncio.Barrier(len(names))
     rows = await asyncio.gather(*(branch(name, ready) for name in names))
     assert [row.partition("Rows: ")[2] for row in rows] == [f'one, {name}"' for name in names]
-    assert "Rows: one" in world.observation.text and await add(world, "f") == rows[0].replace("one, a", "one, f")
+    assert "Rows: one" in environment.observation.text and await add(environment, "f") == rows[0].replace("one, a", "one, f")
 
 
-async def test_a_branch_has_the_fingerprint_and_the_element_ids_of_its_snapshot(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
-    snapshot = await half_typed(world)
-    async with worlds.fork(snapshot, speculative=True) as branch:
-        assert (snapshot.fidelity, snapshot.fingerprint) == ("world", branch.observation.fingerprint)
-        assert branch.observation.text == world.observation.text
-        assert await act(branch, "wait") == await act(world, "wait")
+async def test_a_branch_has_the_fingerprint_and_the_element_ids_of_its_snapshot(
+    environment: ForkingEnvironment, environments: ForkingFactory
+) -> None:
+    snapshot = await half_typed(environment)
+    async with environments.fork(snapshot, simulation=True) as branch:
+        assert (snapshot.fidelity, snapshot.fingerprint) == ("full", branch.observation.fingerprint)
+        assert branch.observation.text == environment.observation.text
+        assert await act(branch, "wait") == await act(environment, "wait")
 
 
-async def test_snapshots_of_branches_nest(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
+async def test_snapshots_of_branches_nest(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
     rows = []
     for row in ("one", "two", "three"):
-        snapshot = await world.snapshot()
-        rows.append(await add(world, row))
-        observation = await world.restore(snapshot)
+        snapshot = await environment.snapshot()
+        rows.append(await add(environment, row))
+        observation = await environment.restore(snapshot)
         assert observation.fingerprint == snapshot.fingerprint
-        assert await add(world, row) == rows[-1]
+        assert await add(environment, row) == rows[-1]
     assert "Rows: one, two, three" in rows[-1]
 
 
-async def test_what_lived_in_the_old_connection_is_put_back(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
-    snapshot = await half_typed(world)
-    async with worlds.fork(snapshot, speculative=True) as branch:
+async def test_what_lived_in_the_old_connection_is_put_back(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
+    snapshot = await half_typed(environment)
+    async with environments.fork(snapshot, simulation=True) as branch:
         assert branch.observation.text.count("marked") == 1, "an init script ran again in the document that was restored"
         transition = await branch.step(branch.actions.parse('goto "http://rows.test/other"'))
         assert transition.observation and transition.observation.text.count("marked") == 1
@@ -229,120 +231,122 @@ async def test_what_lived_in_the_old_connection_is_put_back(world: ForkingEnviro
         }
 
 
-async def test_the_page_does_not_notice_a_restore(world: ForkingEnvironment) -> None:
-    await act(world, 'fill [3] "x"')
+async def test_the_page_does_not_notice_a_restore(environment: ForkingEnvironment) -> None:
+    await act(environment, 'fill [3] "x"')
     kinds = ["focus", "blur", "resize", "visibilitychange", "pagehide", "change", "scroll"]
-    await world.page.evaluate("kinds => { window.seen = []; for (const k of kinds) addEventListener(k, e => seen.push(k), true) }", kinds)
-    await world.restore(await world.snapshot())
-    assert await world.page.evaluate("[seen, document.activeElement.name, document.hasFocus()]") == [[], "text", True]
+    await environment.page.evaluate(
+        "kinds => { window.seen = []; for (const k of kinds) addEventListener(k, e => seen.push(k), true) }", kinds
+    )
+    await environment.restore(await environment.snapshot())
+    assert await environment.page.evaluate("[seen, document.activeElement.name, document.hasFocus()]") == [[], "text", True]
 
 
-async def test_tabs_are_back_in_their_order(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
-    await world.page.evaluate("window.open('http://rows.test/second', '_blank', 'width=200,height=100'), 0")
-    before = await act(world, "wait")
-    async with worlds.fork(await world.snapshot(), speculative=True) as branch:
+async def test_tabs_are_back_in_their_order(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
+    await environment.page.evaluate("window.open('http://rows.test/second', '_blank', 'width=200,height=100'), 0")
+    before = await act(environment, "wait")
+    async with environments.fork(await environment.snapshot(), simulation=True) as branch:
         assert branch.observation == before and before.url.endswith("/second") and before.tabs == ("http://rows.test/",)
         assert (await act(branch, "go_back")).url == "http://rows.test/"
 
 
-async def test_a_reset_begins_with_an_empty_database(world: ForkingEnvironment) -> None:
-    await add(world, "one")
-    await world.page.evaluate("localStorage.setItem('k', 'v'), document.cookie = 'a=b'")
-    assert "Rows: none" in (await world.reset(TASK)).text
-    assert await world.page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+async def test_a_reset_begins_with_an_empty_database(environment: ForkingEnvironment) -> None:
+    await add(environment, "one")
+    await environment.page.evaluate("localStorage.setItem('k', 'v'), document.cookie = 'a=b'")
+    assert "Rows: none" in (await environment.reset(TASK)).text
+    assert await environment.page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
 
 
-async def test_cookies_storage_and_the_heap_are_part_of_a_snapshot(world: ForkingEnvironment) -> None:
-    await world.page.evaluate("() => { document.cookie = 'a=b'; sessionStorage.k = 'v'; window.heap = new Map([[1, () => 2]]) }")
-    snapshot = await world.snapshot()
-    await world.page.evaluate("() => { document.cookie = 'a=c'; sessionStorage.k = 'w'; heap.clear() }")
-    await world.restore(snapshot)
-    assert await world.page.evaluate("[document.cookie, sessionStorage.k, heap.get(1)()]") == ["a=b", "v", 2]
+async def test_cookies_storage_and_the_heap_are_part_of_a_snapshot(environment: ForkingEnvironment) -> None:
+    await environment.page.evaluate("() => { document.cookie = 'a=b'; sessionStorage.k = 'v'; window.heap = new Map([[1, () => 2]]) }")
+    snapshot = await environment.snapshot()
+    await environment.page.evaluate("() => { document.cookie = 'a=c'; sessionStorage.k = 'w'; heap.clear() }")
+    await environment.restore(snapshot)
+    assert await environment.page.evaluate("[document.cookie, sessionStorage.k, heap.get(1)()]") == ["a=b", "v", 2]
 
 
-async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_world_goes_on(world: ForkingEnvironment) -> None:
-    await world.page.evaluate("setTimeout(() => location = '/never'), 0")
-    await until(lambda: world.obstacle == "a page is loading")
-    with pytest.raises(EnvironmentError_, match="no snapshot now: a page is loading"):
-        await world.snapshot()
-    assert "Rows: none" in (await act(world, 'goto "http://rows.test/"')).text
-    assert world.obstacle == ""
+async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_environment_goes_on(environment: ForkingEnvironment) -> None:
+    await environment.page.evaluate("setTimeout(() => location = '/never'), 0")
+    await until(lambda: environment.obstacle == "a page is loading")
+    with pytest.raises(EnvironmentFailure, match="no snapshot now: a page is loading"):
+        await environment.snapshot()
+    assert "Rows: none" in (await act(environment, 'goto "http://rows.test/"')).text
+    assert environment.obstacle == ""
 
 
-async def test_no_snapshot_is_taken_while_a_request_is_held_back(world: ForkingEnvironment) -> None:
-    guard = world._browser.guard
+async def test_no_snapshot_is_taken_while_a_request_is_held_back(environment: ForkingEnvironment) -> None:
+    guard = environment._browser.guard
     guard.hold()
-    await world.page.evaluate("void fetch('/')")
-    await until(lambda: world.obstacle == "a request is held back")
-    with pytest.raises(EnvironmentError_, match="no snapshot now: a request is held back"):
-        await world.snapshot()
+    await environment.page.evaluate("void fetch('/')")
+    await until(lambda: environment.obstacle == "a request is held back")
+    with pytest.raises(EnvironmentFailure, match="no snapshot now: a request is held back"):
+        await environment.snapshot()
     guard.go()
-    await until(lambda: not world.obstacle)
-    await world.snapshot()
+    await until(lambda: not environment.obstacle)
+    await environment.snapshot()
 
 
-async def test_a_forked_browser_shows_pages_as_a_local_one_does(world: ForkingEnvironment) -> None:
+async def test_a_forked_browser_shows_pages_as_a_local_one_does(environment: ForkingEnvironment) -> None:
     traits = """() => [navigator.languages, navigator.userAgent, navigator.webdriver, innerWidth, innerHeight, devicePixelRatio,
         Intl.DateTimeFormat().resolvedOptions().timeZone, document.hasFocus(), document.visibilityState,
         ...['prefers-reduced-motion: reduce', 'hover: hover', 'pointer: fine', 'prefers-color-scheme: dark']
             .map(query => matchMedia(`(${query})`).matches)]"""
-    async with launch(CONFIG) as browser, BrowserWorlds(browser, SETUP, CONFIG, sealed=True).open(speculative=True) as local:
+    async with launch(CONFIG) as browser, BrowserFactory(browser, SETUP, CONFIG, isolated=True).open(simulation=True) as local:
         await local.reset(Task(id="t", instruction="", start=""))
-        assert await world.page.evaluate(traits) == await local.page.evaluate(traits)
+        assert await environment.page.evaluate(traits) == await local.page.evaluate(traits)
 
 
-async def test_a_snapshot_that_was_dropped_is_gone(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
-    snapshot = await world.snapshot()
-    assert worlds.has(snapshot)
-    worlds.drop(snapshot)
-    assert not worlds.has(snapshot)
-    with pytest.raises(EnvironmentError_, match="dropped: return by another route"):
-        await world.restore(snapshot)
-    assert "Rows: none" in (await world.reset(TASK)).text
+async def test_a_snapshot_that_was_dropped_is_gone(environment: ForkingEnvironment, environments: ForkingFactory) -> None:
+    snapshot = await environment.snapshot()
+    assert environments.has(snapshot)
+    environments.drop(snapshot)
+    assert not environments.has(snapshot)
+    with pytest.raises(EnvironmentFailure, match="dropped: return by another route"):
+        await environment.restore(snapshot)
+    assert "Rows: none" in (await environment.reset(TASK)).text
 
 
-async def test_a_world_that_nobody_uses_is_paused_and_goes_on_when_asked(runsc: str) -> None:
-    async with forking(CONFIG, SETUP, services=[SERVICE], idle=0.0) as worlds, worlds.open(speculative=True) as world:
-        await world.reset(TASK)
+async def test_a_environment_that_nobody_uses_is_paused_and_goes_on_when_asked(runsc: str) -> None:
+    async with forking(CONFIG, SETUP, services=[SERVICE], idle=0.0) as environments, environments.open(simulation=True) as environment:
+        await environment.reset(TASK)
         for _ in range(2):
-            await until(lambda: world.paused)
-            assert (await act(world, 'fill [3] "x"')).text.count('value="x"') == 1
-        await until(lambda: world.paused)
+            await until(lambda: environment.paused)
+            assert (await act(environment, 'fill [3] "x"')).text.count('value="x"') == 1
+        await until(lambda: environment.paused)
         async with asyncio.timeout(25):  # Playwright would wait 30 s for a paused browser to say goodbye
-            assert "Rows: none" in (await world.reset(TASK)).text
-        await until(lambda: world.paused)
-        os.kill(world.pid, 9)
-        assert "Rows: none" in (await world.reset(TASK)).text
-        await until(lambda: world.paused)
+            assert "Rows: none" in (await environment.reset(TASK)).text
+        await until(lambda: environment.paused)
+        os.kill(environment.pid, 9)
+        assert "Rows: none" in (await environment.reset(TASK)).text
+        await until(lambda: environment.paused)
 
 
 async def test_a_snapshot_that_gave_way_to_others_is_gone_and_the_newest_is_not(runsc: str) -> None:
-    async with forking(CONFIG, SETUP, services=[SERVICE], limit=1) as worlds, worlds.open(speculative=True) as world:
-        await world.reset(TASK)
-        first, second = await world.snapshot(), await world.snapshot()
-        assert [worlds.has(each) for each in (first, second)] == [False, True]
-        with pytest.raises(EnvironmentError_, match="another route"):
-            await world.restore(first)
-        assert (await world.restore(second)).fingerprint == second.fingerprint
+    async with forking(CONFIG, SETUP, services=[SERVICE], limit=1) as environments, environments.open(simulation=True) as environment:
+        await environment.reset(TASK)
+        first, second = await environment.snapshot(), await environment.snapshot()
+        assert [environments.has(each) for each in (first, second)] == [False, True]
+        with pytest.raises(EnvironmentFailure, match="another route"):
+            await environment.restore(first)
+        assert (await environment.restore(second)).fingerprint == second.fingerprint
 
 
-async def test_when_the_sandbox_is_killed_the_world_breaks_its_sibling_does_not_and_a_reset_mends_it(
-    world: ForkingEnvironment, worlds: ForkingWorlds
+async def test_when_the_sandbox_is_killed_the_environment_breaks_its_sibling_does_not_and_a_reset_mends_it(
+    environment: ForkingEnvironment, environments: ForkingFactory
 ) -> None:
-    async with worlds.fork(await world.snapshot(), speculative=True) as sibling:
-        os.kill(world.pid, 9)
-        with pytest.raises(EnvironmentError_):
-            await world.step(world.actions.parse("wait"))
+    async with environments.fork(await environment.snapshot(), simulation=True) as sibling:
+        os.kill(environment.pid, 9)
+        with pytest.raises(EnvironmentFailure):
+            await environment.step(environment.actions.parse("wait"))
         assert "Rows: one" in await add(sibling, "one")
-        assert "Rows: none" in (await world.reset(TASK)).text
+        assert "Rows: none" in (await environment.reset(TASK)).text
 
 
 @pytest.mark.parametrize("way", ["die", "fade"])
-async def test_a_service_that_ends_breaks_the_world_and_is_named(world: ForkingEnvironment, way: str) -> None:
-    with pytest.raises(EnvironmentError_, match=r"rows.py 8000 ended with status"):
-        await act(world, f'goto "http://rows.test/{way}"')
-        await act(world, "wait")
-    assert "Rows: none" in (await world.reset(TASK)).text
+async def test_a_service_that_ends_breaks_the_environment_and_is_named(environment: ForkingEnvironment, way: str) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"rows.py 8000 ended with status"):
+        await act(environment, f'goto "http://rows.test/{way}"')
+        await act(environment, "wait")
+    assert "Rows: none" in (await environment.reset(TASK)).text
 
 
 @pytest.mark.parametrize(
@@ -355,15 +359,15 @@ async def test_a_service_that_ends_breaks_the_world_and_is_named(world: ForkingE
 )
 async def test_a_service_that_does_not_start_is_named(runsc: str, command: tuple[str, ...], seconds: float, why: str) -> None:
     service = Service(command=command, ready_url="http://127.0.0.1:9/", seconds=seconds)
-    async with forking(CONFIG, SETUP, services=[service]) as worlds:
-        with pytest.raises(EnvironmentError_) as refused:
-            async with worlds.open(speculative=True):
+    async with forking(CONFIG, SETUP, services=[service]) as environments:
+        with pytest.raises(EnvironmentFailure) as refused:
+            async with environments.open(simulation=True):
                 pass
     assert why in str(refused.value)
 
 
-async def test_strangers_on_this_machine_do_not_get_at_the_browser(world: ForkingEnvironment) -> None:
-    address, _, path = world.address.removeprefix("ws://").partition("/")
+async def test_strangers_on_this_machine_do_not_get_at_the_browser(environment: ForkingEnvironment) -> None:
+    address, _, path = environment.address.removeprefix("ws://").partition("/")
     host, port = address.split(":")
     for target in ("/json/version", "/" + path.partition("/")[2]):
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -372,61 +376,65 @@ async def test_strangers_on_this_machine_do_not_get_at_the_browser(world: Forkin
         writer.close()
 
 
-async def test_a_page_that_loops_for_ever_breaks_its_world_only(
-    world: ForkingEnvironment, worlds: ForkingWorlds, monkeypatch: pytest.MonkeyPatch
+async def test_a_page_that_loops_for_ever_breaks_its_environment_only(
+    environment: ForkingEnvironment, environments: ForkingFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    snapshot = await world.snapshot()
-    await world.page.evaluate("setTimeout(() => { while (true); }, 20), 0")
+    snapshot = await environment.snapshot()
+    await environment.page.evaluate("setTimeout(() => { while (true); }, 20), 0")
     with monkeypatch.context() as impatient:
         impatient.setattr(timeouts, "PATIENCE", 0.5)
-        with pytest.raises(EnvironmentError_, match="did not answer"):
-            await world.step(world.actions.parse("wait"))
-    assert "Rows: none" in (await world.restore(snapshot)).text
+        with pytest.raises(EnvironmentFailure, match="did not answer"):
+            await environment.step(environment.actions.parse("wait"))
+    assert "Rows: none" in (await environment.restore(snapshot)).text
 
 
-async def test_a_snapshot_that_is_dropped_while_it_is_forked_arrives_all_the_same(world: ForkingEnvironment, worlds: ForkingWorlds) -> None:
-    snapshot = await half_typed(world)
+async def test_a_snapshot_that_is_dropped_while_it_is_forked_arrives_all_the_same(
+    environment: ForkingEnvironment, environments: ForkingFactory
+) -> None:
+    snapshot = await half_typed(environment)
 
     async def arrived() -> Observation:
-        async with worlds.fork(snapshot, speculative=True) as branch:
+        async with environments.fork(snapshot, simulation=True) as branch:
             return branch.observation
 
     forking = asyncio.ensure_future(arrived())
     await asyncio.sleep(0)
-    worlds.drop(snapshot)
-    assert (await forking).fingerprint == snapshot.fingerprint and not worlds.has(snapshot)
-    with pytest.raises(EnvironmentError_, match="was dropped"):
-        await worlds.branch(snapshot.id)
+    environments.drop(snapshot)
+    assert (await forking).fingerprint == snapshot.fingerprint and not environments.has(snapshot)
+    with pytest.raises(EnvironmentFailure, match="was dropped"):
+        await environments.branch(snapshot.id)
 
 
-async def test_a_world_whose_closing_is_cancelled_leaves_no_sandbox(worlds: ForkingWorlds, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_environment_whose_closing_is_cancelled_leaves_no_sandbox(
+    environments: ForkingFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def cancelled(trace: Trace, veil: object) -> None:
         raise asyncio.CancelledError
 
     with monkeypatch.context() as patched, pytest.raises(asyncio.CancelledError):
-        async with worlds.open(speculative=True) as world:
-            await world.reset(TASK)
-            pid = world.pid
+        async with environments.open(simulation=True) as environment:
+            await environment.reset(TASK)
+            pid = environment.pid
             patched.setattr(Trace, "end", cancelled)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
-async def test_observing_holds_writes_back_also_where_they_would_be_undone_and_the_live_world_makes_them(runsc: str) -> None:
-    async with forking(msgspec.structs.replace(CONFIG, speculation="observe"), SETUP, services=[SERVICE]) as worlds:
-        assert worlds.sealed
-        for speculative, row, effect in ((True, "none", ("blocked", "POST")), (False, "one", ("request", "POST"))):
-            async with worlds.open(speculative=speculative) as world:
-                await world.reset(TASK)
-                await act(world, 'fill [3] "one"')
-                sent = await world.step(world.actions.parse("click [4]"))
+async def test_observing_holds_writes_back_also_where_they_would_be_undone_and_the_live_environment_makes_them(runsc: str) -> None:
+    async with forking(msgspec.structs.replace(CONFIG, speculation="observe"), SETUP, services=[SERVICE]) as environments:
+        assert environments.isolated
+        for simulation, row, effect in ((True, "none", ("blocked", "POST")), (False, "one", ("request", "POST"))):
+            async with environments.open(simulation=simulation) as environment:
+                await environment.reset(TASK)
+                await act(environment, 'fill [3] "one"')
+                sent = await environment.step(environment.actions.parse("click [4]"))
                 assert effect in {(each.kind, each.method) for each in sent.effects}
-                assert f'Rows: {row}"' in (await act(world, 'goto "http://rows.test/"')).text
+                assert f'Rows: {row}"' in (await act(environment, 'goto "http://rows.test/"')).text
 
 
-async def test_a_branch_that_is_let_go_of_takes_its_debugging_port_along(worlds: ForkingWorlds) -> None:
-    async with worlds.open(speculative=True) as world:
-        host, port = world.address.removeprefix("ws://").partition("/")[0].split(":")
+async def test_a_branch_that_is_let_go_of_takes_its_debugging_port_along(environments: ForkingFactory) -> None:
+    async with environments.open(simulation=True) as environment:
+        host, port = environment.address.removeprefix("ws://").partition("/")[0].split(":")
         (await asyncio.open_connection(host, int(port)))[1].close()
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(host, int(port))

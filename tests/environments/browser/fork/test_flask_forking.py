@@ -1,4 +1,4 @@
-"""A Flask application with SQLite inside the world: server and half-typed form go back together, in five branches at once."""
+"""A Flask application with SQLite inside the environment: server and half-typed form go back together, in five branches at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from exact.environments.browser.fork.factory import forking
 from exact.environments.sandbox import Service, find_runsc
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from tests.environments.browser.fork.test_factory import CONFIG, ROWS, SETUP, TASK, add, half_typed
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -22,7 +22,7 @@ def service(executable: str) -> Service:
     flask = pytest.importorskip("flask", reason="flask is not installed: pip install 'exact-agent[test]'")
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
     application, packages = ROWS.with_name("flask_rows.py"), str(Path(flask.__file__).parents[1])
     return Service(
@@ -33,12 +33,12 @@ def service(executable: str) -> Service:
 
 async def test_rows_of_one_branch_are_absent_in_four_siblings_and_after_restore_with_the_half_typed_form(service: Service) -> None:
     names = ["a", "b", "c", "d", "e"]
-    async with forking(CONFIG, SETUP, services=[service]) as worlds, worlds.open(speculative=True) as world:
-        await world.reset(TASK)
-        snapshot, together = await half_typed(world), asyncio.Barrier(len(names))
+    async with forking(CONFIG, SETUP, services=[service]) as environments, environments.open(simulation=True) as environment:
+        await environment.reset(TASK)
+        snapshot, together = await half_typed(environment), asyncio.Barrier(len(names))
 
         async def branch(name: str) -> str:
-            async with worlds.fork(snapshot, speculative=True) as environment:
+            async with environments.fork(snapshot, simulation=True) as environment:
                 assert 'value="half a senten" focused' in environment.observation.text
                 await together.wait()
                 rows = await add(environment, name)
@@ -47,6 +47,6 @@ async def test_rows_of_one_branch_are_absent_in_four_siblings_and_after_restore_
 
         rows = await asyncio.gather(*map(branch, names))
         assert [row.partition("Rows: ")[2] for row in rows] == [f'one, {name}"' for name in names]
-        assert "Rows: one, left" in await add(world, "left")
-        back = await world.restore(snapshot)
+        assert "Rows: one, left" in await add(environment, "left")
+        back = await environment.restore(snapshot)
         assert 'value="half a senten" focused' in back.text and 'Rows: one"' in back.text

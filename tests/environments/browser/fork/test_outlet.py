@@ -1,4 +1,5 @@
-"""Connections to the outside through the first process of a world, without a sandbox: a plain process, whose outlet is reached directly."""
+"""Connections to the outside through the first process of an environment, without a sandbox: a plain process, whose outlet is reached
+directly."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ import pytest
 
 from exact.environments.browser.fork import init_process
 from exact.environments.browser.fork.relay import Relay
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from tests.environments.browser.fork.test_relay import BROWSER, KERNEL, plainly
 
 
 class Way(NamedTuple):
-    """A world's relay, its outlet's port, and a server outside that says what it was sent, to which `shop.test` leads."""
+    """An environment's relay, its outlet's port, and a server outside that says what it was sent, to which `shop.test` leads."""
 
     relay: Relay
     port: int
@@ -135,7 +136,7 @@ async def test_a_websocket_is_let_through_only_where_it_may_be() -> None:
             each.close()
 
 
-async def test_nothing_flows_while_the_world_is_held_and_nothing_is_lost() -> None:
+async def test_nothing_flows_while_the_environment_is_held_and_nothing_is_lost() -> None:
     async with way_out() as way:
         _, reader, writer = await asked(way, "shop.test")
         await way.relay.hold()
@@ -208,5 +209,5 @@ def test_a_connection_that_is_made_because_another_was_dropped_is_not_dropped_wi
 def test_an_address_of_a_fork_that_is_none_is_refused() -> None:
     from exact.environments.browser.fork.egress import Egress
 
-    with pytest.raises(EnvironmentError_, match="the site's hook fork said 'started', which is no address"):
+    with pytest.raises(EnvironmentFailure, match="the site's hook fork said 'started', which is no address"):
         Egress(None, None, {}).move("http://shop.test", "started")  # type: ignore[arg-type]

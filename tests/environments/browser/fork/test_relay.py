@@ -1,4 +1,4 @@
-"""The relay and the first process of a world, without a sandbox: a plain process, and a stand-in for Chromium that echoes."""
+"""The relay and the first process of an environment, without a sandbox: a plain process, and a stand-in for Chromium that echoes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from exact.environments.browser.fork import init_process
 from exact.environments.browser.fork.relay import Relay
 from exact.environments.process import guest
 from exact.environments.sandbox import static
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 BROWSER = """
 import socketserver, sys
@@ -73,7 +73,8 @@ class Plain:
 
 @asynccontextmanager
 async def plainly(**spec: object) -> AsyncIterator[Plain]:
-    """The first process of a world that a spec describes. At the end it and its children end, which is a sandbox's work otherwise."""
+    """The first process of an environment that a spec describes. At the end it and its children end, which is a sandbox's work
+    otherwise."""
     command = (sys.executable, "-I", "-S", init_process.__file__, json.dumps({"services": [], **spec}))
     process = await Child.start(*command, stdin=-1, stdout=-1, process_group=0)
     plain = Plain(process)
@@ -144,7 +145,7 @@ async def test_a_connection_that_is_being_made_as_the_port_is_closed_ends_too(tu
                 assert await asyncio.wait_for(asyncio.get_running_loop().sock_recv(late, 1), 10) == b""
 
 
-async def test_where_no_connection_can_be_taken_the_world_is_lost_and_says_why() -> None:
+async def test_where_no_connection_can_be_taken_the_environment_is_lost_and_says_why() -> None:
     async with relay_to() as (relay, _):
         parts = urlsplit(await relay.connect(seconds=20))
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -168,7 +169,7 @@ async def test_whoever_does_not_read_is_not_sent_more_and_gets_all_of_it_later()
         writer.close()
 
 
-async def test_a_world_whose_pipes_are_full_is_let_go() -> None:
+async def test_a_environment_whose_pipes_are_full_is_let_go() -> None:
     async with asyncio.timeout(60), relay_to() as (relay, _):
         _, writer, _ = await connected(await relay.connect(seconds=20))
         await flooded(writer)
@@ -186,7 +187,7 @@ async def test_connections_do_not_mix() -> None:
             writer.close()
 
 
-async def test_a_further_conversation_waits_while_the_world_is_held_and_ends_with_it() -> None:
+async def test_a_further_conversation_waits_while_the_environment_is_held_and_ends_with_it() -> None:
     async with relay_to(DEVTOOLS) as (relay, _):
         await relay.connect(seconds=20)
         talk = await relay.talk()
@@ -198,14 +199,14 @@ async def test_a_further_conversation_waits_while_the_world_is_held_and_ends_wit
                 await asyncio.shield(asking)
         await relay.release()
         assert await asking == {"method": "Target.getTargets"}
-    with pytest.raises(EnvironmentError_, match="the world was let go"):
+    with pytest.raises(EnvironmentFailure, match="the environment was let go"):
         await talk.send("Browser.getVersion")
 
 
 async def test_a_conversation_with_a_browser_that_says_nothing_is_given_up() -> None:
     async with relay_to(BROWSER.replace("self.request.sendall(data)", "pass")) as (relay, _):
         await relay.connect(seconds=20)
-        with pytest.raises(EnvironmentError_, match=r"the browser did not answer within 0\.05 s"):
+        with pytest.raises(EnvironmentFailure, match=r"the browser did not answer within 0\.05 s"):
             await relay.talk(seconds=0.05)
 
 
@@ -224,7 +225,7 @@ async def test_nothing_is_said_while_held_and_nothing_is_lost() -> None:
 
 
 @pytest.mark.parametrize("way", ["late", "cancelled"])
-async def test_a_world_that_does_not_come_to_rest_is_lost_at_once(way: str) -> None:
+async def test_a_environment_that_does_not_come_to_rest_is_lost_at_once(way: str) -> None:
     async with relay_to() as (relay, plain):
         reader, writer, head = await connected(await relay.connect(seconds=20))
         await reader.readexactly(len(head))
@@ -233,26 +234,26 @@ async def test_a_world_that_does_not_come_to_rest_is_lost_at_once(way: str) -> N
         await asyncio.sleep(0)
         if way == "cancelled":
             holding.cancel()
-        with pytest.raises(EnvironmentError_ if way == "late" else asyncio.CancelledError):
+        with pytest.raises(EnvironmentFailure if way == "late" else asyncio.CancelledError):
             await holding
         plain.process.send_signal(signal.SIGCONT)
         assert relay.lost == "it did not come to rest"
         for ask in (relay.line.send("Browser.getVersion"), relay.hold()):
-            with pytest.raises(EnvironmentError_, match="the world is gone: it did not come to rest"):
+            with pytest.raises(EnvironmentFailure, match="the environment is gone: it did not come to rest"):
                 await ask
         with suppress(ConnectionError):
             assert await reader.read() == b""
         writer.close()
 
 
-async def test_a_world_that_ends_while_it_is_held_is_not_waited_for() -> None:
+async def test_a_environment_that_ends_while_it_is_held_is_not_waited_for() -> None:
     async with relay_to() as (relay, plain):
         await relay.connect(seconds=20)
         plain.process.send_signal(signal.SIGSTOP)
         holding = asyncio.ensure_future(relay.hold(seconds=60))
         await asyncio.sleep(0)
         plain.process.kill()
-        with pytest.raises(EnvironmentError_, match="the world is gone: status -9"):
+        with pytest.raises(EnvironmentFailure, match="the environment is gone: status -9"):
             async with asyncio.timeout(20):
                 await holding
 
@@ -274,7 +275,7 @@ async def test_after_a_restore_the_connections_of_before_are_dropped() -> None:
 @pytest.mark.parametrize("code", ["import sys; sys.exit('no screen')", "print('hello')"])
 async def test_a_browser_that_does_not_start_is_named(code: str) -> None:
     async with relay_to(code) as (relay, _):
-        with pytest.raises(EnvironmentError_, match=r"does not start: (no screen|it says nothing)"):
+        with pytest.raises(EnvironmentFailure, match=r"does not start: (no screen|it says nothing)"):
             await relay.connect(seconds=20)
 
 
@@ -294,7 +295,7 @@ async def test_a_browser_that_dies_closes_the_connections_and_is_named() -> None
 async def test_a_guest_that_does_not_keep_to_the_protocol_is_given_up(said: bytes) -> None:
     process = await Child.start(sys.executable, "-c", f"import os; os.write(1, {said!r}); os.read(0, 1)", stdin=-1, stdout=-1)
     relay = Relay(Plain(process))  # type: ignore[arg-type]
-    with pytest.raises(EnvironmentError_, match="does not keep to the protocol"):
+    with pytest.raises(EnvironmentFailure, match="does not keep to the protocol"):
         await relay.connect(seconds=20)
     assert process.stdin
     process.stdin.close()

@@ -8,7 +8,7 @@ from exact.cli import health
 from exact.config import BrowserConfig
 from exact.environments.browser import launch
 from exact.environments.browser.launch.driver import fault
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 LACK = "node: error while loading shared libraries: libatomic.so.1: no such file"
 
@@ -28,7 +28,7 @@ def test_a_driver_that_starts_has_no_fault() -> None:
 
 
 async def test_a_browser_is_refused_with_what_the_driver_said(broken: Path) -> None:
-    with pytest.raises(EnvironmentError_, match=r"driver does not start: .*libatomic.so.1.*: run shells/setup.sh, or apt-get"):
+    with pytest.raises(EnvironmentFailure, match=r"driver does not start: .*libatomic.so.1.*: run shells/setup.sh, or apt-get"):
         async with launch(BrowserConfig()):
             pass
 

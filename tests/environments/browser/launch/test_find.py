@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from exact.environments.browser.launch.find import find_browser, said_by
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_named_browser_comes_first(bare: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_named_browser_that_is_not_there_is_not_replaced_by_another(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(bare / "chromium")
     monkeypatch.setenv("EXACT_BROWSER", "nowhere")
-    with pytest.raises(EnvironmentError_, match="EXACT_BROWSER=nowhere is not an executable: correct it or unset it"):
+    with pytest.raises(EnvironmentFailure, match="EXACT_BROWSER=nowhere is not an executable: correct it or unset it"):
         find_browser()
 
 
@@ -48,13 +48,13 @@ def test_playwrights_own_is_found_newest_first(bare: Path) -> None:
 
 
 def test_without_a_browser_the_error_names_the_fix(bare: Path) -> None:
-    with pytest.raises(EnvironmentError_, match=r"shells/setup\.sh, or apt-get install chromium-headless-shell"):
+    with pytest.raises(EnvironmentFailure, match=r"shells/setup\.sh, or apt-get install chromium-headless-shell"):
         find_browser()
 
 
 def test_without_a_full_browser_a_window_is_refused(bare: Path) -> None:
     install(bare / "chromium-headless-shell")
-    with pytest.raises(EnvironmentError_, match="apt-get install chromium, or run headless"):
+    with pytest.raises(EnvironmentFailure, match="apt-get install chromium, or run headless"):
         find_browser(headed=True)
 
 
@@ -66,8 +66,8 @@ def test_a_browser_says_what_it_is() -> None:
 def test_what_does_not_run_is_no_browser_and_the_way_out_is_named(script: str, tmp_path: Path) -> None:
     path = install(tmp_path / "browser")
     path.write_text(f"#!/bin/sh\n{script}\n")
-    with pytest.raises(EnvironmentError_, match=r"no browser that runs .*apt-get install chromium-headless-shell") as raised:
+    with pytest.raises(EnvironmentFailure, match=r"no browser that runs .*apt-get install chromium-headless-shell") as raised:
         said_by(path)
     assert "\n" not in str(raised.value) and ("libnss3" in str(raised.value)) == ("libnss3" in script)
-    with pytest.raises(EnvironmentError_, match="does not start"):
+    with pytest.raises(EnvironmentFailure, match="does not start"):
         said_by(tmp_path / "nowhere")

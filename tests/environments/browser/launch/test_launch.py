@@ -1,4 +1,4 @@
-"""What a browser is left with when the opening of a world fails or is given up, and what a browser leaves when it ends."""
+"""What a browser is left with when the opening of an environment fails or is given up, and what a browser leaves when it ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_a_permission_that_there_is_not_leaves_no_context(browser: Browser
 
 
 @pytest.mark.parametrize("kind", [PlaywrightBrowser, BrowserContext])
-async def test_a_world_that_is_given_up_while_it_is_opened_leaves_no_context(
+async def test_a_environment_that_is_given_up_while_it_is_opened_leaves_no_context(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, kind: type[PlaywrightBrowser] | type[BrowserContext]
 ) -> None:
     name = "new_context" if kind is PlaywrightBrowser else "new_page"

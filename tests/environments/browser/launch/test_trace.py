@@ -1,4 +1,4 @@
-"""Traces hold no secret, and a folder that takes none is no reason to lose a world."""
+"""Traces hold no secret, and a folder that takes none is no reason to lose an environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig, LoginConfig
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup, launch
+from exact.environments.browser import Browser, BrowserFactory, PageSetup, launch
 from exact.environments.browser.launch.trace import Trace
 from exact.environments.sites.site import Account, Outside
 from exact.errors import UsageError
@@ -44,7 +44,7 @@ async def test_what_is_sent_is_not_told_by_a_trace(
     httpserver.expect_request("/").respond_with_data(FORM.replace("{kind}", kind), content_type="text/html; charset=utf-8")
     login = LoginConfig(secrets={"word": "$EXACT_TEST_WORD"})
     config = BrowserConfig(screenshots=False, traces=str(tmp_path), login=login)
-    async with BrowserWorlds(browser, PageSetup(), config, sealed=False).open(speculative=False) as environment:
+    async with BrowserFactory(browser, PageSetup(), config, isolated=False).open(simulation=False) as environment:
         seen = await environment.reset(Task(id="form", instruction="", start=f"http://localhost:{httpserver.port}/"))
         await do(environment, f'fill [{find(seen, "Word").id}] "<word>"')
         await do(environment, f"click [{find(seen, button).id}]")
@@ -58,12 +58,12 @@ async def test_a_folder_that_can_be_none_is_named_before_anything_is_done(
 ) -> None:
     (tmp_path / "file").touch()
     config = BrowserConfig(screenshots=False, traces=str(tmp_path / "file"))
-    async with BrowserWorlds(browser, PageSetup(), config, sealed=False).open(speculative=False) as environment:
+    async with BrowserFactory(browser, PageSetup(), config, isolated=False).open(simulation=False) as environment:
         with pytest.raises(UsageError, match=r"no trace can be written to .*/file \(File exists\): name another folder at browser\.traces"):
             await environment.reset(task_at())
 
 
-async def test_a_trace_that_cannot_be_written_is_told_and_its_world_is_closed_all_the_same(
+async def test_a_trace_that_cannot_be_written_is_told_and_its_environment_is_closed_all_the_same(
     executable: str,
     httpserver: HTTPServer,
     task_at: Callable[..., Task],
@@ -75,18 +75,18 @@ async def test_a_trace_that_cannot_be_written_is_told_and_its_world_is_closed_al
     folder, outside = tmp_path / "traces", Outside(accounts=(Account(name="ann", fields={}),))
     config = BrowserConfig(screenshots=False, traces=str(folder))
     async with launch(config) as browser:
-        worlds = BrowserWorlds(browser, PageSetup(), config, sealed=False, outside=outside)
-        async with worlds.open(speculative=False) as environment:
+        environments = BrowserFactory(browser, PageSetup(), config, isolated=False, outside=outside)
+        async with environments.open(simulation=False) as environment:
             await environment.reset(task_at())
             folder.rmdir()
             folder.touch()
         assert "test/page is not traced" in caplog.text and not browser.playwright.contexts
-        async with asyncio.timeout(10), worlds.open(speculative=False):
+        async with asyncio.timeout(10), environments.open(simulation=False):
             pass  # the account is free
     assert not temporary()
 
 
-async def test_a_world_whose_closing_is_cancelled_gives_its_account_and_its_context_back(
+async def test_a_environment_whose_closing_is_cancelled_gives_its_account_and_its_context_back(
     browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def cancelled(trace: Trace, veil: object) -> None:
@@ -94,10 +94,10 @@ async def test_a_world_whose_closing_is_cancelled_gives_its_account_and_its_cont
 
     httpserver.expect_request("/").respond_with_data("<p>Here", content_type="text/html")
     before, outside = len(browser.playwright.contexts), Outside(accounts=(Account(name="ann", fields={}),))
-    worlds = BrowserWorlds(browser, PageSetup(), BrowserConfig(screenshots=False), sealed=False, outside=outside)
+    environments = BrowserFactory(browser, PageSetup(), BrowserConfig(screenshots=False), isolated=False, outside=outside)
     with monkeypatch.context() as patched, pytest.raises(asyncio.CancelledError):
-        async with worlds.open(speculative=False) as environment:
+        async with environments.open(simulation=False) as environment:
             await environment.reset(task_at())
             patched.setattr(Trace, "end", cancelled)
-    async with asyncio.timeout(10), worlds.open(speculative=False):
+    async with asyncio.timeout(10), environments.open(simulation=False):
         assert len(browser.playwright.contexts) == before

@@ -1,4 +1,4 @@
-"""Where a world may go, and what it may send. The task's origin is `http://localhost:port`; `127.0.0.1` is elsewhere."""
+"""Where an environment may go, and what it may send. The task's origin is `http://localhost:port`; `127.0.0.1` is elsewhere."""
 
 import asyncio
 import threading
@@ -11,11 +11,11 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from exact.config import BrowserConfig
-from exact.environments.base import Effect
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.base import SideEffect
+from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.network import interceptor
 from exact.environments.browser.network.interceptor import Guard, Ward
-from exact.errors import ActionError, EnvironmentError_
+from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Task
 from tests.conftest import CONFIG, Visit
 from tests.environments.browser.pages import do, find, look
@@ -31,7 +31,7 @@ def requested(server: HTTPServer) -> list[str]:
     return [f"{request.method} {request.path}" for request, _ in server.log]
 
 
-def blocked(effects: tuple[Effect, ...]) -> list[tuple[str, str]]:
+def blocked(effects: tuple[SideEffect, ...]) -> list[tuple[str, str]]:
     return [(effect.method, effect.url) for effect in effects if effect.kind == "blocked"]
 
 
@@ -115,8 +115,8 @@ async def test_a_start_page_that_leads_elsewhere_is_an_error_with_the_way_out(
     browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task]
 ) -> None:
     httpserver.expect_request("/").respond_with_response(Response(status=302, headers={"Location": elsewhere(httpserver, "/away")}))
-    async with BrowserWorlds(browser, PageSetup(), CONFIG, sealed=False).open(speculative=False) as env:
-        with pytest.raises(EnvironmentError_, match=f"allow http://127.0.0.1:{httpserver.port} with --allow-origin"):
+    async with BrowserFactory(browser, PageSetup(), CONFIG, isolated=False).open(simulation=False) as env:
+        with pytest.raises(EnvironmentFailure, match=f"allow http://127.0.0.1:{httpserver.port} with --allow-origin"):
             await env.reset(task_at())
 
 
@@ -127,7 +127,7 @@ BEACON = "<button onclick=\"navigator.sendBeacon('/order', 'x')\">Order</button>
 
 @pytest.mark.parametrize("page", [FORM, FETCH, BEACON])
 async def test_a_write_while_exploring_is_aborted_and_recorded(visit: Visit, httpserver: HTTPServer, page: str) -> None:
-    async with visit(page, speculative=True) as (env, seen):
+    async with visit(page, simulation=True) as (env, seen):
         step = await do(env, f"click [{find(seen, 'Order').id}]")
         assert blocked(step.effects) == [("POST", f"{seen.url}order")]
         assert not any(effect.is_write for effect in step.effects)
@@ -135,14 +135,14 @@ async def test_a_write_while_exploring_is_aborted_and_recorded(visit: Visit, htt
 
 
 @pytest.mark.parametrize("page", [FORM, FETCH])
-@pytest.mark.parametrize("open_as", [{"speculative": False}, {"speculative": True, "sealed": True}])
+@pytest.mark.parametrize("open_as", [{"simulation": False}, {"simulation": True, "isolated": True}])
 async def test_a_write_is_sent_and_recorded_where_it_counts_or_can_be_undone(
     visit: Visit, httpserver: HTTPServer, page: str, open_as: dict[str, bool]
 ) -> None:
     httpserver.expect_request("/order").respond_with_data("<p>Thanks", status=201, content_type="text/html")
     async with visit(page, **open_as) as (env, seen):
         step = await do(env, f"click [{find(seen, 'Order').id}]")
-        assert step.effects == (Effect(kind="request", method="POST", url=f"{seen.url}order", status=201),)
+        assert step.effects == (SideEffect(kind="request", method="POST", url=f"{seen.url}order", status=201),)
         assert step.effects[0].is_write
         assert "POST /order" in requested(httpserver)
 
@@ -162,7 +162,7 @@ async def test_a_write_that_is_not_answered_in_time_is_told_by_the_step_that_sen
     config = BrowserConfig(screenshots=False, settle_seconds=0.3, answer_seconds=3.0)
     async with visit(page, config=config) as (env, seen):
         step = await do(env, f"click [{find(seen, 'Order').id}]")
-        assert step.effects == (Effect(kind="request", method="POST", url=f"{seen.url}order"),)
+        assert step.effects == (SideEffect(kind="request", method="POST", url=f"{seen.url}order"),)
         await asyncio.to_thread(asked.wait, 20)
         gate.set()
         async with asyncio.timeout(20):
@@ -183,7 +183,7 @@ async def test_a_write_in_a_frame_or_worker_is_aborted_too(visit: Visit, httpser
     httpserver.expect_request("/w.js").respond_with_data("fetch('/order', {method: 'PUT'})", content_type="text/javascript")
     page = """<iframe srcdoc="<script>setTimeout(() => fetch('/order', {method: 'DELETE'}), 50)</script>"></iframe>
     <button onclick="new Worker('/w.js')">Go</button>"""
-    async with visit(page, speculative=True) as (env, seen):
+    async with visit(page, simulation=True) as (env, seen):
         step = await do(env, f"click [{find(seen, 'Go').id}]")
         seen_methods = {method for method, _ in blocked(step.effects)}
         while not {"PUT"} <= seen_methods:
@@ -204,16 +204,16 @@ async def test_a_websocket_to_another_origin_is_never_opened(visit: Visit, https
 
 async def test_a_websocket_of_the_task_is_opened_unless_exploring(visit: Visit, httpserver: HTTPServer) -> None:
     page = "<script>new WebSocket(`ws://${location.host}/feed`).onerror = () => document.title = 'failed'</script>"
-    for speculative, reached in ((True, False), (False, True)):
-        async with visit(page, speculative=speculative) as (env, _):
+    for simulation, reached in ((True, False), (False, True)):
+        async with visit(page, simulation=simulation) as (env, _):
             title = ""
             while title != "failed":
                 title = (await look(env, "wait")).title
             assert ("GET /feed" in requested(httpserver)) is reached
 
 
-async def test_two_worlds_in_one_browser_are_judged_apart(visit: Visit, httpserver: HTTPServer) -> None:
-    async with visit(FETCH, speculative=True) as (scratch, seen), visit(FETCH, speculative=False) as (live, _):
+async def test_two_environments_in_one_browser_are_judged_apart(visit: Visit, httpserver: HTTPServer) -> None:
+    async with visit(FETCH, simulation=True) as (scratch, seen), visit(FETCH, simulation=False) as (live, _):
         order = f"click [{find(seen, 'Order').id}]"
         first, second = await asyncio.gather(do(scratch, order), do(live, order))
         assert [effect.kind for effect in first.effects] == ["blocked"]
@@ -304,7 +304,9 @@ async def told() -> set[str]:
 
 
 @pytest.mark.parametrize("other", [stands_still, has_gone])
-async def test_a_request_is_judged_though_the_page_of_another_world_stands_still_or_goes(other: Callable[[], Awaitable[set[str]]]) -> None:
+async def test_a_request_is_judged_though_the_page_of_another_environment_stands_still_or_goes(
+    other: Callable[[], Awaitable[set[str]]],
+) -> None:
     session = await guarded(b=Pages(asked=other), a=Pages(asked=told))
     session.asks("1", "new")
     assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.continueRequest", "1")
@@ -330,7 +332,7 @@ async def test_a_request_of_a_frame_that_nobody_has_is_refused_and_not_dropped(
 
 
 async def test_a_guard_that_ends_leaves_nothing_waiting() -> None:
-    """A world is let go of while its guard is held: what was asked meanwhile is answered by nobody."""
+    """An environment is let go of while its guard is held: what was asked meanwhile is answered by nobody."""
 
     class Silent:
         def on(self, name: str, handler: Callable[[Any], None]) -> None:

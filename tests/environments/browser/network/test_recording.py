@@ -10,7 +10,7 @@ import pytest
 
 from exact.environments.browser.network import scrub
 from exact.environments.browser.network.recording import Tape
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 SECRET = "hunter2hunter2"
 NUMBER = "73911804"
@@ -176,5 +176,5 @@ def test_a_file_that_is_missing_or_torn_is_named(tmp_path: Path, text: str | Non
     path = tmp_path / "traffic.jsonl"
     if text:
         path.write_text(text)
-    with pytest.raises(EnvironmentError_, match=r"traffic\.jsonl.*: record it"):
+    with pytest.raises(EnvironmentFailure, match=r"traffic\.jsonl.*: record it"):
         Tape(path, "replay")

@@ -10,7 +10,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from exact.config import BrowserConfig
-from exact.environments.browser import Browser, BrowserWorlds, PageSetup
+from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.observe.describe import fingerprint
 from exact.environments.browser.observe.masks import Masks
 from exact.environments.restore.verify import mark, verdict
@@ -105,8 +105,8 @@ async def test_a_token_that_each_load_draws_is_learned_by_two_resets(
 
     httpserver.expect_request("/").respond_with_handler(page)
     config = BrowserConfig(screenshots=False, width=600, height=400, learn_masks=learn)
-    worlds = BrowserWorlds(browser, PageSetup(), config, sealed=True)
-    async with worlds.open(speculative=True) as one, worlds.open(speculative=True) as other:
+    environments = BrowserFactory(browser, PageSetup(), config, isolated=True)
+    async with environments.open(simulation=True) as one, environments.open(simulation=True) as other:
         first, second = await one.reset(task_at()), await other.reset(task_at())
         assert verdict(mark(first), mark(second)) == ("equivalent" if learn else "drifted")
         after = (await do(one, f"click [{find(first, 'Go').id}]")).observation

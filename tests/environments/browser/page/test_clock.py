@@ -10,7 +10,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser import BrowserEnvironment, PageSetup
 from exact.environments.restore.verify import mark, verdict
 from exact.environments.sandbox import find_runsc
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 from tests.conftest import Visit
@@ -30,24 +30,24 @@ rect { animation: slide 1s linear infinite }</style><svg width=600 height=40><re
 {duration: 700, iterations: Infinity})</script>"""
 
 
-async def states(world: BrowserEnvironment, seen: Observation, steps: int = 3) -> list[str]:
-    return [seen.text, *[(await look(world, "wait")).text for _ in range(steps)]]
+async def states(environment: BrowserEnvironment, seen: Observation, steps: int = 3) -> list[str]:
+    return [seen.text, *[(await look(environment, "wait")).text for _ in range(steps)]]
 
 
 @pytest.mark.parametrize("page", [TICKING, SLIDING], ids=["timers", "animations"])
 async def test_an_animated_page_is_the_same_each_time_and_moves(visit: Visit, task_at: Callable[..., Task], page: str) -> None:
-    async with visit(page, config=HELD) as (world, seen):
-        first = await states(world, seen)
+    async with visit(page, config=HELD) as (environment, seen):
+        first = await states(environment, seen)
         assert len(set(first)) == 4 and ("Date" not in page or "2026-01-01T09:00:00" in first[0])
-        assert await states(world, await world.reset(task_at())) == first
+        assert await states(environment, await environment.reset(task_at())) == first
 
 
 async def test_a_step_is_as_long_as_was_asked(visit: Visit) -> None:
-    async with visit(TICKING, config=HELD) as (world, _):
-        times = [await world.page.evaluate("Date.now()")]
+    async with visit(TICKING, config=HELD) as (environment, _):
+        times = [await environment.page.evaluate("Date.now()")]
         for _ in range(2):
-            await do(world, "wait")
-            times.append(await world.page.evaluate("Date.now()"))
+            await do(environment, "wait")
+            times.append(await environment.page.evaluate("Date.now()"))
         assert [b - a for a, b in pairwise(times)] == [100, 100]
 
 
@@ -58,26 +58,26 @@ async def test_a_page_whose_beginning_waits_for_its_clock_begins(visit: Visit) -
 
 
 async def test_the_clock_of_the_next_page_goes_on(visit: Visit) -> None:
-    async with visit("<p>Here", config=HELD) as (world, _):
-        await do(world, "wait")
-        before = await world.page.evaluate("Date.now()")
-        await do(world, 'goto "/?again"')
-        assert await world.page.evaluate("Date.now()") == before + 100
+    async with visit("<p>Here", config=HELD) as (environment, _):
+        await do(environment, "wait")
+        before = await environment.page.evaluate("Date.now()")
+        await do(environment, 'goto "/?again"')
+        assert await environment.page.evaluate("Date.now()") == before + 100
 
 
-async def test_branches_of_a_world_whose_clock_is_held_move_alike(executable: str) -> None:
+async def test_branches_of_a_environment_whose_clock_is_held_move_alike(executable: str) -> None:
     try:
         find_runsc()
-    except EnvironmentError_ as error:
+    except EnvironmentFailure as error:
         pytest.skip(str(error))
     suite = MiniWob()
-    async with suite.forking_worlds(HELD) as worlds, worlds.open(speculative=True) as world:
-        await world.reset(suite.task("miniwob/moving-items?seed=1"))
-        await do(world, "wait")
-        before = world.observation
-        async with worlds.fork(await world.snapshot(), speculative=True) as branch:
+    async with suite.forking_factory(HELD) as environments, environments.open(simulation=True) as environment:
+        await environment.reset(suite.task("miniwob/moving-items?seed=1"))
+        await do(environment, "wait")
+        before = environment.observation
+        async with environments.fork(await environment.snapshot(), simulation=True) as branch:
             arrived = branch.observation
-            times = [await each.page.evaluate("Date.now()") for each in (world, branch)]
-            ahead = [[(await look(each, "wait")).text for _ in range(2)] for each in (world, branch)]
+            times = [await each.page.evaluate("Date.now()") for each in (environment, branch)]
+            ahead = [[(await look(each, "wait")).text for _ in range(2)] for each in (environment, branch)]
         assert verdict(mark(before), mark(arrived)) == "exact" and times[0] == times[1]
         assert ahead[0] == ahead[1] and ahead[0][0] != ahead[0][1]

@@ -58,7 +58,7 @@ looks = st.lists(st.builds(Look, st.just(1), st.sampled_from(["button", "link"])
 
 
 @given(st.lists(st.tuples(looks, st.booleans()), max_size=6))
-def test_two_worlds_that_show_the_same_give_the_same_ids_however_often_one_draws_anew(pages: list[tuple[list[Look], bool]]) -> None:
+def test_two_environments_that_show_the_same_give_the_same_ids_however_often_one_draws_anew(pages: list[tuple[list[Look], bool]]) -> None:
     steady, restless, numbers = Ids(), Ids(), itertools.count(1)
     kept, drawn = dict[tuple[int, Look], int](), dict[tuple[int, Look], int]()
     for page, anew in pages:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.environments.browser.page.line import Line, LineState
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 
 HEAD = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\n\r\n"
 
@@ -62,7 +62,7 @@ async def test_answers_find_who_asked_and_those_to_commands_of_before_nobody() -
     refused = asyncio.ensure_future(line.send("Fetch.enable"))
     await asyncio.sleep(0)
     line.hear(framed({"id": number + 1, "error": {"message": "no"}}))
-    with pytest.raises(EnvironmentError_, match=r"Fetch\.enable: no"):
+    with pytest.raises(EnvironmentFailure, match=r"Fetch\.enable: no"):
         await refused
 
 
@@ -82,7 +82,7 @@ async def test_a_browser_that_goes_is_told_to_who_waits_and_who_asks_later(end: 
     await asyncio.sleep(0)
     line.hear(end)
     for late in (asking, line.send("Fetch.enable")):
-        with pytest.raises(EnvironmentError_, match="the browser is gone"):
+        with pytest.raises(EnvironmentFailure, match="the browser is gone"):
             await late
 
 
@@ -91,5 +91,5 @@ async def test_a_browser_that_refuses_is_named() -> None:
     beginning = asyncio.ensure_future(line.begin("/devtools/browser/1"))
     await asyncio.sleep(0)
     line.hear(b"HTTP/1.1 404 Not Found\r\n\r\n")
-    with pytest.raises(EnvironmentError_, match="refuses a WebSocket"):
+    with pytest.raises(EnvironmentFailure, match="refuses a WebSocket"):
         await beginning

@@ -1,4 +1,4 @@
-"""Equal states have equal ids in all worlds that are opened together, whatever led there."""
+"""Equal states have equal ids in all environments that are opened together, whatever led there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 
-from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
 from exact.environments.browser.page import names
 from exact.environments.browser.page.ids import Ids, Look, Place
 from exact.environments.browser.page.names import Names
@@ -63,7 +63,7 @@ def test_elements_may_swap_ids_and_take_those_of_others(order: list[int], shown:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_worlds_that_come_another_way_find_the_same_ids_and_act_by_them(
+async def test_environments_that_come_another_way_find_the_same_ids_and_act_by_them(
     browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task]
 ) -> None:
     links = "<a href=/end>End</a> <a href=/way>Way</a> <button onclick='alert(1)'>Warn</button>"
@@ -71,15 +71,15 @@ async def test_worlds_that_come_another_way_find_the_same_ids_and_act_by_them(
         httpserver.expect_request(path).respond_with_data(links, content_type="text/html")
     end = "<p id=out></p><button onclick=\"out.textContent = 'left'\">Left</button><button onclick='alert(2)'>Right</button>"
     httpserver.expect_request("/end").respond_with_data(end, content_type="text/html")
-    worlds = BrowserWorlds(browser, PageSetup(), CONFIG, sealed=True)
+    environments = BrowserFactory(browser, PageSetup(), CONFIG, isolated=True)
 
-    async def walk(world: BrowserEnvironment, *names: str) -> list[str]:
-        seen = await world.reset(task_at())
+    async def walk(environment: BrowserEnvironment, *names: str) -> list[str]:
+        seen = await environment.reset(task_at())
         for name in names:
-            seen = await look(world, f"click [{find(seen, name).id}]")
+            seen = await look(environment, f"click [{find(seen, name).id}]")
         return [element.id for element in seen.elements]
 
-    async with worlds.open(speculative=True) as one, worlds.open(speculative=False) as other:
+    async with environments.open(simulation=True) as one, environments.open(simulation=False) as other:
         straight = await walk(one, "End")
         around = await walk(other, "Way", "End")
         assert around == straight

@@ -9,10 +9,10 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from exact.config import BrowserConfig
-from exact.environments.browser import Browser, BrowserEnvironment, BrowserWorlds, PageSetup
+from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
 from exact.environments.check import CHECKS, check
 from exact.environments.restore.verify import mark, verdict
-from exact.errors import EnvironmentError_
+from exact.errors import EnvironmentFailure
 from exact.task import Task
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
@@ -40,32 +40,32 @@ document.querySelector('[contenteditable]').innerHTML] }"""
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def other(browser: Browser) -> AsyncIterator[BrowserEnvironment]:
-    async with BrowserWorlds(browser, PageSetup(), CONFIG, sealed=True).open(speculative=True) as environment:
+    async with BrowserFactory(browser, PageSetup(), CONFIG, isolated=True).open(simulation=True) as environment:
         yield environment
 
 
-@pytest.mark.parametrize("sealed", [True, False])
+@pytest.mark.parametrize("isolated", [True, False])
 async def test_fields_focus_and_scroll_are_as_they_were_with_the_ids_they_had(
-    visit: Visit, task_at: Callable[..., Task], sealed: bool
+    visit: Visit, task_at: Callable[..., Task], isolated: bool
 ) -> None:
-    async with visit(FORM, sealed=sealed, config=CONFIG) as (world, _):
-        await world.page.evaluate(FILLED)
-        seen, held = await look(world, "wait"), await world.page.evaluate(HELD)
-        snapshot = await world.snapshot()
+    async with visit(FORM, isolated=isolated, config=CONFIG) as (environment, _):
+        await environment.page.evaluate(FILLED)
+        seen, held = await look(environment, "wait"), await environment.page.evaluate(HELD)
+        snapshot = await environment.snapshot()
         assert (snapshot.fidelity, snapshot.fingerprint) == ("page", seen.fingerprint)
-        await world.reset(task_at())
-        assert await world.restore(snapshot) == seen
-        assert await world.page.evaluate(HELD) == held == ["textarea", 1, 2, 50, 30, "inside", "dark", "new <b>bold</b>"]
+        await environment.reset(task_at())
+        assert await environment.restore(snapshot) == seen
+        assert await environment.page.evaluate(HELD) == held == ["textarea", 1, 2, 50, 30, "inside", "dark", "new <b>bold</b>"]
         assert [option.states for option in seen.elements if option.name in "def" and option.role == "option"].count(("selected",)) >= 2
 
 
 async def test_what_is_done_next_has_the_same_result_with_the_same_ids(visit: Visit) -> None:
-    async with visit(FORM, config=CONFIG) as (world, first):
-        await look(world, f'fill [{find(first, "Name").id}] "Ann"')
-        snapshot = await world.snapshot()
-        on = await look(world, f"click [{find(first, 'More').id}]")
-        await world.restore(snapshot)
-        assert await look(world, f"click [{find(first, 'More').id}]") == on
+    async with visit(FORM, config=CONFIG) as (environment, first):
+        await look(environment, f'fill [{find(first, "Name").id}] "Ann"')
+        snapshot = await environment.snapshot()
+        on = await look(environment, f"click [{find(first, 'More').id}]")
+        await environment.restore(snapshot)
+        assert await look(environment, f"click [{find(first, 'More').id}]") == on
 
 
 async def test_cookies_storage_and_databases_are_there_before_the_first_script_of_the_page(
@@ -79,46 +79,49 @@ async def test_cookies_storage_and_databases_are_there_before_the_first_script_o
     window.add = () => Promise.all([put('one'), put('two')]);
     p.textContent = [document.cookie, localStorage.k, sessionStorage.k, ...found.map(each => each.n)]; document.title = 'read' })()
     </script>"""
-    async with visit(page, config=CONFIG) as (world, _):
-        await world.page.wait_for_function("document.title === 'read'")
-        await world.page.evaluate("() => { document.cookie = 'a=b'; localStorage.k = 'l'; sessionStorage.k = 's'; return add() }")
-        await look(world, 'goto "/"')
-        await world.page.wait_for_function("document.title === 'read'")
-        seen = await look(world, "wait")
+    async with visit(page, config=CONFIG) as (environment, _):
+        await environment.page.wait_for_function("document.title === 'read'")
+        await environment.page.evaluate("() => { document.cookie = 'a=b'; localStorage.k = 'l'; sessionStorage.k = 's'; return add() }")
+        await look(environment, 'goto "/"')
+        await environment.page.wait_for_function("document.title === 'read'")
+        seen = await look(environment, "wait")
         assert find(seen, "a=b,l,s,one,two")
-        snapshot = await world.snapshot()
-        await world.reset(task_at())
-        await world.restore(snapshot)
-        await world.page.wait_for_function("document.title === 'read'")
-        assert (await look(world, "wait")).fingerprint == seen.fingerprint
+        snapshot = await environment.snapshot()
+        await environment.reset(task_at())
+        await environment.restore(snapshot)
+        await environment.page.wait_for_function("document.title === 'read'")
+        assert (await look(environment, "wait")).fingerprint == seen.fingerprint
         deep = """() => new Promise(done => { const r = indexedDB.open('base'); r.onsuccess = () => { const g = r.result.transaction('rows')
         .objectStore('rows').get(1); g.onsuccess = () => done([g.result.deep.get(1), g.result.when instanceof Date]) } })"""
-        assert await world.page.evaluate(deep) == [[0], True]
+        assert await environment.page.evaluate(deep) == [[0], True]
 
 
-async def test_any_environment_of_the_worlds_can_restore_and_it_outlives_the_one_that_took_it(
+async def test_any_environment_of_the_environments_can_restore_and_it_outlives_the_one_that_took_it(
     browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task], other: BrowserEnvironment
 ) -> None:
     httpserver.expect_request("/").respond_with_data(FORM, content_type="text/html")
-    worlds = BrowserWorlds(browser, PageSetup(), CONFIG, sealed=True)
-    async with worlds.open(speculative=True) as one:
+    environments = BrowserFactory(browser, PageSetup(), CONFIG, isolated=True)
+    async with environments.open(simulation=True) as one:
         await one.reset(task_at())
         await one.page.evaluate(FILLED)
         seen = await look(one, "wait")
         snapshot = await one.snapshot()
-    async with worlds.fork(snapshot, speculative=True) as two:
+    async with environments.fork(snapshot, simulation=True) as two:
         assert await look(two, "wait") == seen
-    assert worlds.has(snapshot)
-    worlds.drop(snapshot)
-    assert not worlds.has(snapshot)
-    with pytest.raises(EnvironmentError_, match="dropped: return by another route"):
+    assert environments.has(snapshot)
+    environments.drop(snapshot)
+    assert not environments.has(snapshot)
+    with pytest.raises(EnvironmentFailure, match="dropped: return by another route"):
         await other.restore(snapshot)
 
 
 async def test_the_state_of_scripts_is_not_held_and_the_fingerprint_tells(visit: Visit) -> None:
-    async with visit("<button onclick='n++; this.textContent = n'>0</button><script>let n = 0</script>", config=CONFIG) as (world, seen):
-        after = await look(world, f"click [{find(seen, '0').id}]")
-        back = await world.restore(await world.snapshot())
+    async with visit("<button onclick='n++; this.textContent = n'>0</button><script>let n = 0</script>", config=CONFIG) as (
+        environment,
+        seen,
+    ):
+        after = await look(environment, f"click [{find(seen, '0').id}]")
+        back = await environment.restore(await environment.snapshot())
         assert verdict(mark(after), mark(back)) == "drifted"
         assert verdict(mark(seen), mark(back)) == "exact"
 
@@ -127,38 +130,38 @@ async def test_a_page_that_looks_otherwise_is_told_of_what_was_filled_and_pointe
     page = """<style>u { display: none } div:hover u { display: block }</style>
     <input aria-label=Search oninput="p.textContent = this.value">
     <p id=p></p><div role=group aria-label=Menu>Menu<u>Item</u></div>"""
-    async with visit(page, config=CONFIG) as (world, seen):
-        await look(world, f'fill [{find(seen, "Search").id}] "abc"')
-        shown = await look(world, f"hover [{find(seen, 'Menu').id}]")
+    async with visit(page, config=CONFIG) as (environment, seen):
+        await look(environment, f'fill [{find(seen, "Search").id}] "abc"')
+        shown = await look(environment, f"hover [{find(seen, 'Menu').id}]")
         assert "Item" in shown.text
-        assert await world.restore(await world.snapshot()) == shown
+        assert await environment.restore(await environment.snapshot()) == shown
 
 
 async def test_what_sets_the_page_up_is_done_again(visit: Visit) -> None:
     setup = PageSetup(
         begin="seed => { document.querySelector('input').hidden = false; document.title = 'seed ' + seed }", instruction="document.title"
     )
-    async with visit("<input hidden aria-label=Name>", setup=setup, config=CONFIG) as (world, seen):
-        filled = await look(world, f'fill [{find(seen, "Name").id}] "x"')
+    async with visit("<input hidden aria-label=Name>", setup=setup, config=CONFIG) as (environment, seen):
+        filled = await look(environment, f'fill [{find(seen, "Name").id}] "x"')
         assert filled.instruction == "seed 0"
-        assert await world.restore(await world.snapshot()) == filled
+        assert await environment.restore(await environment.snapshot()) == filled
 
 
 async def test_going_back_leads_where_it_led(visit: Visit, httpserver: HTTPServer) -> None:
     for name in ("a", "b"):
         httpserver.expect_request(f"/{name}").respond_with_data(f"<p>{name}", content_type="text/html")
-    async with visit("<p>Here", config=CONFIG) as (world, _):
-        await look(world, 'goto "/a"')
-        await look(world, 'goto "/b"')
-        snapshot = await world.snapshot()
+    async with visit("<p>Here", config=CONFIG) as (environment, _):
+        await look(environment, 'goto "/a"')
+        await look(environment, 'goto "/b"')
+        snapshot = await environment.snapshot()
         for _ in range(2):
-            await world.restore(snapshot)
-            back = [(await look(world, "go_back")).text for _ in range(2)]
+            await environment.restore(snapshot)
+            back = [(await look(environment, "go_back")).text for _ in range(2)]
             assert ["a" in back[0], "Here" in back[1]] == [True, True]
-        await world.restore(await world.snapshot())
+        await environment.restore(await environment.snapshot())
 
 
-async def test_no_snapshot_is_taken_while_something_is_under_way_and_the_world_goes_on(visit: Visit, httpserver: HTTPServer) -> None:
+async def test_no_snapshot_is_taken_while_something_is_under_way_and_the_environment_goes_on(visit: Visit, httpserver: HTTPServer) -> None:
     release = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -167,54 +170,54 @@ async def test_no_snapshot_is_taken_while_something_is_under_way_and_the_world_g
         return Response("late")
 
     httpserver.expect_request("/slow").respond_with_handler(slow)
-    async with visit("<p>Here", config=CONFIG) as (world, _):
-        await world.page.evaluate("void fetch('/slow')")
+    async with visit("<p>Here", config=CONFIG) as (environment, _):
+        await environment.page.evaluate("void fetch('/slow')")
         async with asyncio.timeout(10):
-            while world.obstacle != "a request is under way":  # noqa: ASYNC110 (nobody tells)
+            while environment.obstacle != "a request is under way":  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.01)
-        with pytest.raises(EnvironmentError_, match="no snapshot now: a request is under way"):
-            await world.snapshot()
+        with pytest.raises(EnvironmentFailure, match="no snapshot now: a request is under way"):
+            await environment.snapshot()
         release.set()
-        await look(world, "wait")
-        assert (await world.snapshot()).fidelity == "page"
-        await world.page.evaluate("void window.open('about:blank')")
-        await look(world, "wait")
-        with pytest.raises(EnvironmentError_, match="another tab is open"):
-            await world.snapshot()
+        await look(environment, "wait")
+        assert (await environment.snapshot()).fidelity == "page"
+        await environment.page.evaluate("void window.open('about:blank')")
+        await look(environment, "wait")
+        with pytest.raises(EnvironmentFailure, match="another tab is open"):
+            await environment.snapshot()
 
 
 async def test_storage_out_of_reach_and_databases_that_cannot_be_copied_stand_in_the_way(visit: Visit, httpserver: HTTPServer) -> None:
     httpserver.expect_request("/away").respond_with_data("<p>Away", content_type="text/html")
     away = f"http://127.0.0.1:{httpserver.port}"
-    async with visit("<p>Here", config=BrowserConfig(screenshots=False, page_snapshots=True, allow_origins=(away,))) as (world, _):
+    async with visit("<p>Here", config=BrowserConfig(screenshots=False, page_snapshots=True, allow_origins=(away,))) as (environment, _):
         blob = """() => new Promise(done => { const r = indexedDB.open('b');
         r.onupgradeneeded = () => r.result.createObjectStore('s');
         r.onsuccess = () => { const t = r.result.transaction('s', 'readwrite');
         t.objectStore('s').put(new Blob(['x']), 1); r.result.close(); done() } })"""
-        await world.page.evaluate(blob)
-        with pytest.raises(EnvironmentError_, match="database b holds a Blob"):
-            await world.snapshot()
-        await do(world, f'goto "{away}/away"')
-        with pytest.raises(EnvironmentError_, match="whose storage is out of reach"):
-            await world.snapshot()
+        await environment.page.evaluate(blob)
+        with pytest.raises(EnvironmentFailure, match="database b holds a Blob"):
+            await environment.snapshot()
+        await do(environment, f'goto "{away}/away"')
+        with pytest.raises(EnvironmentFailure, match="whose storage is out of reach"):
+            await environment.snapshot()
 
 
 async def test_there_is_no_snapshot_before_the_reset_nor_after_the_end(visit: Visit, other: BrowserEnvironment) -> None:
-    with pytest.raises(EnvironmentError_, match="no episode is under way"):
+    with pytest.raises(EnvironmentFailure, match="no episode is under way"):
         await other.snapshot()
-    async with visit("<p>Here", config=CONFIG) as (world, _):
-        await do(world, 'stop "done"')
-        with pytest.raises(EnvironmentError_, match="no episode is under way"):
-            await world.snapshot()
+    async with visit("<p>Here", config=CONFIG) as (environment, _):
+        await do(environment, 'stop "done"')
+        with pytest.raises(EnvironmentFailure, match="no episode is under way"):
+            await environment.snapshot()
 
 
 async def test_a_snapshot_of_a_held_clock_goes_on_from_there(visit: Visit) -> None:
-    async with visit("<p>Here", config=BrowserConfig(screenshots=False, page_snapshots=True, clock=100)) as (world, _):
-        await do(world, "wait")
-        snapshot, before = await world.snapshot(), await world.page.evaluate("Date.now()")
-        await do(world, "wait")
-        await world.restore(snapshot)
-        assert await world.page.evaluate("Date.now()") == before
+    async with visit("<p>Here", config=BrowserConfig(screenshots=False, page_snapshots=True, clock=100)) as (environment, _):
+        await do(environment, "wait")
+        snapshot, before = await environment.snapshot(), await environment.page.evaluate("Date.now()")
+        await do(environment, "wait")
+        await environment.restore(snapshot)
+        assert await environment.page.evaluate("Date.now()") == before
 
 
 async def test_the_browser_keeps_the_contract_that_searches_rely_on(
@@ -222,18 +225,18 @@ async def test_the_browser_keeps_the_contract_that_searches_rely_on(
 ) -> None:
     httpserver.expect_request("/").respond_with_data(FORM, content_type="text/html")
     names = [name for name in CHECKS if name not in ("nothing is left", "branches are independent")]
-    worlds = BrowserWorlds(browser, PageSetup(one_page=True), CONFIG, sealed=True)
-    found = await check(worlds, task_at(), quick=True, names=names)
+    environments = BrowserFactory(browser, PageSetup(one_page=True), CONFIG, isolated=True)
+    found = await check(environments, task_at(), quick=True, names=names)
     assert [finding for finding in found if not finding.passed] == []
     assert "3 of 3 pages came back" in next(finding.detail for finding in found if finding.name == "snapshots are states")
 
 
 async def test_no_snapshot_is_taken_while_a_dialog_is_open(visit: Visit) -> None:
-    async with visit("<p>Here", config=CONFIG) as (world, _):
-        await world.page.evaluate("void setTimeout(() => alert('hello'))")
-        await look(world, "wait")
-        assert world.obstacle == "a dialog is open"
-        with pytest.raises(EnvironmentError_, match="no snapshot now: a dialog is open"):
-            await world.snapshot()
-        await look(world, "accept")
-        assert world.obstacle == ""
+    async with visit("<p>Here", config=CONFIG) as (environment, _):
+        await environment.page.evaluate("void setTimeout(() => alert('hello'))")
+        await look(environment, "wait")
+        assert environment.obstacle == "a dialog is open"
+        with pytest.raises(EnvironmentFailure, match="no snapshot now: a dialog is open"):
+            await environment.snapshot()
+        await look(environment, "accept")
+        assert environment.obstacle == ""

@@ -1,11 +1,11 @@
-"""Toy worlds as factories that a guest can load."""
+"""Toy environments as factories that a guest can load."""
 
-from exact.environments.toy.factory import ToyWorlds, chain, form
-
-
-def worlds() -> ToyWorlds:
-    return ToyWorlds(chain(3))
+from exact.environments.toy.factory import ToyFactory, chain, form
 
 
-def without_snapshots() -> ToyWorlds:
-    return ToyWorlds(form(3), fidelity="replay", sealed=False)
+def environments() -> ToyFactory:
+    return ToyFactory(chain(3))
+
+
+def without_snapshots() -> ToyFactory:
+    return ToyFactory(form(3), fidelity="replay", isolated=False)

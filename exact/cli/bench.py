@@ -51,7 +51,9 @@ class Bounds(NamedTuple):
 @click.option(
     "--cores", type=click.FloatRange(0.1), help="No further environment is used while environments keep more processors busy than that."
 )
-@click.option("--environments", type=click.IntRange(1), help="Environments of each kind open at once. Default: as many as attempts may need.")
+@click.option(
+    "--environments", type=click.IntRange(1), help="Environments of each kind open at once. Default: as many as attempts may need."
+)
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where attempts are made.")
 @click.option("--reruns", type=click.IntRange(0), default=3, help="How often an attempt that the infrastructure ended is made again.")
 @click.option("--hang", type=click.FloatRange(1), default=900.0, metavar="SECONDS", help="Silence after which an attempt is killed.")

@@ -13,10 +13,10 @@ from exact.action import Action
 from exact.environments.base import Snapshot, Transition
 from exact.environments.check import CHECKS, Finding, check
 from exact.environments.check.base import Subject
-from exact.environments.specimen import MUTANTS, Mutant, Specimen, SpecimenFactory
 from exact.environments.toy.environment import ToyEnvironment
 from exact.environments.toy.factory import ToyFactory, deceptive_chain, form, maze, toy_task
 from exact.task import Task
+from tests.environments.check.specimen import MUTANTS, Mutant, Specimen, SpecimenFactory
 
 TASK = Task(id="specimen", instruction="Save a row.")
 

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from exact.environments.check import check
-from exact.environments.specimen import Specimen, SpecimenFactory
 from exact.task import Task
+from tests.environments.check.specimen import Specimen, SpecimenFactory
 
 TASK = Task(id="specimen", instruction="")
 

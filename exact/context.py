@@ -112,7 +112,7 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     """What the environment refused it with; empty where it was carried out."""
     note: str = ""
-    """What else came of it: see exact.environments.base.NOTES."""
+    """What else came of it: see exact.environments.base.REPORTED_INFO."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from exact.agents.base import Policy
 from exact.calibration.collect import Source, judged_nodes
 from exact.calibration.measure import Judgement
 from exact.context import Context, Taken
-from exact.environments.base import Environment, EnvironmentFactory, scored
+from exact.environments.base import Environment, EnvironmentFactory, evaluate_outcome
 from exact.errors import ActionError, UsageError
 from exact.runs.attempt.observations import context, waypoints
 from exact.runs.journal.state import State
@@ -75,7 +75,7 @@ async def _outcome(source: Source, task: Task, state: State, node: Node, environ
         start = context(state, source.folder.blobs, task, node, state.moment(-1, node))
         start = msgspec.structs.replace(start, steps_left=left if limit else None)
         actions += await _finish(environment, start, policy, left)
-    score = await scored(environment, task, Outcome(actions=tuple(actions), answer=_answer(environment, actions)))
+    score = await evaluate_outcome(environment, task, Outcome(actions=tuple(actions), answer=_answer(environment, actions)))
     return msgspec.structs.replace(found, success=score.success, steps=len(actions) - node.depth)
 
 

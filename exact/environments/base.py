@@ -1,4 +1,8 @@
-"""The contract between search and environments."""
+"""The contract of environments: what search, runs and users' own environments agree on.
+
+Write one class with the methods of `Environment` to bring an application under search, and an `EnvironmentFactory` that opens it. Where
+whole environments can be copied, implement `ForkableFactory` too. `exact check` tests an implementation against this contract.
+"""
 
 from __future__ import annotations
 
@@ -14,163 +18,198 @@ from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
 Fidelity = Literal["full", "client", "page", "replay"]
+"""How much state a restore recovers. `full`: client and server state, such as a whole sandbox. `client`: the whole client, such as a
+browser with its memory; the server's state stays as it is. `page`: URL, storage, form values and scroll positions of a page. `replay`:
+none; a state is reached by reset and replay."""
 
-_SAFE = ("GET", "HEAD", "OPTIONS")
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 class SideEffect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that a step did, or tried to do, outside the page."""
 
     kind: Literal["request", "blocked", "download", "dialog", "tab"]
-    """`request`: a write that was sent; `blocked`: a request that was refused or aborted."""
+    """Kind of the effect. `request`: a write that was sent. `blocked`: a request that was aborted and recorded."""
     method: str = ""
+    """HTTP method of a request."""
     url: str = ""
+    """Address of the request, download or tab."""
     status: int = 0
-    """Of the answer; 0 where there was none when the step ended."""
+    """HTTP status of the response. 0 if there was none when the step ended."""
     detail: str = ""
+    """Description in words, such as the text of a dialog."""
     size: int = 0
-    """Of a download, in bytes."""
+    """Bytes of a download."""
     digest: str = ""
-    """Of a download: hex SHA-256."""
+    """Hex SHA-256 of a download."""
 
     @property
     def is_write(self) -> bool:
-        """Whether the outside may have changed."""
-        return self.kind == "request" and self.method not in _SAFE
+        """Whether the step may have changed state outside: a request with a method other than GET, HEAD or OPTIONS was sent."""
+        return self.kind == "request" and self.method not in _SAFE_METHODS
 
     @property
-    def is_held(self) -> bool:
-        """Whether a write was held back, so that what would have come is unknown."""
-        return self.kind == "blocked" and bool(self.method) and self.method not in _SAFE
+    def is_blocked(self) -> bool:
+        """Whether a write was blocked, so that its result is unknown."""
+        return self.kind == "blocked" and bool(self.method) and self.method not in _SAFE_METHODS
 
 
-NOTES = ("refused", "download", "unsettled", "moved")
-"""What an agent is told of a step besides where it led: why it was not carried out to its end, why a file was not kept, that the page was
-still changing, what was drawn to another place though all reads as before. Nothing else in `info` reaches one."""
+REPORTED_INFO = ("refused", "download", "unsettled", "moved")
+"""Keys of `Transition.info` that are reported to agents. `refused`: why the action was not fully carried out. `download`: why a file was
+not saved. `unsettled`: that the page was still changing. `moved`: what was redrawn elsewhere while all text stayed equal."""
 
 
-def note(info: Mapping[str, str]) -> str:
-    """What an agent is told of it, in one line; empty if nothing."""
-    return "; ".join(info[name] for name in NOTES if info.get(name))
+def reported_info(info: Mapping[str, str]) -> str:
+    """Return the part of a transition's `info` that agents are given, as one line. Empty if there is none."""
+    return "; ".join(info[name] for name in REPORTED_INFO if info.get(name))
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step led to. The reward is not on this path."""
+    """Result of one step. It has no reward: search never sees the benchmark's score."""
 
     observation: Observation | None
-    """None when the step ended the episode: a terminated state is not observed."""
+    """Observation after the step. None if the step ended the episode: a terminated state is not observed."""
     terminated: bool = False
+    """Whether the step ended the episode."""
     effects: tuple[SideEffect, ...] = ()
+    """Side effects of the step, in order."""
     info: dict[str, str] = {}
-    """What else is known of it; journalled. An agent is told those of NOTES."""
+    """Further facts, written to the journal. Agents are given those whose key is in REPORTED_INFO."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A handle by which one environment can return to a state."""
+    """Handle by which an environment can return to a state."""
 
     id: str
+    """Identifier, unique among the snapshots of one factory."""
     fidelity: Fidelity
+    """How much state a restore recovers. May be lower than that of the environment: see `severed`."""
     fingerprint: str
+    """Fingerprint of the observation at the state."""
     severed: str = ""
-    """What a return to it finds cut off, so that the fidelity is lower than that of the environment. Empty if nothing."""
+    """Connection that a restore finds cut off, in words, if that lowers the fidelity. Empty if there is none."""
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What an environment can do; constant for its lifetime."""
+    """Properties of an environment, constant for its lifetime."""
 
     fidelity: Fidelity
-    """Of its snapshots. `replay`: it has none of its own; returning is reset and replay (see restore/)."""
+    """Fidelity of its snapshots. With `replay` it takes none, and states are reached by reset and replay (see `restore/`)."""
     isolated: bool
-    """Whether `reset` undoes everything: no server or account outside keeps what a step did."""
+    """Whether `reset` undoes every side effect: no server or account outside retains what a step did. Search may then send writes."""
     deterministic: bool = True
     """Whether equal actions after equal resets lead to equal fingerprints."""
     concurrent: bool = True
-    """Whether several may be open and act at once. Where not, one worker steps at a time."""
+    """Whether several environments may be open and act at once. If False, one worker steps at a time."""
     screenshots: bool = False
+    """Whether observations have screenshots."""
     evaluates: bool = True
-    """Whether `evaluate` has an evaluator; without one a run ends as judged by the agent itself."""
+    """Whether `evaluate` has an evaluator. If False, the run is not scored and ends with the agent's own evaluation."""
 
 
 class Environment(Protocol):
-    """One environment to act in. Not concurrent: one call at a time."""
+    """One environment in which an agent acts.
+
+    Calls do not overlap: each method is awaited before the next one is called. Two attributes are optional. `obstacle` (str): the reason
+    why no snapshot can be taken now, empty if there is none. `processor` (float): CPU seconds used so far.
+    """
 
     @property
-    def capabilities(self) -> Capabilities: ...
+    def capabilities(self) -> Capabilities:
+        """Properties of this environment."""
+        ...
 
     @property
     def actions(self) -> ActionSpace:
-        """The grammar of this environment's actions."""
+        """Grammar of this environment's actions."""
         ...
 
     async def reset(self, task: Task) -> Observation:
-        """Bring the environment to the task's start. Raises EnvironmentFailure."""
+        """Bring the environment to the start of a task and return the first observation.
+
+        Raises EnvironmentFailure where the environment broke.
+        """
         ...
 
     async def step(self, action: Action) -> Transition:
-        """Carry out one action and settle.
+        """Carry out one action, wait until the environment has settled, and return the result.
 
-        Raises ActionError when it does not fit the present state, which is then unchanged (or the episode has terminated),
-        and EnvironmentFailure when the environment broke.
+        Raises ActionError where the action does not fit the present state, or the episode has ended; the state is then unchanged, and the
+        error's text goes to the policy. Raises EnvironmentFailure where the environment broke. An action that changes nothing visible is
+        legal.
         """
         ...
 
     async def snapshot(self) -> Snapshot:
-        """A handle on the present state. Raises EnvironmentFailure where fidelity is `replay`."""
+        """Take a snapshot of the present state; the environment continues.
+
+        Raises EnvironmentFailure where the fidelity is `replay`, or where no snapshot can be taken now.
+        """
         ...
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Return to a state of this environment. Raises EnvironmentFailure if it is gone."""
+        """Return to the state of a snapshot of this environment and observe it.
+
+        Raises EnvironmentFailure where the snapshot is gone.
+        """
         ...
 
     async def evaluate(self, outcome: Outcome) -> Score:
-        """The benchmark's verdict on the environment as it is now: called once, after the committed actions only."""
+        """Return the benchmark's score for the environment as it is now.
+
+        Called once, after the committed actions only. `outcome` has those actions and the agent's answer. `Score.value` is in [0, 1].
+        """
         ...
 
     async def close(self) -> None:
-        """Let go of everything. Never raises; may be called twice."""
+        """Release all resources. Never raises, and may be called twice."""
         ...
 
 
 class EnvironmentFactory(Protocol):
-    """Opens environments of one kind. Several may be open at once."""
+    """Opens environments of one kind. Several may be open at once where `Capabilities.concurrent` is set."""
 
     def open(self, *, simulation: bool) -> AbstractAsyncContextManager[Environment]:
-        """A fresh environment.
+        """Open a fresh environment for the time of an `async with` block.
 
-        A speculative one must not change the outside: unless the environment is isolated, its writes are aborted and recorded.
+        `simulation`: the environment is used by search and must not change the outside. Unless it is isolated, it aborts every write and
+        records it as a SideEffect of kind `blocked`. Otherwise it is the live environment, where actions are committed.
         """
         ...
 
 
 class Fork(Environment, Protocol):
-    """An environment that was made of a snapshot."""
+    """An environment made from a snapshot."""
 
     @property
     def observation(self) -> Observation:
-        """The last one: of a branch that was just made, how it arrived."""
+        """Last observation. Right after the fork it is that of the snapshot's state."""
         ...
-
-
-async def scored(environment: Environment, task: Task, outcome: Outcome) -> Score:
-    """What an environment's evaluator gives. Raises InfrastructureError where that is no score."""
-    score = await environment.evaluate(outcome)
-    if not 0 <= score.value <= 1:  # nor NaN
-        raise InfrastructureError(f"the evaluator of {task.id} gave {score.value}: a score is in [0, 1]")
-    return score
 
 
 @runtime_checkable
 class ForkableFactory(EnvironmentFactory, Protocol):
-    """Environments that are kept as a whole, so that any number of branches of one snapshot live side by side."""
+    """A factory whose snapshots can be forked: any number of environments made from one snapshot exist side by side."""
 
     def fork(self, snapshot: Snapshot, *, simulation: bool) -> AbstractAsyncContextManager[Fork]:
-        """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentFailure if it is gone."""
+        """Open another environment at the state of a snapshot, whichever environment took it.
+
+        `simulation`: as for `open`. Raises EnvironmentFailure on entering where the snapshot is gone.
+        """
         ...
 
     def has(self, snapshot: Snapshot) -> bool:
-        """Whether it can still be returned to."""
+        """Return whether a snapshot can still be restored or forked."""
         ...
 
     def drop(self, snapshot: Snapshot) -> None:
-        """Nobody will come back to it."""
+        """Release a snapshot that will not be used again."""
         ...
+
+
+async def evaluate_outcome(environment: Environment, task: Task, outcome: Outcome) -> Score:
+    """Return the score of an environment's evaluator. Raises InfrastructureError where its value is not in [0, 1]."""
+    score = await environment.evaluate(outcome)
+    if not 0 <= score.value <= 1:  # nor NaN
+        raise InfrastructureError(f"the evaluator of {task.id} gave {score.value}: a score is in [0, 1]")
+    return score

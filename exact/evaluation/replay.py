@@ -4,7 +4,7 @@ run."""
 from __future__ import annotations
 
 from exact.config import Config
-from exact.environments.base import EnvironmentFactory, scored
+from exact.environments.base import EnvironmentFactory, evaluate_outcome
 from exact.errors import ActionError, UsageError
 from exact.evaluation.folder import Replay
 from exact.observation import Observation
@@ -52,7 +52,7 @@ async def replay(environments: EnvironmentFactory, task: Task, state: State, blo
                 break
         if not environment.capabilities.evaluates:
             return Replay(task=task.id, score=None, verdict=verdict, reason=reason or "no evaluator")
-        score = await scored(environment, task, Outcome(actions=tuple(step.action for step in steps), answer=state.ended.answer))
+        score = await evaluate_outcome(environment, task, Outcome(actions=tuple(step.action for step in steps), answer=state.ended.answer))
         return Replay(
             task=task.id, score=score.value, raw=score.raw, verdict=verdict, reason=reason or score.reason,
             missing="answer" if score.unanswered else "",

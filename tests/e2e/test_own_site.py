@@ -51,7 +51,7 @@ def test_a_form_on_a_site_outside_is_sent_at_most_once_and_only_at_a_commit(http
     (line,) = RunFolder.open(out).results()
     assert (line.status, line.score) == ("judged", None) and line.value is not None
     steps = events(out)
-    held = [event for event in steps if isinstance(event, ev.Acted) and any(effect.is_held for effect in event.effects)]
+    held = [event for event in steps if isinstance(event, ev.Acted) and any(effect.is_blocked for effect in event.effects)]
     assert held, "the search looked at signing, and it was held back"
     before = [event.result for event in steps[: steps.index(held[0])] if isinstance(event, ev.Told) and isinstance(event.result, Proposed)]
     presumed = [proposal.writes for result in before for proposal in result.proposals]

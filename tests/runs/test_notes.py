@@ -9,7 +9,7 @@ import pytest
 
 from exact.action import Action, ActionSpace
 from exact.context import Context, Evaluation, Proposal
-from exact.environments.base import Transition, note
+from exact.environments.base import Transition, reported_info
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.environment import ToyEnvironment
 from exact.environments.toy.factory import ToyFactory
@@ -50,7 +50,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Context]:
 
 
 def test_an_agent_is_told_what_is_for_it_and_nothing_else() -> None:
-    assert note(INFO) == TOLD and note({"reward": "0.75"}) == note({}) == ""
+    assert reported_info(INFO) == TOLD and reported_info({"reward": "0.75"}) == reported_info({}) == ""
 
 
 @pytest.mark.parametrize("algorithm", ["mcts", "react"])

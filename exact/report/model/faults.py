@@ -53,7 +53,7 @@ def simulated_writes(reading: Reading) -> tuple[data.Write, ...]:
 
 def held_back(reading: Reading) -> int:
     """How many writes of the search were held back."""
-    return sum(effect.is_held for acted in reading.state.acted.values() for effect in acted.effects)
+    return sum(effect.is_blocked for acted in reading.state.acted.values() for effect in acted.effects)
 
 
 def wrong(reading: Reading, steps: tuple[data.Step, ...], ending: data.Ending) -> data.Wrong | None:

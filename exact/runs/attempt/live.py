@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from exact.action import ActionSpace
-from exact.environments.base import Environment, EnvironmentFactory, SideEffect, scored
+from exact.environments.base import Environment, EnvironmentFactory, SideEffect, evaluate_outcome
 from exact.environments.restore import Place, Standing
 from exact.environments.restore.snapshots import Kept
 from exact.errors import ActionError, EnvironmentFailure, UncertainCommit
@@ -132,7 +132,7 @@ class Live:
     async def evaluate(self, outcome: Outcome) -> Score | None:
         """The benchmark's verdict; None where the environment has no evaluator."""
         environment = await self.open()
-        return await scored(environment, self._task, outcome) if environment.capabilities.evaluates else None
+        return await evaluate_outcome(environment, self._task, outcome) if environment.capabilities.evaluates else None
 
     async def _begin(self, environment: Environment) -> None:
         observation = await environment.reset(self._task)

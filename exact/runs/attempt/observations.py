@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from exact.context import Context, Taken
-from exact.environments.base import SideEffect, Transition, note
+from exact.environments.base import SideEffect, Transition, reported_info
 from exact.environments.restore import Waypoint
 from exact.reflection.lesson import action_label
 from exact.runs.journal.state import Moment, State
@@ -26,7 +26,7 @@ def seen_in(transition: Transition, blobs: Blobs) -> dict[str, Any]:
 
 def wrote(blobs: Blobs, node: Node, edge: int, effects: Sequence[SideEffect]) -> str:
     """The label of an action that wrote, or would have if it had not been held back; empty for one that did not."""
-    if not any(effect.is_write or effect.is_held for effect in effects):
+    if not any(effect.is_write or effect.is_blocked for effect in effects):
         return ""
     return action_label(node.edges[edge].action, blobs.get_observation(node.observation))
 
@@ -68,7 +68,7 @@ def _history(state: State, blobs: Blobs, node: Node) -> tuple[Taken, ...]:
     while node.parent is not None:
         edge, came, node = node.parent.edges[node.via], state.effects.get(node.id), node.parent
         seen = blobs.get_observation(node.observation, node.screenshot)
-        taken.append(Taken(observation=seen, action=edge.action, rationale=edge.rationale, note=note(came.info) if came else ""))
+        taken.append(Taken(observation=seen, action=edge.action, rationale=edge.rationale, note=reported_info(came.info) if came else ""))
         taken.extend(_refusals(state, blobs, node))
     return tuple(taken[::-1])
 

@@ -12,7 +12,7 @@ import msgspec
 
 from exact.budget import Reservation
 from exact.context import Context, Proposal, Taken
-from exact.environments.base import note
+from exact.environments.base import reported_info
 from exact.environments.restore import Place, Waypoint
 from exact.errors import ActionError
 from exact.reflection.base import Kind
@@ -117,7 +117,11 @@ class Rollout:
 
     def _after(self, before: Context, step: ev.RolledStep) -> Context:
         taken = Taken(
-            observation=before.observation, action=self._parsed(step), rationale=step.rationale, error=step.refused, note=note(step.info)
+            observation=before.observation,
+            action=self._parsed(step),
+            rationale=step.rationale,
+            error=step.refused,
+            note=reported_info(step.info),
         )
         if step.refused:
             return msgspec.structs.replace(before, tried=(*before.tried, taken))
@@ -134,4 +138,4 @@ class Rollout:
 
 def _unseen(step: ev.RolledStep) -> bool:
     """Whether what it led to cannot be looked at."""
-    return step.terminated or any(effect.is_held for effect in step.effects)
+    return step.terminated or any(effect.is_blocked for effect in step.effects)

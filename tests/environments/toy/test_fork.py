@@ -103,7 +103,7 @@ async def test_forks_that_are_tries_hold_writes_and_a_promoted_one_does_them() -
         assert not environment.capabilities.isolated
         before = await environment.reset(TASK)
         moved = await environment.step(environment.actions.parse('go "left"'))
-        assert ([effect.is_held for effect in moved.effects], moved.observation) == ([True], before)
+        assert ([effect.is_blocked for effect in moved.effects], moved.observation) == ([True], before)
         async with environments.fork(await environment.snapshot(), simulation=False) as promoted:
             moved = await promoted.step(promoted.actions.parse('go "left"'))
     assert [effect.is_write for effect in moved.effects] == [True]

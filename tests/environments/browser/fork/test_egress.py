@@ -209,7 +209,7 @@ async def test_a_write_is_held_while_exploring_and_an_effect_when_it_counts(envi
         async with environments.open(simulation=simulation) as environment:
             await environment.reset(TASK)
             effects = (await click(environment, "Go")).effects
-            assert [effect.is_held for effect in effects] == [simulation] and [effect.is_write for effect in effects] == [not simulation]
+            assert [effect.is_blocked for effect in effects] == [simulation] and [effect.is_write for effect in effects] == [not simulation]
             assert ("POST /size" in fresh.asked or "PUT /size" in fresh.asked) is not simulation
 
 

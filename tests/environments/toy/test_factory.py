@@ -150,7 +150,7 @@ async def test_drift_shows_in_fingerprints_of_replays_but_not_of_snapshots() -> 
 
 
 @pytest.mark.parametrize(
-    "isolated, speculative, kind, ended, reached",
+    "isolated, simulation, kind, ended, reached",
     [(False, True, "blocked", False, 0), (False, False, "request", True, 1), (True, True, "request", True, 0)],
 )
 async def test_a_write_is_blocked_in_a_try_done_for_real_and_undone_where_the_environment_is_sealed(

@@ -50,7 +50,9 @@ async def by_cdp(environment: BrowserEnvironment) -> float:
 async def by_us(environment: BrowserEnvironment) -> tuple[float, int]:
     """Seconds that an observation takes, and how many elements it has."""
     start = time.perf_counter()
-    page = capture.page(environment._tab, environment._sight.ids, CONFIG, str, await asyncio.gather(*capture.questions(environment._tab)))
+    page = capture.page(
+        environment._tab, environment._observer.ids, CONFIG, str, await asyncio.gather(*capture.questions(environment._tab))
+    )
     describe.text(page.elements)
     describe.fingerprint(page.url, page.elements)
     return time.perf_counter() - start, len(page.elements)
@@ -82,7 +84,7 @@ async def measure(rounds: int, observations: int) -> dict[str, Any]:
         memory = []
         for number in range(observations):
             await environment.page.evaluate("i => { document.links[i % document.links.length].textContent = 'seen ' + i }", number)
-            await environment._sight.page(environment._config, environment._downloads, "")
+            await environment._observer.page(environment._config, environment._downloads, "")
             if number % (observations // 5) == observations // 5 - 1:
                 memory.append(resident())
                 print(f"{number + 1} of {observations} observations", file=sys.stderr, flush=True)

@@ -24,7 +24,7 @@ from exact.environments.browser.login import Session
 from exact.environments.browser.network.interceptor import Ward
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.observe.describe import moved
-from exact.environments.browser.observer import Sight
+from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.clock import START, Clock
 from exact.environments.browser.page.dialogs import Dialogs
@@ -76,7 +76,7 @@ class BrowserEnvironment:
         common = common or Common.of(config)
         self._log_in, self._login = common.log_in, login
         self._veil, self._window = Veil(self._logins), Window()
-        self._sight = Sight(common.masks, common.names, self._window, self._veil)
+        self._observer = Observer(common.masks, common.names, self._window, self._veil)
         self._clock = Clock(config.clock) if config.clock else None
         self._context: BrowserContext | None = None
         self._context_id = ""
@@ -114,20 +114,20 @@ class BrowserEnvironment:
 
     async def reset(self, task: Task) -> Observation:
         """The task's start, in a browser context that knows nothing of before: cookies, storage and scripts are gone."""
-        self._sight.mask_for(task)
-        if self._config.learn_masks and self._sight.masks.begin(task):
+        self._observer.mask_for(task)
+        if self._config.learn_masks and self._observer.masks.begin(task):
             await self._learn(task)
         return await self._reset(task)
 
     async def _learn(self, task: Task) -> None:
         """See the start three times, the last two without a reset between them: what differs is volatile."""
         await self._reset(task)
-        first = self._sight.looks
+        first = self._observer.looks
         await self._reset(task)
-        self._sight.masks.learn(first, second := self._sight.looks)
+        self._observer.masks.learn(first, second := self._observer.looks)
         async with self._environment("look"):
             await self._look(run=False)
-        self._sight.masks.learn(second, self._sight.looks)
+        self._observer.masks.learn(second, self._observer.looks)
 
     async def _reset(self, task: Task) -> Observation:
         self._terminated = True
@@ -173,7 +173,7 @@ class BrowserEnvironment:
         """Leave no trace of how somebody logged in: neither in the history nor in the ids."""
         await self._tab.page.goto("about:blank")
         await self._tab.cdp.send("Page.resetNavigationHistory")
-        self._sight.ids = Ids()
+        self._observer.ids = Ids()
 
     @property
     def _session(self) -> Session:
@@ -198,7 +198,9 @@ class BrowserEnvironment:
         if self._setup.begin:
             await self._begin(task)
         if self._setup.instruction:
-            self._sight.instruction = self._veil.hide(str(await self._tab.evaluate(self._setup.instruction, page_environment=True) or ""))
+            self._observer.instruction = self._veil.hide(
+                str(await self._tab.evaluate(self._setup.instruction, page_environment=True) or "")
+            )
 
     async def _anew(self, task: Task, now: int = START) -> None:
         """In a context that knows nothing of before, for a task. `now`: what its clock shows, if it is held."""
@@ -208,7 +210,7 @@ class BrowserEnvironment:
         if before != self._config or self._config.permissions or self._config.login.certificate or not await self._renew():
             await self._leave()
             await self._enter(now)
-        self._task, self._sight.ids, self._sight.instruction, self._behind = task, Ids(), "", ()
+        self._task, self._observer.ids, self._observer.instruction, self._behind = task, Ids(), "", ()
         self._begin_episode(task)
         self._ward = self._ward_of(task)
         self._browser.guard.admit(self._context_id, self._ward)
@@ -297,13 +299,13 @@ class BrowserEnvironment:
 
         for tab in self._window.tabs:
             tab.traffic.mark()
-        self._sight.way = f"{self._seen.fingerprint if self._seen else ''} {action.key}"
+        self._observer.way = f"{self._seen.fingerprint if self._seen else ''} {action.key}"
         if self._dialogs.is_asked:
             await self._dialogs.act(action, self._veil.fill, self._veil.hide)
             return
         tab = self._tab
         body = Body(
-            tab=tab, ids=self._sight.ids, width=self._config.width, height=self._config.height, others=self._window.others,
+            tab=tab, ids=self._observer.ids, width=self._config.width, height=self._config.height, others=self._window.others,
             focus=self._window.focus, refusal=self._refusal, behind=self._back, fill=self._veil.fill, files=self._files,
             clipboard=self._clipboard,
         )  # fmt: skip
@@ -456,7 +458,7 @@ class BrowserEnvironment:
         from playwright.async_api import Error
 
         try:
-            self._sight.way = url
+            self._observer.way = url
             self._patience.renew()
             answer = await self._dialogs.race(self._tab.page.goto(url or "about:blank", wait_until="load"), goes_on=True)
         except Error as error:
@@ -515,7 +517,7 @@ class BrowserEnvironment:
         A page that has the `expected` fingerprint already need not settle.
         """
         found = None if self._dialogs.is_asked else await self._dialogs.race(self._look_at_page(run, expected))
-        settled, observation, over = found or (True, self._sight.dialog(self._dialogs, self._downloads), False)
+        settled, observation, over = found or (True, self._observer.dialog(self._dialogs, self._downloads), False)
         self._seen = observation
         return settled, observation, over
 
@@ -526,7 +528,7 @@ class BrowserEnvironment:
         while True:
             settled, tab = settled or await self._settle(run=run), self._tab
             try:
-                observation, over = await self._sight.page(self._config, self._downloads, self._setup.terminated)
+                observation, over = await self._observer.page(self._config, self._downloads, self._setup.terminated)
             except Error as error:
                 if not (tab.left(error) or await self._window.goes_on(tab, error)):
                     raise

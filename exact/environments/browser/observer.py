@@ -20,7 +20,7 @@ from exact.observation import Element, Observation
 from exact.task import Task
 
 
-class Sight:
+class Observer:
     """Sees one environment. Elements have ids that stay while the page stays; secrets are veiled, and what is volatile is masked."""
 
     def __init__(self, masks: Masks, names: Names, window: Window, veil: Veil) -> None:

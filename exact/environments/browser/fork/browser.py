@@ -85,7 +85,7 @@ class InnerStore:
             await self._relay.line.send("Browser.cancelDownload", {"guid": id})
 
 
-class Cut(NamedTuple):
+class ConnectionState(NamedTuple):
     """What the guard of an environment was at when its snapshot was taken."""
 
     path: str
@@ -165,9 +165,9 @@ class ForkedBrowser(Browser):
         task.add_done_callback(self._stilling.discard)
 
     @property
-    def cut(self) -> Cut:
+    def connection(self) -> ConnectionState:
         """Of an environment that is held."""
-        return Cut(self.relay.path, self.relay.line.state, self._started, self.guard.unanswered)
+        return ConnectionState(self.relay.path, self.relay.line.state, self._started, self.guard.unanswered)
 
     async def leave(self, context: BrowserContext) -> None:
         """Nothing: it goes with its sandbox."""
@@ -207,21 +207,21 @@ async def connect(
     *,
     hosts: Mapping[str, str] | None = None,
     tape: Tape | None = None,
-    cut: Cut | None = None,
+    connection: ConnectionState | None = None,
     dial: Dial = dialled,
     seconds: float = 120.0,
 ) -> ForkedBrowser:
     """Connect to the Chromium in a sandbox once it is ready; `hosts` as in Outside. Raises EnvironmentFailure that says why it is not.
 
     `artifacts`: in this folder Playwright has one for each environment; it would leave behind one that it made where an environment goes
-    meanwhile. `cut`: of the snapshot that the sandbox is being restored from.
+    meanwhile. `connection`: of the snapshot that the sandbox is being restored from.
     """
     from playwright.async_api import Error
 
     own = artifacts / secrets.token_hex(8)
-    relay = Relay(sandbox, hosts, cut.line if cut else None, dial)
+    relay = Relay(sandbox, hosts, connection.line if connection else None, dial)
     try:
-        address = await relay.connect(path=cut.path if cut else "", seconds=seconds)
+        address = await relay.connect(path=connection.path if connection else "", seconds=seconds)
         line = await relay.speak()
         browser, talk, found = await asyncio.gather(
             _over_cdp(playwright, address, relay, seconds, own), relay.talk(), line.send("Target.getTargets")
@@ -234,8 +234,8 @@ async def connect(
         raise EnvironmentFailure(f"the environment does not answer: {relay.lost or str(error).splitlines()[0]}") from error
     pages = [info for info in found["targetInfos"] if info["type"] == "page"]
     guard = Guard(line, tape)
-    if cut and cut.started:
-        guard.go_on(cut.unanswered)
+    if connection and connection.started:
+        guard.go_on(connection.unanswered)
     targets = [info["targetId"] for info in pages]
     return ForkedBrowser(browser, guard, relay, talk, pages[0]["browserContextId"], targets=targets, artifacts=own)
 

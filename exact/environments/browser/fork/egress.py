@@ -37,7 +37,7 @@ class Egress:
         self._send, self._tell, self._hosts, self._dial = send, tell, dict(hosts), dial
         self._allowed: frozenset[str] = frozenset()
         self._sockets: frozenset[str] = frozenset()
-        self._ends: dict[int, _End] = {}
+        self._ends: dict[int, _Connection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def admit(self, allowed: Iterable[str], sockets: Iterable[str]) -> None:
@@ -59,7 +59,7 @@ class Egress:
 
     def open(self, ident: int) -> None:
         """The sandbox began a connection."""
-        self._ends[ident] = _End()
+        self._ends[ident] = _Connection()
         task = asyncio.ensure_future(self._serve(ident, self._ends[ident]))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -72,7 +72,7 @@ class Egress:
     def took(self, ident: int, size: int) -> None:
         """The sandbox has handed on that much."""
         if end := self._ends.get(ident):
-            end.room.add(size)
+            end.window.add(size)
 
     def shut(self) -> None:
         """End all connections and let none through any more: whoever judges the requests on them goes."""
@@ -85,7 +85,7 @@ class Egress:
         self.shut()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _serve(self, ident: int, end: _End) -> None:
+    async def _serve(self, ident: int, end: _Connection) -> None:
         try:
             await self._converse(ident, end)
         except (OSError, asyncio.IncompleteReadError, ValueError):
@@ -94,7 +94,7 @@ class Egress:
             del self._ends[ident]
         await self._send(ident, b"")
 
-    async def _converse(self, ident: int, end: _End) -> None:
+    async def _converse(self, ident: int, end: _Connection) -> None:
         address = await self._asked(ident, end)
         if address is None:
             return
@@ -109,9 +109,9 @@ class Egress:
             end.socketed = self._admits(*address, self._sockets)
             await self._pump(ident, end, reader, writer)
         finally:
-            writer.transport.abort() if end.cut else writer.close()
+            writer.transport.abort() if end.aborted else writer.close()
 
-    async def _asked(self, ident: int, end: _End) -> tuple[str, int] | None:
+    async def _asked(self, ident: int, end: _Connection) -> tuple[str, int] | None:
         """Host and port that a connection is for; None where it may not be made."""
         given = await self._exactly(ident, end, 2)
         if given[0] != 5:
@@ -143,7 +143,7 @@ class Egress:
             return address.strip("[]"), int(number)
         return known.strip("[]") if known != host else host, port
 
-    async def _pump(self, ident: int, end: _End, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pump(self, ident: int, end: _Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Both directions, until either side ends."""
         ways = [asyncio.ensure_future(self._outward(ident, end, writer)), asyncio.ensure_future(self._inward(ident, end, reader))]
         try:
@@ -153,28 +153,28 @@ class Egress:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
 
-    async def _outward(self, ident: int, end: _End, writer: asyncio.StreamWriter) -> None:
+    async def _outward(self, ident: int, end: _Connection, writer: asyncio.StreamWriter) -> None:
         first = True
         while data := await end.reader.read(FRAME):
             if first and _is_socket(data):
                 end.is_socket = True
                 if not end.socketed:
-                    end.cut = True
+                    end.aborted = True
                     return
             first = False
             writer.write(data)
             await writer.drain()
             await self._tell(do="took", end=ident, bytes=len(data))
 
-    async def _inward(self, ident: int, end: _End, reader: asyncio.StreamReader) -> None:
+    async def _inward(self, ident: int, end: _Connection, reader: asyncio.StreamReader) -> None:
         while True:
-            data = await reader.read(await end.room.some(FRAME))
+            data = await reader.read(await end.window.available(FRAME))
             if not data:
                 return
-            end.room.add(-len(data))
+            end.window.add(-len(data))
             await self._send(ident, data)
 
-    async def _exactly(self, ident: int, end: _End, size: int) -> bytes:
+    async def _exactly(self, ident: int, end: _Connection, size: int) -> bytes:
         data = await end.reader.readexactly(size)
         await self._tell(do="took", end=ident, bytes=size)
         return data
@@ -183,32 +183,32 @@ class Egress:
         await self._send(ident, bytes((5, what, 0, _FOUR, 0, 0, 0, 0, 0, 0)))
 
 
-class _Room:
+class _SendWindow:
     """Bytes that may be under way to the sandbox."""
 
     def __init__(self) -> None:
-        self._free, self._some = WINDOW, asyncio.Event()
-        self._some.set()
+        self._free, self._has_space = WINDOW, asyncio.Event()
+        self._has_space.set()
 
     def add(self, size: int) -> None:
         self._free += size
         if self._free > 0:
-            self._some.set()
+            self._has_space.set()
         else:
-            self._some.clear()
+            self._has_space.clear()
 
-    async def some(self, most: int) -> int:
+    async def available(self, most: int) -> int:
         """Wait until there is room, and say how much, at most `most`."""
-        await self._some.wait()
+        await self._has_space.wait()
         return min(most, self._free)
 
 
-class _End:
+class _Connection:
     """One connection: what came from the sandbox, and the room for what goes there."""
 
     def __init__(self) -> None:
-        self.reader, self.room = asyncio.StreamReader(limit=WINDOW), _Room()
-        self.socketed = self.is_socket = self.cut = False
+        self.reader, self.window = asyncio.StreamReader(limit=WINDOW), _SendWindow()
+        self.socketed = self.is_socket = self.aborted = False
 
     def hear(self, data: bytes) -> None:
         if data:

@@ -50,7 +50,7 @@ class ForkingEnvironment(BrowserEnvironment):
         )
         self._entered = False
         """Whether an episode was begun in this branch's browser, or before it branched off."""
-        self._branched = False
+        self._is_fork = False
 
     @property
     def capabilities(self) -> Capabilities:
@@ -121,10 +121,10 @@ class ForkingEnvironment(BrowserEnvironment):
 
     def _ward_of(self, task: Task) -> Ward:
         ward = super()._ward_of(task)
-        self._let_out(ward)
+        self._admit_egress(ward)
         return ward
 
-    def _let_out(self, ward: Ward) -> None:
+    def _admit_egress(self, ward: Ward) -> None:
         if self._environments.outside:
             self._browser.relay.egress.admit(ward.allowed, sockets=ward.writable)
 
@@ -149,16 +149,16 @@ class ForkingEnvironment(BrowserEnvironment):
         memo = self._environments.memo(snapshot)
         if self._login:
             self._login.change(memo.account)
-        await self._exchange(lambda: self._environments.branch(snapshot.id))
+        await self._exchange(lambda: self._environments.fork_browser(snapshot.id))
         return await self.take_up(memo)
 
     async def take_up(self, memo: Memo) -> Observation:
         """Go on in a browser that was just restored: all that lived in the old connection is put back before the first command."""
         async with self._environment("restore"):
-            self._entered = self._branched = True
+            self._entered = self._is_fork = True
             self._patience.broken, self._task = "", memo.task
-            self._sight.ids, self._sight.instruction = memo.ids.copy(), memo.instruction
-            self._sight.mask_for(memo.task)
+            self._observer.ids, self._observer.instruction = memo.ids.copy(), memo.instruction
+            self._observer.mask_for(memo.task)
             self._context_id, self._ward = self._browser.context_id, super()._ward_of(memo.task)
             self._begin_episode(memo.task, memo.downloads)
             self._browser.guard.admit(self._context_id, self._ward)
@@ -198,14 +198,14 @@ class ForkingEnvironment(BrowserEnvironment):
         if self._entered:
             with self._patience.unlimited():
                 await self._exchange(self._environments.fresh)
-        self._entered, self._branched = True, False
+        self._entered, self._is_fork = True, False
         await super()._enter(now)
         if self._environments.outside:
             await self._arrive()
 
     async def _renew(self) -> bool:
         """Emptying the context does for servers that keep nothing, and pages whose past is known."""
-        return self._environments.stateless and not self._branched and await super()._renew()
+        return self._environments.stateless and not self._is_fork and await super()._renew()
 
     async def _exchange(self, make: Callable[[], Awaitable[ForkedBrowser]]) -> None:
         """Let the present environment go, then get another."""
@@ -219,8 +219,8 @@ class ForkingEnvironment(BrowserEnvironment):
         return Memo(
             self._task,
             self._seen.fingerprint,
-            self._sight.instruction,
-            self._sight.ids.copy(),
+            self._observer.instruction,
+            self._observer.ids.copy(),
             self._window.opened,
             tuple(tabs),
             self._clock.now if self._clock else 0,
@@ -239,7 +239,7 @@ class ForkingEnvironment(BrowserEnvironment):
             self._ward.forget(target)  # no popup
         if self._environments.outside:
             await self._arrive(memo.site)
-            self._let_out(self._ward)
+            self._admit_egress(self._ward)
         self._browser.guard.go()
         for kept in memo.tabs:
             if kept.target not in pages:

@@ -19,7 +19,7 @@ from exact.config import BrowserConfig, SandboxConfig
 from exact.environments.base import Fidelity, Snapshot
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.fork import init_process
-from exact.environments.browser.fork.browser import Cut, ForkedBrowser, binary, command, connect
+from exact.environments.browser.fork.browser import ConnectionState, ForkedBrowser, binary, command, connect
 from exact.environments.browser.fork.dial import dialling
 from exact.environments.browser.fork.egress import flags
 from exact.environments.browser.fork.environment import ForkingEnvironment
@@ -41,7 +41,7 @@ from exact.scratch import scratch
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
 
-_OUTLET = 1
+_PROXY_PORT = 1
 """Port of the sandbox's loopback at which its browser finds the way out: none that a service has."""
 
 
@@ -73,7 +73,7 @@ class ForkingFactory:
             self.accounts = Accounts(outside.accounts, os.environ, shared=outside.site is not None)
         self._tape = tape or tape_of(config.tape)
         self._memos: dict[str, Memo] = {}
-        self._cuts: dict[str, Cut] = {}
+        self._connections: dict[str, ConnectionState] = {}
         self._origin = ""
         """Image of an environment that is ready and has seen nothing."""
         self._first = asyncio.Lock()
@@ -88,8 +88,8 @@ class ForkingFactory:
     async def fork(self, snapshot: Snapshot, *, simulation: bool) -> AsyncIterator[ForkingEnvironment]:
         """Another environment that stands at a snapshot, whichever environment took it. Raises EnvironmentFailure if it is gone."""
         memo = self.memo(snapshot)
-        branch = partial(self.branch, snapshot.id)
-        async with self._logged_in(memo.account) as login, self._around(branch, simulation, login) as environment:
+        make = partial(self.fork_browser, snapshot.id)
+        async with self._logged_in(memo.account) as login, self._around(make, simulation, login) as environment:
             await environment.take_up(memo)
             yield environment
 
@@ -122,15 +122,15 @@ class ForkingFactory:
         async with self._first:
             if not self._origin:
                 return await self._begin()
-        return await self.branch(self._origin)
+        return await self.fork_browser(self._origin)
 
-    async def branch(self, id: str) -> ForkedBrowser:
+    async def fork_browser(self, id: str) -> ForkedBrowser:
         """A browser in a new branch of an image, also if it is dropped meanwhile. Raises EnvironmentFailure."""
-        if (cut := self._cuts.get(id)) is None:
+        if (connection := self._connections.get(id)) is None:
             raise EnvironmentFailure(f"snapshot {id} was dropped: return by another route")
         async with self._sandboxes.branch(id) as sandbox:
             try:
-                return await self._connect(sandbox, cut)
+                return await self._connect(sandbox, connection)
             except BaseException:
                 await self._sandboxes.end(sandbox)
                 raise
@@ -142,17 +142,17 @@ class ForkingFactory:
         try:
             if self.states:
                 memo = replace(memo, site=await self.states.keep(standing))
-            cut = browser.cut
+            connection = browser.connection
             image = await self._sandboxes.checkpoint(browser.relay.sandbox)
         finally:
             await browser.relay.release()
         for id in [id for id in self._memos if id not in self._sandboxes.images]:
             self._forget(id)
-        self._memos[image.id], self._cuts[image.id] = memo, cut
+        self._memos[image.id], self._connections[image.id] = memo, connection
         return Snapshot(id=image.id, fidelity=fidelity, fingerprint=memo.fingerprint)
 
     def _forget(self, id: str) -> None:
-        self._cuts.pop(id, None)
+        self._connections.pop(id, None)
         memo = self._memos.pop(id, None)
         if memo and memo.site and self.states:
             self.states.drop(memo.site)
@@ -198,21 +198,21 @@ class ForkingFactory:
         try:
             browser = await self._connect(sandbox, None)
             await browser.relay.hold()
-            cut = browser.cut
+            connection = browser.connection
             self._origin = (await self._sandboxes.checkpoint(sandbox, pinned=True)).id
-            self._cuts[self._origin] = cut
+            self._connections[self._origin] = connection
             await browser.relay.release()
         except BaseException:
             await self._sandboxes.end(sandbox)
             raise
         return browser
 
-    async def _connect(self, sandbox: Sandbox, cut: Cut | None) -> ForkedBrowser:
+    async def _connect(self, sandbox: Sandbox, connection: ConnectionState | None) -> ForkedBrowser:
         return await connect(
             self._playwright,
             sandbox,
             self._artifacts,
-            cut=cut,
+            connection=connection,
             hosts=self.outside.hosts if self.outside else None,
             tape=self._tape,
             dial=dialling(self.config.proxy),
@@ -220,11 +220,11 @@ class ForkingFactory:
 
     def _guest(self) -> Guest:
         executable, python, place = binary(find_browser().resolve()), interpreter(), self._application
-        way_out = flags(self.outside, self._inner(), _OUTLET) if self.outside else ("--no-proxy-server",)
+        way_out = flags(self.outside, self._inner(), _PROXY_PORT) if self.outside else ("--no-proxy-server",)
         spec = {
             "services": [{**msgspec.to_builtins(each), **place.service(), "env": {**place.env, **each.env}} for each in self.services],
             "browser": command(str(executable), self.config, self.setup.hosts, way_out),
-            "outlet": _OUTLET if self.outside else 0,
+            "proxy_port": _PROXY_PORT if self.outside else 0,
         }
         reads = (Path(init_process.__file__), executable.parent, python.parents[1], Path(sys.prefix), Path(sys.base_prefix))
         return Guest(

@@ -1,7 +1,8 @@
 """The first process of a browser environment, inside the sandbox: starts its services, then Chromium, then relays bytes.
 
 Run as a script by an interpreter that need not have `exact`: standard library only, Python 3.9 and later. Its one argument is a JSON
-object, `{"services": [...], "browser": [program, arguments...], "outlet": port}`; at the outlet, if it is not 0, Chromium finds its proxy.
+object, `{"services": [...], "browser": [program, arguments...], "proxy_port": port}`.
+Chromium uses that port of the loopback as its SOCKS proxy; 0 means that there is none.
 
 On stdin and stdout go frames: connection (4 bytes), length (4 bytes), little-endian, then that many bytes, at most 64 KiB. A connection
 begins with its first frame and ends with an empty one. Connection 0 is control, in JSON. From the host: `hold` (say nothing until `go`, so
@@ -43,7 +44,7 @@ _POLL = 0.02
 """Seconds between questions whether a service is ready."""
 
 
-class Out:
+class HostPipe:
     """Frames to the host; whole ones only, and none while held."""
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class Out:
         with self._lock:
             self._write(ident, data)
 
-    def send_of(self, end: End, data: bytes, **message: object) -> None:
+    def send_of(self, end: ProxyConnection, data: bytes, **message: object) -> None:
         """A frame of a connection, or a message about it; nothing if it was dropped while this was held."""
         with self._lock:
             if end.open:
@@ -76,10 +77,10 @@ class Out:
             view = view[os.write(self._descriptor, view) :]
 
 
-class End:
+class ProxyConnection:
     """One connection from the browser to the outside: its socket here, frames to the host."""
 
-    def __init__(self, ident: int, sock: socket.socket, out: Out) -> None:
+    def __init__(self, ident: int, sock: socket.socket, out: HostPipe) -> None:
         self.ident, self.open = ident, True
         self._sock, self._out = sock, out
         self._given: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -128,11 +129,11 @@ class End:
         close(self._sock)
 
 
-class Outlet:
+class ProxyPort:
     """The port that Chromium takes for its proxy."""
 
-    def __init__(self, out: Out) -> None:
-        self.out, self.ends = out, dict[int, End]()
+    def __init__(self, out: HostPipe) -> None:
+        self.out, self.ends = out, dict[int, ProxyConnection]()
 
     def listen(self, port: int) -> None:
         server = socket.create_server(("127.0.0.1", port))
@@ -158,15 +159,15 @@ class Outlet:
             sock, _ = server.accept()
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             ident += 1
-            end = self.ends[ident] = End(ident, sock, self.out)
+            end = self.ends[ident] = ProxyConnection(ident, sock, self.out)
             end.begin()
 
 
-class World:
+class Supervisor:
     """The processes of the environment, and the connections to its browser."""
 
-    def __init__(self, out: Out) -> None:
-        self.out, self.outlet = out, Outlet(out)
+    def __init__(self, out: HostPipe) -> None:
+        self.out, self.proxy = out, ProxyPort(out)
         self.connections: dict[int, socket.socket] = {}
         self.names: dict[int, str] = {}
         self.place, self.path = ("", 0), ""
@@ -174,8 +175,8 @@ class World:
     def begin(self, spec: dict[str, Any]) -> None:
         for service in spec["services"]:
             self.serve(service)
-        if spec.get("outlet"):
-            self.outlet.listen(spec["outlet"])
+        if spec.get("proxy_port"):
+            self.proxy.listen(spec["proxy_port"])
         self.browse(spec["browser"])
         threading.Thread(target=self.reap, daemon=True).start()
         self.ready()
@@ -230,14 +231,14 @@ class World:
             if ident == 0:
                 self.obey(json.loads(data))
             elif ident & OUTWARD:
-                self.outlet.hear(ident, data)
+                self.proxy.hear(ident, data)
             else:
                 self.forward(ident, data)
 
     def obey(self, message: dict[str, Any]) -> None:
         order = message["do"]
         if order == "took":
-            self.outlet.took(message["end"], message["bytes"])
+            self.proxy.took(message["end"], message["bytes"])
             return
         if order == "digest":
             threading.Thread(target=self.digest, args=(message["file"],), daemon=True).start()
@@ -267,7 +268,7 @@ class World:
         for ident in [each for each in self.connections if each != LINE]:
             close(self.connections[ident])
         self.connections = kept
-        self.outlet.drop()
+        self.proxy.drop()
 
     def forward(self, ident: int, data: bytes) -> None:
         sock = self.connections.get(ident)
@@ -347,14 +348,14 @@ def read(size: int) -> bytes:
 
 
 def main() -> None:
-    out = Out()
-    environment = World(out)
+    out = HostPipe()
+    supervisor = Supervisor(out)
     try:
-        environment.begin(json.loads(sys.argv[1]))
+        supervisor.begin(json.loads(sys.argv[1]))
     except (OSError, RuntimeError) as error:
         out.control(failed=str(error))
         os._exit(1)
-    environment.relay()
+    supervisor.relay()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from exact.config import BrowserConfig
 from exact.environments.browser.observe.dom import STYLES, Document, read
 from exact.environments.browser.observe.html import html
-from exact.environments.browser.observe.redaction import Blank
+from exact.environments.browser.observe.redaction import Redaction
 from exact.environments.browser.observe.tree import build, whole
 from exact.environments.browser.page.ids import Ids
 from exact.environments.browser.page.plain import plainly
@@ -16,7 +16,7 @@ from exact.environments.browser.page.tab import Tab
 from exact.observation import Box, Element
 
 
-class Page(NamedTuple):
+class Capture(NamedTuple):
     """Without what is masked."""
 
     documents: list[Document]
@@ -36,16 +36,16 @@ def questions(tab: Tab) -> list[Awaitable[Any]]:
     ]
 
 
-def page(tab: Tab, ids: Ids, config: BrowserConfig, hide: Callable[[str], str], answers: Sequence[Any]) -> Page:
+def page(tab: Tab, ids: Ids, config: BrowserConfig, hide: Callable[[str], str], answers: Sequence[Any]) -> Capture:
     """The page, of the answers to the questions; ids are given to what is new. `hide`: what an agent may read of a text in its HTML."""
     snapshot, *trees = answers
     documents = read(snapshot, Box(0, 0, config.width, config.height))
     nodes = [node for tree in trees for node in tree["nodes"]]
-    blank = Blank.of(documents, nodes) if config.mask else None
-    elements = build(documents, nodes, ids, tab.index, tab.traffic.documents, blank)
+    redaction = Redaction.of(documents, nodes) if config.mask else None
+    elements = build(documents, nodes, ids, tab.index, tab.traffic.documents, redaction)
     title = whole(documents[0].title)
     text = ""
     if config.html:
         known = {(place.frame, place.backend): element for element in elements if (place := ids.place(element.id))}
-        text = whole(html(documents, known, blank, hide))
-    return Page(documents, elements, documents[0].url, blank.text(title) if blank else title, text)
+        text = whole(html(documents, known, redaction, hide))
+    return Capture(documents, elements, documents[0].url, redaction.text(title) if redaction else title, text)

@@ -9,14 +9,14 @@ from typing import Any
 from exact.observation import Box
 
 STYLES = ("cursor", "pointer-events", "visibility", "overflow-x", "overflow-y", "fill", "stroke", "background-color", "orphans")
-"""Computed styles asked for, in the order of `Node.styles`."""
+"""Computed styles asked for, in the order of `DomNode.styles`."""
 MASKED = "7919"
 """What `orphans` is where something is masked: it is inherited, in shadow roots too, and changes nothing on a screen."""
 _CLIPS = ("hidden", "auto", "scroll", "clip")
 
 
 @dataclass(slots=True)
-class Node:
+class DomNode:
     """One DOM node. Parents come before children."""
 
     index: int
@@ -52,7 +52,7 @@ class Document:
     frame: str
     url: str
     title: str
-    nodes: list[Node]
+    nodes: list[DomNode]
 
 
 def read(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
@@ -99,10 +99,10 @@ def _at(strings: list[str], index: int) -> str:
     return strings[index] if index >= 0 else ""
 
 
-def _nodes(document: dict[str, Any], strings: list[str]) -> list[Node]:
+def _nodes(document: dict[str, Any], strings: list[str]) -> list[DomNode]:
     raw = document["nodes"]
     nodes = [
-        Node(i, parent, kind, _at(strings, name).lower(), backend, _at(strings, value), _attributes(pairs, strings))
+        DomNode(i, parent, kind, _at(strings, name).lower(), backend, _at(strings, value), _attributes(pairs, strings))
         for i, (parent, kind, name, value, backend, pairs) in enumerate(
             zip(
                 raw["parentIndex"],
@@ -167,7 +167,7 @@ class _Placer:
         return found
 
 
-def _clips(node: Node) -> bool:
+def _clips(node: DomNode) -> bool:
     return node.name not in ("html", "body") and (node.styles.get("overflow-x") in _CLIPS or node.styles.get("overflow-y") in _CLIPS)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from exact.environments.browser.observe.dom import Document, Node
+from exact.environments.browser.observe.dom import Document, DomNode
 
 _BUTTONS = ("submit", "image")
 _FIELDS = ("text", "search", "email", "password", "tel", "url", "number", "date", "datetime-local", "month", "time", "week")
@@ -25,7 +25,7 @@ def senders(documents: Sequence[Document]) -> Iterator[tuple[str, int]]:
                 yield document.frame, node.backend
 
 
-def _kind(node: Node) -> str:
+def _kind(node: DomNode) -> str:
     """What a control does with its form: `submit`, `field`, or nothing."""
     type = node.attributes.get("type", "").lower()
     if node.name == "button":
@@ -35,13 +35,13 @@ def _kind(node: Node) -> str:
     return "submit" if type in _BUTTONS else "field" if (type or "text") in _FIELDS else ""
 
 
-def _owner(node: Node, forms: Sequence[Node]) -> Node | None:
+def _owner(node: DomNode, forms: Sequence[DomNode]) -> DomNode | None:
     """The form that a control belongs to: that which its attribute names, else the innermost around it."""
     if name := node.attributes.get("form"):
         return next((form for form in forms if form.attributes.get("id") == name), None)
     return next((form for form in reversed(forms) if form.index < node.index < form.end), None)
 
 
-def _writes(node: Node, form: Node, kind: str) -> bool:
+def _writes(node: DomNode, form: DomNode, kind: str) -> bool:
     own = node.attributes.get("formmethod", "") if kind == "submit" else ""
     return (own or form.attributes.get("method", "")).strip().lower() == "post"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
-from exact.environments.browser.observe.dom import Document, Node
-from exact.environments.browser.observe.redaction import SHOWN, Blank
+from exact.environments.browser.observe.dom import Document, DomNode
+from exact.environments.browser.observe.redaction import SHOWN, Redaction
 from exact.observation import Element
 
 _LEFT_OUT = ("script", "style", "noscript", "template", "head", "link", "meta", "base", "#comment")
@@ -29,22 +29,26 @@ _STATES = ("checked", "disabled", "expanded", "collapsed", "focused", "pressed",
 def html(
     documents: Sequence[Document],
     known: Mapping[tuple[str, int], Element],
-    blank: Blank | None = None,
+    redaction: Redaction | None = None,
     hide: Callable[[str], str] = str,
 ) -> str:
     """The document, one block a line. `known`: the elements by frame and backend id; `exact="12"` is the id of one. `hide`: what an agent
     may read of a text, asked before anything of it is cut off or escaped."""
     if not documents:
         return ""
-    text = "".join(_Writer(documents, known, blank, hide).document(0))
+    text = "".join(_Writer(documents, known, redaction, hide).document(0))
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 class _Writer:
     def __init__(
-        self, documents: Sequence[Document], known: Mapping[tuple[str, int], Element], blank: Blank | None, hide: Callable[[str], str]
+        self,
+        documents: Sequence[Document],
+        known: Mapping[tuple[str, int], Element],
+        redaction: Redaction | None,
+        hide: Callable[[str], str],
     ) -> None:
-        self.documents, self.known, self.blank, self.hide = documents, known, blank, hide
+        self.documents, self.known, self.redaction, self.hide = documents, known, redaction, hide
         self.children: list[list[list[int]]] = []
         self.drawn: list[list[bool]] = []
         for document in documents:
@@ -65,12 +69,12 @@ class _Writer:
             if node.parent < 0:
                 yield from self.inside(index, node)
 
-    def inside(self, index: int, node: Node) -> Iterator[str]:
+    def inside(self, index: int, node: DomNode) -> Iterator[str]:
         nodes = self.documents[index].nodes
         for at in self.children[index][node.index]:
             yield from self.node(index, nodes[at])
 
-    def node(self, index: int, node: Node) -> Iterator[str]:
+    def node(self, index: int, node: DomNode) -> Iterator[str]:
         if node.kind == 3:
             yield escape(self._veiled(node, node.text)) + (" " if node.text[-1:].isspace() else "")
         elif node.kind in (9, 11):
@@ -78,7 +82,7 @@ class _Writer:
         elif node.kind == 1 and not node.internal and node.name not in _LEFT_OUT and self.drawn[index][node.index]:
             yield from self.element(index, node)
 
-    def element(self, index: int, node: Node) -> Iterator[str]:
+    def element(self, index: int, node: DomNode) -> Iterator[str]:
         line = "" if node.name in _INLINE else "\n"
         yield f"{line}<{node.name}{self._attributes(index, node)}>"
         if node.name in _EMPTY:
@@ -91,7 +95,7 @@ class _Writer:
             yield from self.inside(index, node)
         yield f"</{node.name}>{line}"
 
-    def _attributes(self, index: int, node: Node) -> str:
+    def _attributes(self, index: int, node: DomNode) -> str:
         known = self.known.get((self.documents[index].frame, node.backend))
         found: dict[str, str] = {"exact": known.id} if known else {}
         found |= {key: node.attributes[key] for key in _KEPT if key in node.attributes}
@@ -102,6 +106,6 @@ class _Writer:
         shown = ((key, self._veiled(node, value)[:_LONGEST] if key != "exact" else value) for key, value in found.items())
         return "".join(f' {key}="{escape(value)}"' if value else f" {key}" for key, value in shown)
 
-    def _veiled(self, node: Node, text: str) -> str:
+    def _veiled(self, node: DomNode, text: str) -> str:
         text = " ".join(self.hide(text).split())
-        return self.blank.name(node, text) if self.blank else text
+        return self.redaction.name(node, text) if self.redaction else text

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from exact.environments.browser.observe.dom import MASKED, Document, Node
+from exact.environments.browser.observe.dom import MASKED, Document, DomNode
 from exact.errors import UsageError
 
 SHOWN = "(masked)"
@@ -24,7 +24,7 @@ def rules(selectors: Iterable[str]) -> str:
     return f":is({', '.join(given)}) {{ opacity: 0 !important; orphans: {MASKED} !important }}" if given else ""
 
 
-class Blank:
+class Redaction:
     """What must not be told of one page."""
 
     def __init__(self, documents: Sequence[Document], accessible: Iterable[dict[str, Any]]) -> None:
@@ -37,11 +37,11 @@ class Blank:
         self._secrets = re.compile("|".join(map(re.escape, secrets))) if secrets else None
 
     @classmethod
-    def of(cls, documents: Sequence[Document], accessible: Sequence[dict[str, Any]]) -> Blank | None:
+    def of(cls, documents: Sequence[Document], accessible: Sequence[dict[str, Any]]) -> Redaction | None:
         """None where nothing is masked."""
         return cls(documents, accessible) if any(node.masked for document in documents for node in document.nodes) else None
 
-    def name(self, node: Node, text: str) -> str:
+    def name(self, node: DomNode, text: str) -> str:
         """A text that a node has."""
         return (SHOWN if text else "") if node.masked else self.text(text)
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from exact.environments.browser.observe.colour import colour_word
-from exact.environments.browser.observe.dom import Document, Node
-from exact.environments.browser.observe.redaction import Blank
+from exact.environments.browser.observe.dom import Document, DomNode
+from exact.environments.browser.observe.redaction import Redaction
 from exact.environments.browser.page.ids import Ids, Look, Place
 from exact.observation import Element
 
@@ -60,7 +60,7 @@ _UNSHOWN_TEXT = ("script", "style", "noscript", "template", "title", "option", "
 
 @dataclass(slots=True)
 class _Draft:
-    node: Node
+    node: DomNode
     document: Document
     role: str
     name: str
@@ -97,7 +97,7 @@ class _Tree:
             if 0 <= node.content < len(self.documents):
                 self.grow(node.content, holder)
 
-    def _draft(self, node: Node, document: Document, holder: int, few: bool) -> _Draft | None:
+    def _draft(self, node: DomNode, document: Document, holder: int, few: bool) -> _Draft | None:
         around = self.drafts[holder] if holder >= 0 else None
         depth = around.depth + 1 if around else 0
         found = self.accessible.get(node.backend)
@@ -120,7 +120,7 @@ class _Tree:
             return None
         return _Draft(node, document, role, name or _label(node, document, role), holder, depth, None, states)
 
-    def _unnamed_role(self, node: Node, document: Document, around: _Draft | None, few: bool) -> str:
+    def _unnamed_role(self, node: DomNode, document: Document, around: _Draft | None, few: bool) -> str:
         """What a node without a telling role is offered as; empty if it is not."""
         if node.kind != 1 or node.box is None or node.name in ("html", "body", "iframe", "frame", "option", "label"):
             return ""
@@ -140,9 +140,14 @@ class _Tree:
 
 
 def build(
-    documents: Sequence[Document], accessible: Iterable[dict[str, Any]], ids: Ids, tab: int, generation: int, blank: Blank | None = None
+    documents: Sequence[Document],
+    accessible: Iterable[dict[str, Any]],
+    ids: Ids,
+    tab: int,
+    generation: int,
+    redaction: Redaction | None = None,
 ) -> tuple[Element, ...]:
-    """The elements of a page, in document order, without what `blank` keeps from everybody.
+    """The elements of a page, in document order, without what `redaction` keeps from everybody.
 
     `accessible` are the nodes of `Accessibility.getFullAXTree` of every frame. `tab` and `generation` tell equal DOM ids of different
     pages apart.
@@ -151,10 +156,10 @@ def build(
         return ()
     tree = _Tree(documents, accessible)
     tree.grow(0, -1)
-    if blank:
+    if redaction:
         for draft in tree.drafts:
-            draft.name = blank.name(draft.node, draft.name)
-            draft.value = None if draft.value is None else blank.name(draft.node, draft.value)
+            draft.name = redaction.name(draft.node, draft.name)
+            draft.value = None if draft.value is None else redaction.name(draft.node, draft.value)
     _fold(tree.drafts)
     depths: list[int] = []
     for draft in tree.drafts:
@@ -218,7 +223,7 @@ def _text_value(found: dict[str, Any]) -> str | None:
     return f"{value:g}" if isinstance(value, float | int) else _flat(str(value))
 
 
-def _label(node: Node, document: Document, role: str) -> str:
+def _label(node: DomNode, document: Document, role: str) -> str:
     """A name from what is written in or on an element, else from how it looks."""
     said = next((_flat(node.attributes[key]) for key in ("aria-label", "title", "alt") if node.attributes.get(key)), "")
     if role != "graphics-symbol":
@@ -230,23 +235,23 @@ def _label(node: Node, document: Document, role: str) -> str:
     return " ".join(filter(None, (paint, shape, said or _words(node, document))))
 
 
-def _looks(node: Node, document: Document) -> str:
+def _looks(node: DomNode, document: Document) -> str:
     """The background colour of a box that holds nothing drawn over it."""
     if any(each.box is not None and each.kind == 1 for each in document.nodes[node.index + 1 : node.end]):
         return ""
     return colour_word(node.styles.get("background-color", ""))
 
 
-def _words(node: Node, document: Document) -> str:
+def _words(node: DomNode, document: Document) -> str:
     inside = document.nodes[node.index + 1 : node.end]
     return _flat(" ".join(each.text for each in inside if each.kind == 3 and document.nodes[each.parent].name not in _UNSHOWN_TEXT))
 
 
-def _corners(node: Node) -> int:
+def _corners(node: DomNode) -> int:
     return len(node.attributes.get("points", "").replace(",", " ").split()) // 2
 
 
-def _in_svg(node: Node, document: Document) -> bool:
+def _in_svg(node: DomNode, document: Document) -> bool:
     while node.parent >= 0:
         node = document.nodes[node.parent]
         if node.name == "svg":

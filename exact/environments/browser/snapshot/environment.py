@@ -89,7 +89,7 @@ class PageEnvironment(BrowserEnvironment):
             state = await take(tab, self._context)
             behind = (*self._behind, *await tab.history())
         memo = Memo(
-            self._task, seen.fingerprint, self._sight.instruction, self._sight.ids.copy(), self._window.opened, (), now,
+            self._task, seen.fingerprint, self._observer.instruction, self._observer.ids.copy(), self._window.opened, (), now,
             self._downloads.kept, account=self._who,
         )  # fmt: skip
         id = self._pages.keep(PageSnapshot(memo, seen.volatile, seen.elements, behind, state))
@@ -105,12 +105,12 @@ class PageEnvironment(BrowserEnvironment):
         memo = kept.memo
         if self._login:
             self._login.change(memo.account)
-        self._sight.mask_for(memo.task)
+        self._observer.mask_for(memo.task)
         self._terminated = True
         async with self._environment("restore"):
             begins = bool(self._setup.begin) and _same_page(kept.state.url, memo.task.start)
             await self._anew(memo.task, memo.now - (1 + begins) * self._config.clock)  # so long it runs until the page stands
-            self._sight.instruction, self._behind = memo.instruction, kept.behind
+            self._observer.instruction, self._behind = memo.instruction, kept.behind
             self._begin_episode(memo.task, memo.downloads)
             assert self._context is not None
             loaded = load(self._tab, self._context, kept.state)
@@ -138,7 +138,7 @@ class PageEnvironment(BrowserEnvironment):
             _, observation, terminated = await self._look(run=False)
         if terminated:
             return observation, terminated
-        self._sight.ids = kept.memo.ids.moved(self._sight.ids, kept.elements, observation.elements)
+        self._observer.ids = kept.memo.ids.moved(self._observer.ids, kept.elements, observation.elements)
         return (await self._look(run=False))[1:]
 
 

@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class PageState:
+class PageContent:
     """Of one page."""
 
     frames: tuple[Json, ...]
@@ -55,7 +55,7 @@ class PageSnapshot:
     """Of the last observation: they keep their ids."""
     behind: tuple[str, ...]
     """Addresses to which going back leads, the next one last."""
-    state: PageState
+    state: PageContent
 
 
 class PageSnapshots:
@@ -88,7 +88,7 @@ class PageSnapshots:
         return id in self._kept
 
 
-async def take(tab: Tab, context: BrowserContext) -> PageState:
+async def take(tab: Tab, context: BrowserContext) -> PageContent:
     """What a page holds now. Raises EnvironmentFailure where some of it is out of reach."""
     frames = await _frames(tab)
     states = await asyncio.gather(*(_run(tab, frame, scripts.TAKE) for frame in frames))
@@ -100,10 +100,10 @@ async def take(tab: Tab, context: BrowserContext) -> PageState:
     if refused := [copy for copy in copies if isinstance(copy, str)]:
         raise EnvironmentFailure(f"no snapshot now: {refused[0]}")
     bases = tuple((origin, copy) for origin, copy in zip(first, copies, strict=True) if copy)
-    return PageState(tuple(states), bases, list(await context.cookies()))
+    return PageContent(tuple(states), bases, list(await context.cookies()))
 
 
-async def load(tab: Tab, context: BrowserContext, state: PageState) -> None:
+async def load(tab: Tab, context: BrowserContext, state: PageContent) -> None:
     """Go to the page, with cookies and storage as they were from its first script on. In a context that is empty."""
     await context.add_cookies(state.cookies)
     source = f"{scripts.STORE}({json.dumps(state.frames)})"
@@ -116,7 +116,7 @@ async def load(tab: Tab, context: BrowserContext, state: PageState) -> None:
         await tab.cdp.send("Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]})
 
 
-async def put(tab: Tab, state: PageState, told: Sequence[Sequence[int]] = ()) -> list[list[int]]:
+async def put(tab: Tab, state: PageContent, told: Sequence[Sequence[int]] = ()) -> list[list[int]]:
     """Fields, focus, scroll and storage of all frames as they were. Gives, of each frame, the indices of the fields that were not.
 
     `told`: of each frame, the fields of which the page gets `input` and `change` events, as if a user had changed them.
@@ -129,14 +129,14 @@ async def put(tab: Tab, state: PageState, told: Sequence[Sequence[int]] = ()) ->
     return changed
 
 
-async def point(tab: Tab, state: PageState) -> None:
+async def point(tab: Tab, state: PageContent) -> None:
     """The pointer over what it was over, in the page itself."""
     place = await _run(tab, tab.main_frame, f"{scripts.POINT}({json.dumps(state.frames[0])})")
     if place:
         await mouse.move(tab.cdp, *place)
 
 
-async def _fill(tab: Tab, state: PageState) -> bool:
+async def _fill(tab: Tab, state: PageContent) -> bool:
     """Put the databases back. False where the page holds them open: the fingerprint tells whether that matters."""
     bases = dict(state.bases)
     for frame, kept in zip(await _frames(tab), state.frames, strict=False):

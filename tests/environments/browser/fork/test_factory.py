@@ -402,7 +402,7 @@ async def test_a_snapshot_that_is_dropped_while_it_is_forked_arrives_all_the_sam
     environments.drop(snapshot)
     assert (await forking).fingerprint == snapshot.fingerprint and not environments.has(snapshot)
     with pytest.raises(EnvironmentFailure, match="was dropped"):
-        await environments.branch(snapshot.id)
+        await environments.fork_browser(snapshot.id)
 
 
 async def test_a_environment_whose_closing_is_cancelled_leaves_no_sandbox(

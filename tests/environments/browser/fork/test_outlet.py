@@ -39,7 +39,7 @@ async def way_out() -> AsyncIterator[Way]:
         port = int(free.getsockname()[1])
     sent: list[int] = []
     server = await asyncio.start_server(lambda reader, writer: _serve(reader, writer, sent), "127.0.0.1", 0)
-    async with plainly(browser=[sys.executable, "-c", BROWSER], outlet=port) as plain:
+    async with plainly(browser=[sys.executable, "-c", BROWSER], proxy_port=port) as plain:
         relay = Relay(plain, {"shop.test": f"127.0.0.1:{server.sockets[0].getsockname()[1]}"})  # type: ignore[arg-type]
         try:
             await relay.connect(seconds=20)
@@ -181,7 +181,7 @@ async def test_after_a_restore_the_connections_of_before_are_closed_and_new_ones
 def test_a_connection_that_is_made_because_another_was_dropped_is_not_dropped_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
-    outlet, close, clients = init_process.Outlet(Nobody()), init_process.close, list[socket.socket]()  # type: ignore[arg-type]
+    outlet, close, clients = init_process.ProxyPort(Nobody()), init_process.close, list[socket.socket]()  # type: ignore[arg-type]
     outlet.listen(port)
 
     def connect() -> None:

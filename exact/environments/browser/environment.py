@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -30,10 +29,10 @@ from exact.environments.browser.page.clock import START, Clock
 from exact.environments.browser.page.dialogs import Dialogs
 from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.ids import Ids
+from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.setup import Beginning, PageSetup, place_of, tabs_of
 from exact.environments.browser.page.tab import Tab, Target
 from exact.environments.browser.page.timeouts import PATIENCE, Patience
-from exact.environments.browser.page.watch import FETCHES, SHADOWS, TIMERS
 from exact.environments.browser.page.window import Window
 from exact.environments.browser.secrets import Veil
 from exact.environments.browser.shared import Common
@@ -50,6 +49,8 @@ if TYPE_CHECKING:
 Evaluator = Callable[["Page", Outcome], Awaitable[Score]]
 _VERDICT = 600.0
 """Seconds in which an evaluator has to give its verdict: it may open pages, and ask models that are tried again."""
+_SOON = 500
+"""Milliseconds within which a timer that an event handler sets is waited for."""
 _DRAGS = ("drag", "drag_at")
 
 
@@ -407,9 +408,11 @@ class BrowserEnvironment:
 
     async def _connect(self, now: int = START) -> Page:
         """Enter the browser; popups are looked at from now on. Gives the first page. `now`: what its clock shows, if it is held."""
-        timers = () if self._clock else (TIMERS,)  # held timers are not waited for
-        shadows = f"{SHADOWS}({json.dumps(redaction.rules(self._config.mask))})"
-        self._context, page = await self._browser.enter(self._config, (*timers, FETCHES, shadows, *self._setup.init_scripts), self._origins)
+        timers = () if self._clock else (script_call("page/timers", _SOON),)  # held timers are not waited for
+        shadows = script_call("page/shadows", redaction.rules(self._config.mask))
+        self._context, page = await self._browser.enter(
+            self._config, (*timers, script_call("page/fetches"), shadows, *self._setup.init_scripts), self._origins
+        )
         if not self._simulation:
             await self._trace.begin(self._context, self._config.traces, self._task.id if self._task else "")
         if self._clock:

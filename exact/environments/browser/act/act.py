@@ -14,12 +14,12 @@ from typing import Any
 from urllib.parse import urljoin
 
 from exact.action import Action
-from exact.environments.browser.act import scripts
 from exact.environments.browser.act.partial import Halfway
 from exact.environments.browser.act.upload import give
 from exact.environments.browser.page import mouse
 from exact.environments.browser.page.clipboard import Clipboard, uses_clipboard
 from exact.environments.browser.page.ids import Ids, Place
+from exact.environments.browser.page.script import script, script_call
 from exact.environments.browser.page.tab import Tab
 from exact.errors import ActionError, EnvironmentFailure
 
@@ -81,7 +81,7 @@ async def _click(body: Body, action: Action) -> None:
 async def _click_element(body: Body, id: str) -> None:
     target = await _aim(body, id)
     if "option" in target:
-        await _ask(body, id, _place(body, id), scripts.SELECT, None)
+        await _ask(body, id, _place(body, id), script("act/select"), None)
     else:
         await _click_on(body, target["x"], target["y"])
 
@@ -165,7 +165,7 @@ async def _drag_along(body: Body, start: tuple[float, float], end: tuple[float, 
 
 async def _fill(body: Body, action: Action) -> None:
     id, text = action.elements[0], body.fill(str(action.args[1]))
-    how = await _ask(body, id, _place(body, id), scripts.FOCUS, text)
+    how = await _ask(body, id, _place(body, id), script("act/focus"), text)
     if how["done"]:
         return
     if text:
@@ -175,7 +175,7 @@ async def _fill(body: Body, action: Action) -> None:
 
 
 async def _type(body: Body, action: Action) -> None:
-    await body.tab.evaluate(f"({scripts.NEW_WORD})()")
+    await body.tab.evaluate(script_call("act/new_word"))
     await _put_in(body, body.fill(str(action.args[0])))
 
 
@@ -195,14 +195,14 @@ async def _press(body: Body, action: Action) -> None:
     if not chord.isascii():
         raise ActionError(f"{chord} is on no keyboard: use fill for such text")
     if len(chord) == 1:
-        await body.tab.evaluate(f"({scripts.NEW_WORD})()")
+        await body.tab.evaluate(script_call("act/new_word"))
     async with body.clipboard.turn() if body.clipboard and uses_clipboard(chord) else nullcontext():
         await body.tab.page.keyboard.press(chord)
 
 
 async def _select(body: Body, action: Action) -> None:
     id, label = action.elements[0], str(action.args[1])
-    answer = await _ask(body, id, _place(body, id), scripts.SELECT, label)
+    answer = await _ask(body, id, _place(body, id), script("act/select"), label)
     if "labels" in answer:
         labels = answer["labels"]
         near = difflib.get_close_matches(label, labels, n=1, cutoff=0.4)
@@ -211,14 +211,14 @@ async def _select(body: Body, action: Action) -> None:
 
 
 async def _scroll(body: Body, action: Action) -> None:
-    moved = await body.tab.evaluate(f"({scripts.SCROLL})({1 if action.args[0] == 'down' else -1})")
+    moved = await body.tab.evaluate(script_call("act/scroll", 1 if action.args[0] == "down" else -1))
     if not moved:
         raise ActionError(f"nothing to scroll {action.args[0]}: this is the end")
 
 
 async def _scroll_in(body: Body, action: Action) -> None:
     id, way = action.elements[0], str(action.args[1])
-    if not (await _ask(body, id, _place(body, id), scripts.SCROLL_IN, way))["moved"]:
+    if not (await _ask(body, id, _place(body, id), script("act/scroll_in"), way))["moved"]:
         raise ActionError(f"[{id}] is in nothing that scrolls {way} any further")
 
 
@@ -346,11 +346,11 @@ async def _aiming(body: Body) -> AsyncIterator[Callable[..., Awaitable[dict[str,
     async def aim(id: str, *, covered: bool = False) -> dict[str, Any]:
         """As `_aim`, and whether anything `moved`. `covered` admits a point where something else lies on top."""
         place, had = _place(body, id), len(moved)
-        target, frame = await at(id, place, scripts.AIM, covered), place.frame
+        target, frame = await at(id, place, script("act/aim"), covered), place.frame
         while "x" in target and frame != body.tab.main_frame:
             frame, owner = await body.tab.owner(frame)
             around = Place(place.tab, place.document, owner, frame)
-            target = await at(id, around, scripts.THROUGH, target["x"], target["y"], covered)
+            target = await at(id, around, script("act/aim_through_frame"), target["x"], target["y"], covered)
         return {**target, "moved": len(moved) > had}
 
     try:
@@ -360,7 +360,7 @@ async def _aiming(body: Body) -> AsyncIterator[Callable[..., Awaitable[dict[str,
             raise
         with suppress(ActionError):  # it vanished meanwhile
             for id, place, before in reversed(moved):
-                await _call(body, id, place, scripts.SCROLL_BACK, before)
+                await _call(body, id, place, script("act/scroll_back"), before)
         raise Halfway(str(error)) from error
 
 

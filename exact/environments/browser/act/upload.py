@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from exact.environments.browser.act import scripts
 from exact.environments.browser.act.partial import Halfway
+from exact.environments.browser.page.script import script
 from exact.environments.browser.page.tab import Tab
 from exact.errors import ActionError, UsageError
 from exact.task import Task
@@ -43,7 +43,7 @@ async def give(
     `ask` calls a script on the element. Raises ActionError; Halfway once it was clicked.
     """
     chosen = [await asyncio.to_thread(_read, files[name], name) for name in _named(names, files)]
-    if (await ask(scripts.UPLOAD, chosen)).get("field"):
+    if (await ask(script("act/upload"), chosen)).get("field"):
         return
     opened: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
     tab.choosing = opened
@@ -55,7 +55,7 @@ async def give(
         raise Halfway(f"[{id}] is no file field, and a click on it asks for no file") from error
     finally:
         tab.choosing = None
-    answer = await tab.call(event["backendNodeId"], event["frameId"], scripts.UPLOAD, chosen)
+    answer = await tab.call(event["backendNodeId"], event["frameId"], script("act/upload"), chosen)
     if "refused" in answer:
         raise Halfway(f"[{id}] {answer['refused']}")
 

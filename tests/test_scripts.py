@@ -89,9 +89,23 @@ def test_a_lock_names_no_address(lock: Path) -> None:
 
 @each_lock
 def test_every_locked_version_has_hashes(lock: Path) -> None:
-    pins = re.split(r"\n(?=\S)", lock.read_text().strip())
+    pins = [line for line in lock.read_text().splitlines() if not line.startswith("-r ")]
     assert len(pins) > 10 or lock.stem in ("libwebarena", "weights"), "which are installed without what they ask for"
     assert [pin for pin in pins if "==" not in pin or "--hash=sha256:" not in pin] == []
+
+
+def test_a_lock_repeats_no_line_of_the_lock_that_it_builds_on() -> None:
+    lines = {name: (ROOT / "constraints" / f"{name}.txt").read_text().splitlines() for name in ("run", "test", "parity", "extras")}
+    assert [lines[name][0] for name in ("test", "parity", "extras")] == ["-r run.txt", "-r test.txt", "-r test.txt"]
+    packages = [line for name in lines for line in lines[name] if not line.startswith("-r ") and name in ("run", "test")]
+    assert len(packages) == len(set(packages))
+    assert not set(packages) & {*lines["parity"], *lines["extras"]}
+
+
+def _read_lock(lock: Path) -> str:
+    """Return a lock with the locks that it builds on."""
+    text = lock.read_text()
+    return "\n".join([text, *(_read_lock(lock.with_name(name)) for name in re.findall(r"^-r (\S+)", text, re.M))])
 
 
 @each_lock
@@ -105,5 +119,5 @@ def test_every_dependency_is_locked(lock: Path) -> None:
         wanted = [line for source in lock.parent.glob(f"{own.stem}*.in") for line in source.read_text().splitlines() if line[0] != "#"]
     if lock.stem == "test":
         wanted += project["optional-dependencies"]["test"]
-    names = {name.lower().replace("_", "-") for name in re.findall(r"^([\w.-]+)==", lock.read_text(), re.M)}
+    names = {name.lower().replace("_", "-") for name in re.findall(r"^([\w.-]+)==", _read_lock(lock), re.M)}
     assert {re.split(r"[<>=~!;\[ ]", name)[0].lower() for name in wanted} <= names

@@ -104,7 +104,7 @@ def overlap(journal: list[ev.AnyEvent]) -> Overlap:
         elif isinstance(event, ev.Arrived):
             cost = ready.get(event.node, 0.0) if event.prepared else event.seconds
             wait, used = wait + event.seconds, used + cost
-            moved, hits = moved + (event.prepared or event.route != "there"), hits + event.prepared
+            moved, hits = moved + (event.prepared or event.route != "reuse"), hits + event.prepared
     began = next(event.t for event in journal if isinstance(event, ev.Reset))
     ended = next(event.t for event in journal if isinstance(event, ev.Decided))
     return Overlap(ended - began, wait, used, moved, hits, prepared)

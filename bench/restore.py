@@ -137,7 +137,7 @@ class Contest:
                 path.append(Waypoint(action, seen.fingerprint))
                 for _ in range(5 if step + 1 in self.depths else 0):
                     seconds, arrival = await timed(place.arrive(path))
-                    assert arrival.route == "there"
+                    assert arrival.route == "reuse"
                     self.times["live"][step + 1].append(seconds)
         await place.close()
 
@@ -247,7 +247,7 @@ async def expansions(environments: ForkingFactory, iterations: int, latency: flo
         reading = Reading(run.task_folder(site.task) / "journal.jsonl", settings, run.blobs)
     found = travel(reading)
     useful = max(1, sum(not each.refused for each in reading.state.acted.values()))
-    moved = {each.route: each.seconds for each in found.moved if each.route != "there"}
+    moved = {each.route: each.seconds for each in found.moved if each.route != "reuse"}
     restores = sum(seconds for route, seconds in moved.items() if route.startswith(("fork", "restore")))
     return {
         "useful_expansions": useful,

@@ -133,7 +133,7 @@ def test_without_a_sandbox_the_run_says_so_once_replays_and_explores_no_write(ex
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr.count("environments do not fork here") == 1 and "no write is explored" in done.stderr
     events = journal(out)
-    assert {arrival["route"] for arrival in of(events, "arrived")} <= {"there", "onward", "replay"}
+    assert {arrival["route"] for arrival in of(events, "arrived")} <= {"reuse", "advance", "replay"}
     held = [act for act in of(events, "acted") if act.get("wrote")]
     assert held and all(effect["kind"] == "blocked" for act in held for effect in act["effects"])
 
@@ -178,7 +178,7 @@ def test_where_a_replay_is_cheaper_it_is_chosen_in_environments_that_fork_too(ru
     replays = [came["seconds"] for came in back(events) if came["route"] == "replay"]
     if of(events, "kept") and median(replays) > UNMEASURED["fork"]:
         pytest.skip(f"a replay takes {median(replays):.2f} s on this machine now: it is not cheaper than a snapshot")
-    assert {came["route"] for came in back(events)} <= {"there", "onward", "replay"}
+    assert {came["route"] for came in back(events)} <= {"reuse", "advance", "replay"}
     assert not of(events, "kept"), "what nobody restores is not kept"
 
 

@@ -63,7 +63,7 @@ def test_where_the_server_is_slow_environments_are_restored_and_the_search_goes_
 ) -> None:
     forked = run(monkeypatch, tmp_path / "fork", searched())
     replayed = run(monkeypatch, tmp_path / "replay", searched(), slow_environments(fidelity="replay"))
-    assert routes(forked)["fork"] + routes(forked)["restore"] > 5 and set(routes(replayed)) <= {"there", "onward", "replay"}
+    assert routes(forked)["fork"] + routes(forked)["restore"] > 5 and set(routes(replayed)) <= {"reuse", "advance", "replay"}
     assert moves(forked) == moves(replayed)
     assert forked[-1].t < 0.9 * replayed[-1].t
     assert {arrival.verdict for arrival in arrivals(forked)} == {"exact"}
@@ -71,7 +71,7 @@ def test_where_the_server_is_slow_environments_are_restored_and_the_search_goes_
 
 def test_where_replay_is_cheaper_nothing_is_kept_and_nothing_restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     events = run(monkeypatch, tmp_path, searched(), slow_environments(FAST))
-    assert set(routes(events)) <= {"there", "onward", "replay"}
+    assert set(routes(events)) <= {"reuse", "advance", "replay"}
     assert not any(isinstance(event, ev.Kept) for event in events)
 
 
@@ -109,7 +109,7 @@ def test_where_steps_are_capped_none_is_repeated_in_the_background_so_the_cap_of
     environments = slow_environments()
     events = run(monkeypatch, tmp_path, settings, environments)
     assert environments.counts.steps <= 41 and prepared(events)
-    assert not {each.route for each in prepared(events)} & {"onward", "restore+replay", "fork+replay"}
+    assert not {each.route for each in prepared(events)} & {"advance", "restore+replay", "fork+replay"}
 
 
 @pytest.mark.parametrize(("given", "most"), [(0, 3 + 2 + 2 + 1), (5, 3 + 2 + 1), (1, 3 + 2 + 1), (6, 3 + 2 + 1 + 1)])
@@ -126,7 +126,7 @@ def test_environments_that_stay_where_they_were_left_save_restores(monkeypatch: 
     few, more = (
         run(monkeypatch, tmp_path / str(count), searched(workers=4, environments=count), slow_environments()) for count in (4, 0)
     )  # fmt: skip
-    assert routes(more)["there"] > routes(few)["there"] and more[-1].t < few[-1].t
+    assert routes(more)["reuse"] > routes(few)["reuse"] and more[-1].t < few[-1].t
 
 
 @pytest.mark.parametrize("about", [{"isolated": False}, {"fidelity": "client"}])

@@ -7,11 +7,11 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from exact.environments.restore.costs import Costs
 
-RouteName = Literal["there", "onward", "restore", "restore+replay", "fork", "fork+replay", "replay"]
-"""`there`: the environment stood at the state. `onward`: it stood on the way, the rest was replayed. `restore`: it returned to a snapshot
-of the state; `fork`: a new environment was made of one; `+replay`: the snapshot was of a state on the way, the rest was replayed. `replay`:
-reset, and the whole way."""
-Means = Literal["there", "restore", "fork", "reset", "open"]
+RouteName = Literal["reuse", "advance", "restore", "restore+replay", "fork", "fork+replay", "replay"]
+"""`reuse`: an environment was at the state. `advance`: one was at a state on the way, and the rest was replayed. `restore`: it returned to
+a snapshot of the state; `fork`: a new environment was made of one; `+replay`: the snapshot was of a state on the way, and the rest was
+replayed. `replay`: reset, and the whole way."""
+Means = Literal["reuse", "restore", "fork", "reset", "open"]
 K = TypeVar("K")
 
 
@@ -37,8 +37,8 @@ class Route(NamedTuple, Generic[K]):
     @property
     def name(self) -> RouteName:
         match self.start.means:
-            case "there":
-                return "onward" if self.steps else "there"
+            case "reuse":
+                return "advance" if self.steps else "reuse"
             case "restore":
                 return "restore+replay" if self.steps else "restore"
             case "fork":
@@ -54,7 +54,7 @@ def routes(starts: Iterable[Start[K]], end: int, costs: Costs, *, since: int = 0
     repeat it come after all that do not.
     """
     found = [
-        Route(start, end - start.at, (0.0 if start.means == "there" else costs.of(start.means)) + (end - start.at) * costs.of("step"))
+        Route(start, end - start.at, (0.0 if start.means == "reuse" else costs.of(start.means)) + (end - start.at) * costs.of("step"))
         for start in starts
         if start.at == end or since <= start.at < end
     ]

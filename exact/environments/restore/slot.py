@@ -101,7 +101,7 @@ class Place:
         Raises EnvironmentFailure where an environment broke on the way, and no other route led there.
         """
         if self.stands_at(path):
-            return Arrival(route="there", verdict="exact")
+            return Arrival(route="reuse", verdict="exact")
         before, effects, came = self._steps, list[SideEffect](), list[_Try]()
         refused: dict[RouteName, BudgetExceeded] = {}
         while (route := self._next(path, came, refused, since)) is not None:
@@ -176,13 +176,13 @@ class Place:
 
     def _way_back(self, path: Path) -> float:
         """Seconds to come to a state again, once this environment has left it."""
-        return min(route.seconds for route in self.routes(path) if route.name != "there")
+        return min(route.seconds for route in self.routes(path) if route.name != "reuse")
 
     def _starts(self, path: Path) -> list[Start[Kept]]:
         """Every state on the way at which an environment can be had."""
         found = list[Start[Kept]]()
         if self._path is not None and self._path == path[: len(self._path)]:
-            found.append(Start("there", len(self._path) - 1))
+            found.append(Start("reuse", len(self._path) - 1))
         for index, kept in self._shelf.along(path):
             if kept.taker is self._environment and (kept.snapshot.fidelity == "full" or kept.writes == self._writes):
                 found.append(Start("restore", index, kept))
@@ -199,7 +199,7 @@ class Place:
         """The cheapest route that was not tried yet; the replay once more, where fewer walks were made than are believed."""
         tried = [each.route.name for each in came]
         for route in self.routes(path, since=since):
-            again = route.name == "replay" and sum("replay" in name or name == "onward" for name in tried) < self.tries
+            again = route.name == "replay" and sum("replay" in name or name == "advance" for name in tried) < self.tries
             if route.name not in refused and (again or route.name not in tried):
                 return route
         return None
@@ -220,7 +220,7 @@ class Place:
         """Stand where a route starts; with a reason if the environment does not."""
         if route.start.kept is not None:
             return await self._return(route, route.start.kept)
-        return _Try(route) if route.start.means == "there" else await self._begin(route, path)
+        return _Try(route) if route.start.means == "reuse" else await self._begin(route, path)
 
     async def _return(self, route: Route[Kept], kept: Kept) -> _Try:
         """Go back to a snapshot. One that does not lead back is not tried again by anybody."""

@@ -156,7 +156,7 @@ function reached(node) {
 
 function way(route) {
   const begin = {
-    there: "the world stood here", onward: "the world stood on the way", restore: "a snapshot was restored", fork: "a new world of a snapshot",
+    reuse: "the environment was here", advance: "the environment was on the way", restore: "a snapshot was restored", fork: "a new world of a snapshot",
     "restore+replay": "a snapshot on the way was restored", "fork+replay": "a new world of a snapshot on the way", replay: "reset",
   }[route.route] ?? route.route;
   return route.transitions || route.route.endsWith("replay") ? `${begin}, then ${plural(route.transitions ?? 0, "step")} replayed` : begin;

@@ -125,7 +125,7 @@ class Walk:
                 seconds=seconds,
                 diverged=met if isinstance(met, Diverged) else None,
                 environments=self._places.open + 1,
-                prepared=prepared and arrival.route == "there",
+                prepared=prepared and arrival.route == "reuse",
             )
         )
         held.count("transitions", arrival.transitions)

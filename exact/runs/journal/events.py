@@ -20,10 +20,10 @@ from exact.models.base import Sampling, Usage
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
 
-SCHEMA = 5
+SCHEMA = 6
 """2: facts name their selection; several pieces of work at once; plans; promoted environments. 3: what was kept, prepared, commanded, and
 what calls nobody accounts for. 4: what an outage closed is opened again; work that takes more than it may fails of `budget`.
-5: what cannot be read fails of `answer`; it was an outage."""
+5: what cannot be read fails of `answer`; it was an outage. 6: the field's names: see aliases.py."""
 OLDEST = 2
 """Of which nothing is missing that is needed."""
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from exact.errors import JournalError
+from exact.runs.journal.aliases import RENAMED, current
 from exact.runs.journal.events import OLDEST, SCHEMA, AnyEvent, Opened
 
 Clock = Callable[[], float]
@@ -110,6 +111,8 @@ class Tail:
         self.torn = False
         """Whether what was read last ended within a line."""
         self._end = self._lines = 0
+        self._renamed = False
+        """True where the journal was begun under old names."""
 
     def new(self) -> Iterator[AnyEvent]:
         """The events since the last look, a torn last line left out. Raises JournalError on anything else that does not read."""
@@ -124,7 +127,9 @@ class Tail:
         for line in whole:
             self._end, self._lines = self._end + len(line) + 1, self._lines + 1
             try:
-                event = _decoder.decode(line)
+                event = _decoder.decode(current(line) if self._renamed else line)
+                if isinstance(event, Opened) and event.schema < RENAMED:
+                    self._renamed, event = True, _decoder.decode(current(line))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise JournalError(f"{self.path}:{self._lines} does not read: {error}; what stands before it is whole") from error
             if isinstance(event, Opened):

@@ -360,7 +360,7 @@ class State:
     def _arrived(self, event: ev.Arrived) -> None:
         self.arrivals[event.node] = event
         self.drifted += event.verdict == "drifted"
-        self.restores += event.route not in ("there", "onward")
+        self.restores += event.route not in ("reuse", "advance")
         self.scope(event.selection).spend("transitions", event.transitions)
         if event.diverged is not None:
             self.diverged[event.selection] = event.diverged

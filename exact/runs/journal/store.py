@@ -18,6 +18,7 @@ import msgspec
 
 from exact.errors import JournalError, UsageError
 from exact.observation import Observation
+from exact.runs.journal.aliases import current
 from exact.task import Task
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -178,7 +179,7 @@ def read_lines(path: Path, kind: type[S]) -> Iterator[S]:
     if path.exists():
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
-                yield msgspec.json.decode(line, type=kind)
+                yield msgspec.json.decode(current(line, path.name), type=kind)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise JournalError(f"{path}:{number} does not read: {error}") from error
 

@@ -90,7 +90,7 @@ async def test_below_a_snapshot_only_the_rest_is_replayed() -> None:
 async def test_a_environment_on_the_way_goes_on_and_one_beyond_it_does_not() -> None:
     async with site() as here:
         await here.places[0].arrive(await here.path(3))
-        assert summary(await here.places[0].arrive(await here.path(5))) == ("onward", "exact", 2)
+        assert summary(await here.places[0].arrive(await here.path(5))) == ("advance", "exact", 2)
         assert summary(await here.places[0].arrive(await here.path(4))) == ("replay", "exact", 4)
 
 
@@ -186,7 +186,7 @@ async def test_a_step_that_may_not_be_repeated_is_not() -> None:
         arrival = await here.places[1].arrive(await here.path(7), since=7)
         assert (arrival.verdict, arrival.transitions) == ("drifted", 0) and "not repeated" in arrival.reason
         assert (await here.places[1].arrive(await here.path(6), since=6)).route == "fork"
-        assert (await here.places[1].arrive(await here.path(8), since=6)).route == "onward", "what came after the write may be repeated"
+        assert (await here.places[1].arrive(await here.path(8), since=6)).route == "advance", "what came after the write may be repeated"
 
 
 async def test_of_routes_that_a_budget_does_not_pay_for_a_dearer_one_with_fewer_steps_is_taken() -> None:

@@ -24,7 +24,7 @@ RESET: Start[str] = Start("reset", 0)
 
 
 def test_a_environment_that_stands_there_is_cheapest_of_all() -> None:
-    assert names(routes([RESET, Start("restore", 3, "s"), Start("there", 3)], 3, costs(step=1)))[0] == "there"
+    assert names(routes([RESET, Start("restore", 3, "s"), Start("reuse", 3)], 3, costs(step=1)))[0] == "reuse"
 
 
 def test_deep_down_a_restore_is_cheaper_and_near_the_start_a_replay() -> None:
@@ -43,11 +43,11 @@ def test_from_the_nearest_snapshot_the_rest_is_replayed() -> None:
 
 
 def test_a_environment_on_the_way_goes_on_from_where_it_is() -> None:
-    assert names(routes([RESET, Start("there", 2)], 3, costs(reset=1, step=1))) == ["onward", "replay"]
+    assert names(routes([RESET, Start("reuse", 2)], 3, costs(reset=1, step=1))) == ["advance", "replay"]
 
 
 def test_where_steps_may_not_be_repeated_only_the_state_itself_will_do() -> None:
-    starts = [RESET, Start("there", 2), Start("restore", 2, "above"), Start("fork", 3, "at")]
+    starts = [RESET, Start("reuse", 2), Start("restore", 2, "above"), Start("fork", 3, "at")]
     assert names(routes(starts, 3, costs(step=1), since=3)) == ["fork"]
     assert routes([RESET], 3, costs(), since=1) == []
 
@@ -56,7 +56,7 @@ def test_the_start_itself_repeats_nothing() -> None:
     assert names(routes([RESET], 0, costs(), since=0)) == ["replay"]
 
 
-means = st.sampled_from(["there", "restore", "fork", "reset", "open"])
+means = st.sampled_from(["reuse", "restore", "fork", "reset", "open"])
 starts = st.lists(
     st.builds(lambda kind, at: Start(kind, 0 if kind in ("reset", "open") else at, "k"), means, st.integers(0, 12)), max_size=6
 )
@@ -71,13 +71,13 @@ def test_routes_end_at_the_state_are_in_order_and_cost_what_their_parts_do(
     found = routes(begin, end, measured, since=since)
     assert [route.seconds for route in found] == sorted(route.seconds for route in found)
     for route in found:
-        first = 0.0 if route.start.means == "there" else measured.of(route.start.means)
+        first = 0.0 if route.start.means == "reuse" else measured.of(route.start.means)
         assert route.start.at + route.steps == end and (route.start.at >= since or route.steps == 0)
         assert route.seconds == first + route.steps * measured.of("step")
     assert len(found) == sum(start.at == end or since <= start.at < end for start in begin)
 
 
 def test_a_way_that_writes_again_comes_after_all_that_do_not() -> None:
-    starts = [RESET, Start("there", 1), Start("fork", 2, "written")]
-    assert names(routes(starts, 3, costs(step=0.1, fork=5), wrote=2)) == ["fork+replay", "onward", "replay"]
-    assert names(routes(starts, 3, costs(step=0.1, reset=1, fork=5))) == ["onward", "replay", "fork+replay"]
+    starts = [RESET, Start("reuse", 1), Start("fork", 2, "written")]
+    assert names(routes(starts, 3, costs(step=0.1, fork=5), wrote=2)) == ["fork+replay", "advance", "replay"]
+    assert names(routes(starts, 3, costs(step=0.1, reset=1, fork=5))) == ["advance", "replay", "fork+replay"]

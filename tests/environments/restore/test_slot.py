@@ -88,7 +88,7 @@ async def test_a_state_is_reached_by_reset_and_replay_and_then_held() -> None:
     here = place(environments)
     arrival = await here.arrive(path("ab"))
     assert (arrival.route, arrival.verdict, arrival.transitions, arrival.resets) == ("replay", "exact", 2, 1)
-    assert (await here.arrive(path("ab"))).route == "there"
+    assert (await here.arrive(path("ab"))).route == "reuse"
     assert environments.log == ["reset", "a", "b"]
     await here.close()
 

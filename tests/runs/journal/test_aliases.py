@@ -1,0 +1,67 @@
+"""Files recorded under old names read as if they had been written today."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from exact.runs.journal import events as ev
+from exact.runs.journal.aliases import ALIASES, RENAMED, current
+from exact.runs.journal.file import read
+from exact.runs.journal.store import Line, read_lines
+
+
+def journal(path: Path, schema: int, *lines: str) -> Path:
+    opened = f'{{"event":"opened","schema":{schema},"task":{{"id":"t","instruction":""}},"seed":0,"config":""}}'
+    path.write_text("\n".join((opened, *lines, "")))
+    return path
+
+
+OLD = (
+    '{"event":"arrived","node":1,"route":"onward","verdict":"exact","failed":["restore","there"],"worlds":3}',
+    '{"event":"prepared","node":1,"route":"there","verdict":"exact"}',
+    '{"event":"kept","node":1,"fidelity":"world"}',
+    '{"event":"finished","status":"failed","missing":"world"}',
+)
+NEW = (
+    ev.Arrived(node=1, route="advance", verdict="exact", failed=("restore", "reuse"), environments=3),
+    ev.Prepared(node=1, route="reuse", verdict="exact"),
+    ev.Kept(node=1, fidelity="full"),
+    ev.Finished(status="failed", missing="environment"),
+)
+
+
+def test_old_names_in_an_old_journal_are_read_as_current_ones(tmp_path: Path) -> None:
+    _, *events = read(journal(tmp_path / "journal.jsonl", RENAMED - 1, *OLD))
+    assert tuple(events) == NEW
+
+
+def test_current_names_in_an_old_journal_that_was_resumed_are_kept(tmp_path: Path) -> None:
+    lines = [msgspec.json.encode(event).decode() for event in NEW]
+    _, *events = read(journal(tmp_path / "journal.jsonl", RENAMED - 1, *lines))
+    assert tuple(events) == NEW
+
+
+def test_the_table_is_not_consulted_for_a_current_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exact.runs.journal.file.current", lambda line: pytest.fail("consulted"))
+    lines = [msgspec.json.encode(event).decode() for event in NEW]
+    assert len(list(read(journal(tmp_path / "journal.jsonl", RENAMED, *lines)))) == 1 + len(NEW)
+
+
+def test_old_values_in_results_are_read_as_current_ones(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"task":"t","seed":0,"agent":"a","status":"failed","missing":"world"}\n')
+    assert [line.missing for line in read_lines(path, Line)] == ["environment"]
+
+
+def test_data_of_users_keeps_its_keys() -> None:
+    line = {"event": "arrived", "route": "fork", "info": {"worlds": "3", "route": "there"}}
+    assert json.loads(current(json.dumps(line).encode())) == line
+
+
+def test_every_row_leaves_current_names_as_they_are() -> None:
+    """A resumed old journal holds both, so a current value must not be the old spelling of another."""
+    assert not [row for row in ALIASES if set(row.values) & set(row.values.values()) or row.now == row.field.rpartition(".")[2]]

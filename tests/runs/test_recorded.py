@@ -1,0 +1,86 @@
+"""A run folder that an older version recorded, under old names, is read, reported, compared and resumed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from exact.cli.main import main
+from exact.config import load
+from exact.runs.journal.aliases import ROUTES
+from exact.runs.journal.file import read
+from exact.runs.journal.state import State, fold
+from exact.runs.journal.store import RunFolder
+from exact.runs.runner import line_of
+
+OLD = Path(__file__).parent / "recorded" / "old_names"
+"""Two tasks of MiniWoB in gVisor, two workers, at commit a9aac6c: schema 5, `worlds`, `world`, `there`, `onward`, `enact`, `contest`."""
+SHOWN = OLD.with_name("old_names.show.jsonl")
+"""What `exact show --json` printed of it at that commit."""
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("exact.config.aliases") is None, reason="old configuration keys have no aliases yet"
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(OLD, tmp_path / "run"))
+
+
+def printed(capsys: pytest.CaptureFixture[str], *args: str) -> list[Any]:
+    assert main(list(args)) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_its_configuration_loads() -> None:
+    search = load(OLD / "config.yaml").search
+    assert (search.environments, search.workers, search.commit) == (4, 2, "replan")
+
+
+def test_its_journals_fold_to_the_recorded_results(run: Path) -> None:
+    folder, config = RunFolder.open(run), load(run / "config.yaml")
+    folded = [(task, fold(config, read(folder.task_folder(task) / "journal.jsonl"))) for task in folder.manifest.tasks]
+    lines = [msgspec.structs.replace(line_of(task, config, state), same_task=False) for task, state in folded]  # set by the runner
+    assert lines == list(folder.results())
+    assert [state.finished.status for _, state in folded if state.finished] == ["scored", "scored"]
+
+
+def test_an_interrupted_attempt_of_it_is_where_it_was(run: Path) -> None:
+    """Each event follows from the ones before it, so every prefix folds: the search asks for what it asked for then."""
+    folder, config = RunFolder.open(run), load(run / "config.yaml")
+    for task in folder.manifest.tasks:
+        state = State(config)
+        for event in read(folder.task_folder(task) / "journal.jsonl"):
+            state.apply(event)
+
+
+def test_show_prints_the_figures_of_that_version(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = [json.loads(line) for line in SHOWN.read_text().splitlines()]
+    for each in before:
+        travel = each["travel"]
+        travel["environments"] = travel.pop("worlds")
+        for moved in travel["moved"]:
+            moved["route"] = ROUTES.get(moved["route"], moved["route"])
+    assert printed(capsys, "show", str(run), "--json") == before
+
+
+def test_report_cost_and_compare_read_it(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (reports,) = printed(capsys, "report", str(run), "--json")
+    assert all("was here" in Path(page).read_text() for page in reports["reports"].values())
+    (cost,) = printed(capsys, "cost", str(run), "--json")
+    assert cost["total"]["calls"] == 0
+    (compared,) = printed(capsys, "compare", str(run), str(run), "--json")
+    assert compared["a"]["costs"]["transitions"] == 26.5 and compared["a"]["restores"] == 6.5 and compared["versus"]["ties"] == 2
+
+
+def test_resume_finds_nothing_to_do(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded = (run / "results.jsonl").read_bytes()
+    assert printed(capsys, "resume", str(run), "--json") == []
+    assert (run / "results.jsonl").read_bytes() == recorded

@@ -79,7 +79,7 @@ def tree() -> DecisionTree:
 
 def configured(iterations: int, workers: int) -> dict[str, Any]:
     """The search: the defaults; states are not merged, for in a tree none are equal."""
-    return {"iterations": iterations, "workers": workers, "depth": 6, "merging": "none", "judgements": 1}
+    return {"iterations": iterations, "workers": workers, "depth": 6, "merging": "none", "evaluations": 1}
 
 
 async def search(delay: float, iterations: int, workers: int) -> dict[str, float]:

@@ -8,7 +8,7 @@ What was committed before a kill must stand after it, and what is committed afte
 several workers the search is driven in rounds (`search.order: selection`), for as results come their order is by chance, killed or not;
 `--order arrival` shows that. Of the tasks two were chosen because uninterrupted runs as results come did *not* agree on them.
 
-    python bench/kills.py [--quick] [--workers N] [--enact promote]
+    python bench/kills.py [--quick] [--workers N] [--commit-by fork]
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parse() -> argparse.Namespace:
     parser = _common.parser(__doc__ or "")
     parser.add_argument("--workers", type=int, default=4, help="pieces of work of one search under way at once (4)")
     parser.add_argument("--order", choices=["arrival", "selection"], default="selection", help="of results (selection)")
-    parser.add_argument("--enact", choices=["enact", "promote"], default="enact", help="how a decision becomes real (enact)")
+    parser.add_argument("--commit-by", choices=["replay", "fork"], default="replay", help="how a decision is committed (replay)")
     return parser.parse_args()
 
 
@@ -87,7 +87,7 @@ async def main() -> int:
     options = parse()
     noise, rng, home = _common.Noise(), random.Random(20), Path(tempfile.mkdtemp(prefix="exact-kills-"))
     settings = (
-        f"search.workers={options.workers}", f"search.order={options.order}", f"search.enact={options.enact}",
+        f"search.workers={options.workers}", f"search.order={options.order}", f"search.commit_by={options.commit_by}",
         "search.iterations=16", "limits.transitions=1000",
     )  # fmt: skip
     rows, bad, kills = [], 0, 4 if options.quick else KILLS

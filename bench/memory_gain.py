@@ -60,7 +60,7 @@ LIMIT = 100
 """Iterations for one committed action."""
 FEW = 7
 """The same, where not every house is solved."""
-SEARCH = {"algorithm": "mcts", "iterations": LIMIT, "k": 4, "depth": 12, "backup": "max", "judgements": 1, "enough": 0.8}
+SEARCH = {"algorithm": "mcts", "iterations": LIMIT, "k": 4, "depth": 12, "backup": "max", "evaluations": 1, "enough": 0.8}
 SIGNALS = ["policy", "outcome", "judge", "sibling", "branch"]
 LEARNING = {"kind": "builtin", "signals": SIGNALS, "most": 6, "k": 6, "similarity": 0.3, "outcome": "judge", "confirm": True}
 

@@ -170,10 +170,10 @@ def graphviz(run: RunFolder) -> tuple[float, int] | None:
     """Seconds and bytes of the same tree as SVG by `dot`; None where it is not installed or takes too long."""
     if shutil.which("dot") is None:
         return None
-    from exact.config import load
+    from exact.config import load_recorded
 
     task = run.manifest.tasks[0]
-    reading = Reading(run.task_folder(task) / "journal.jsonl", load(run.path / "config.yaml"), run.blobs)
+    reading = Reading(run.task_folder(task) / "journal.jsonl", load_recorded(run.path), run.blobs)
     text, began = dot(reading.state.tree), time.perf_counter()
     try:
         done = subprocess.run(["dot", "-Tsvg"], input=text.encode(), capture_output=True, check=True, timeout=120)

@@ -56,7 +56,7 @@ ALGORITHMS: Mapping[str, Configure] = {
     "policy alone": _config("react"),
     "greedy": _config("greedy"),
     "best_of_n": lambda n: SearchConfig(algorithm="best_of_n", iterations=n, k=BRANCHING, depth=DEPTH, breadth=n),
-    "flat_halving": _config("flat_halving", judgements=64),
+    "flat_halving": _config("flat_halving", evaluations=64),
     "best_first": _config("best_first"),
     "beam": _config("beam"),
     "tot_bfs": _config("tot_bfs"),
@@ -69,7 +69,7 @@ ALGORITHMS: Mapping[str, Configure] = {
     "mcts, mixed": _config("mcts", backup="mixed"),
     "mcts, max": _config("mcts", backup="max"),
     "mcts, c 0.25": _config("mcts", c=0.25),
-    "mcts, 3 judgements": _config("mcts", judgements=3),
+    "mcts, 3 judgements": _config("mcts", evaluations=3),
     "gumbel": _config("gumbel"),
     "abmcts": _config("abmcts"),
 }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from exact.agents.roles import model_for, value_roles
 from exact.calibration.measure import Judgement
-from exact.config import Config, ValueConfig, load
+from exact.config import Config, ValueConfig, load_recorded
 from exact.errors import UsageError
 from exact.runs.journal.file import read
 from exact.runs.journal.state import State, fold
@@ -28,7 +28,7 @@ class Source(NamedTuple):
 
 def open_source(folder: RunFolder) -> Source:
     """A run and all its attempts that were started. Raises UsageError, JournalError."""
-    config = load(folder.path / "config.yaml")
+    config = load_recorded(folder.path)
     paths = ((task, folder.task_folder(task) / "journal.jsonl") for task in folder.manifest.tasks)
     return Source(folder, config, judge(config), tuple((task, fold(config, read(path))) for task, path in paths if path.exists()))
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,6 +37,16 @@ class Bounds(NamedTuple):
     hang: float | None = None
 
 
+def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
+    """Return a callback of an option of an earlier version that raises UsageError with the new spelling."""
+
+    def callback(context: click.Context, option: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            raise UsageError(f"{option.opts[0]} is now {new}")
+
+    return callback
+
+
 @click.command()
 @click.argument("suite", nargs=-1, metavar="SUITE...")
 @click.option("--agent", "-a", "agents", multiple=True, metavar="AGENT", help="YAML file, or a name: react, mcts, rmcts, ... Repeatable.")
@@ -54,6 +64,7 @@ class Bounds(NamedTuple):
 @click.option(
     "--environments", type=click.IntRange(1), help="Environments of each kind open at once. Default: as many as attempts may need."
 )
+@click.option("--worlds", hidden=True, expose_value=False, callback=_renamed("--environments"))
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where attempts are made.")
 @click.option("--reruns", type=click.IntRange(0), default=3, help="How often an attempt that the infrastructure ended is made again.")
 @click.option("--hang", type=click.FloatRange(1), default=900.0, metavar="SECONDS", help="Silence after which an attempt is killed.")
@@ -324,7 +335,9 @@ def _wanted(folder: BenchFolder) -> int:
 def _fitting(folder: BenchFolder, parallel: int, environments: int | None) -> int:
     """As many attempts at once as can have all their environments: who waits for an environment while holding one would wait for ever."""
     if environments is not None and environments < _wanted(folder):
-        raise UsageError(f"--worlds {environments} is too few: one attempt may need {_wanted(folder)}; give more, or search.workers=1")
+        raise UsageError(
+            f"--environments {environments} is too few: one attempt may need {_wanted(folder)}; give more, or search.workers=1"
+        )
     return parallel if environments is None else min(parallel, environments // _wanted(folder))
 
 

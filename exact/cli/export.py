@@ -47,13 +47,13 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
     trajectory  the committed path as an SVG that moves from screenshot to screenshot
     """
     from exact.cli.report import chosen
-    from exact.config import load
+    from exact.config import load_recorded
     from exact.errors import UsageError
     from exact.report.model.reading import Reading
     from exact.runs.journal.store import RunFolder, write_whole
 
     folder = RunFolder.open(run)
-    config, tasks = load(folder.path / "config.yaml"), chosen(folder, pattern)
+    config, tasks = load_recorded(folder.path), chosen(folder, pattern)
     if out is not None and len(tasks) != 1:
         raise UsageError(f"--out names one file, but {len(tasks)} tasks were chosen: name one with --task")
     for task in tasks:

@@ -201,9 +201,9 @@ def _place(where: str) -> str:
     if where.startswith(_SERVERS) or not path.is_dir():
         return where
     if (path / "config.yaml").is_file():
-        from exact.config import load
+        from exact.config import load_recorded
 
-        return load(path / "config.yaml").reflection.memory or str(path / "memory.sqlite")
+        return load_recorded(path).reflection.memory or str(path / "memory.sqlite")
     return str(path / "memory.sqlite")
 
 

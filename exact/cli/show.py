@@ -30,12 +30,12 @@ def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as
     A running, interrupted or torn journal is shown as far as it reads.
     """
     from exact.cli.report import chosen
-    from exact.config import load
+    from exact.config import load_recorded
     from exact.report.model.reading import Reading
     from exact.runs.journal.store import RunFolder
 
     folder = RunFolder.open(run)
-    config = load(folder.path / "config.yaml")
+    config = load_recorded(folder.path)
     for task in chosen(folder, pattern):
         reading = Reading(folder.task_folder(task) / "journal.jsonl", config, folder.blobs)
         at = _node(reading, node)

@@ -7,15 +7,15 @@ from exact.config.agents import PolicyConfig, ReflectionConfig, ValueConfig
 from exact.config.environments import (
     BrowserConfig,
     CertificateConfig,
+    GeolocationConfig,
     LoginConfig,
     Mount,
-    PlaceConfig,
     ProxyConfig,
+    RecordingConfig,
     SandboxConfig,
-    TapeConfig,
 )
 from exact.config.models import CacheConfig, ModelConfig, ModelsConfig, PriceConfig
-from exact.config.reading import dump, load, parse
+from exact.config.reading import dump, load, load_recorded, parse
 from exact.config.search import Limits, ScopeLimits, SearchConfig
 from exact.config.strict import AtLeastOne, Strict
 from exact.config.whole import Config
@@ -31,7 +31,7 @@ __all__ = [
     "ModelConfig",
     "ModelsConfig",
     "Mount",
-    "PlaceConfig",
+    "GeolocationConfig",
     "PolicyConfig",
     "PriceConfig",
     "ProxyConfig",
@@ -40,9 +40,10 @@ __all__ = [
     "ScopeLimits",
     "SearchConfig",
     "Strict",
-    "TapeConfig",
+    "RecordingConfig",
     "ValueConfig",
     "dump",
     "load",
+    "load_recorded",
     "parse",
 ]

@@ -33,7 +33,7 @@ class PolicyConfig(Strict, frozen=True, kw_only=True):
     """llm, samples: as many are drawn again while the share of actions not seen yet is estimated above this,"""
     most: AtLeastOne = 32
     """llm: until there are so many."""
-    mend: bool = True
+    repair: bool = True
     """llm: answers that cannot be used go back once, with the reason."""
     style: Literal["plain", "explorative"] = "plain"
     """llm. explorative: may try what it is unsure of, and step back on its own."""

@@ -9,7 +9,7 @@ import msgspec
 from exact.config.strict import Amount, AtLeastOne, AtLeastZero, Strict
 
 
-class PlaceConfig(Strict, frozen=True, kw_only=True):
+class GeolocationConfig(Strict, frozen=True, kw_only=True):
     """Where a browser says that it is."""
 
     latitude: Annotated[float, msgspec.Meta(ge=-90, le=90)]
@@ -39,7 +39,7 @@ class CertificateConfig(Strict, frozen=True, kw_only=True):
     """Or `$NAME`, an environment variable."""
 
 
-class TapeConfig(Strict, frozen=True, kw_only=True):
+class RecordingConfig(Strict, frozen=True, kw_only=True):
     """Recorded traffic of sites: see docs/design/worlds.md."""
 
     path: str = ""
@@ -86,7 +86,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     timezone: str = "UTC"
     user_agent: str = ""
     """Empty: the browser's own."""
-    place: PlaceConfig | None = None
+    geolocation: GeolocationConfig | None = None
     permissions: tuple[str, ...] = ()
     """Granted to the task's origins, by Playwright's names: geolocation, clipboard-read, notifications, ..."""
     mask: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class BrowserConfig(Strict, frozen=True, kw_only=True):
     """A file that is larger is not downloaded."""
     traces: str = ""
     """Folder in which Playwright's trace of each environment that acts for good is kept; empty: none. Traces hold all that a page holds."""
-    tape: TapeConfig = TapeConfig()
+    recording: RecordingConfig = RecordingConfig()
     proxy: ProxyConfig = ProxyConfig()
     authorities: tuple[str, ...] = ()
     """PEM files of certificate authorities that sign the task's sites, besides the known ones."""

@@ -9,39 +9,36 @@ from typing import Any, get_origin
 
 import msgspec
 
+from exact.config.aliases import current
 from exact.config.whole import Config
 from exact.errors import UsageError, unknown
 
 
 def load(path: Path | None, overrides: Iterable[str] = ()) -> Config:
-    """The configuration in a YAML file with `key.path=value` overrides applied. Raises UsageError."""
-    import yaml
+    """Return the configuration in a YAML file that a user wrote, with `key.path=value` overrides applied.
 
-    data: Any = {}
-    if path is not None:
-        try:
-            data = yaml.safe_load(path.read_text("utf-8")) or {}
-        except OSError as error:
-            raise UsageError(
-                f"cannot read configuration {path}: {error.strerror}: name a YAML file, such as shells/configs/rmcts_builtin.yaml"
-            ) from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(data, dict):
-        raise UsageError(f"{path} holds no mapping: write `section: {{key: value}}`")
+    Keys of earlier versions are read, and reported on stderr. Raises UsageError.
+    """
+    data = current(_yaml(path)) if path is not None else {}
     for override in overrides:
         key, found, value = override.partition("=")
         if not found:
             raise UsageError(f"--set {override}: write --set key=value")
-        try:
-            _set(data, key, yaml.safe_load(value))
-        except yaml.YAMLError as error:
-            raise UsageError(f"--set {override}: the value is not YAML: {' '.join(str(error).split())}") from error
+        _set(data, key, _yaml_value(override, value))
     return parse(data)
 
 
-def parse(data: Mapping[str, Any]) -> Config:
-    """A configuration from plain data. Raises UsageError with the key that is wrong."""
+def load_recorded(folder: Path) -> Config:
+    """Return the configuration of a run folder. Keys of earlier versions are read silently. Raises UsageError."""
+    return parse(_yaml(folder / "config.yaml"), announce=False)
+
+
+def parse(data: Mapping[str, Any], *, announce: bool = True) -> Config:
+    """Return a configuration from plain data.
+
+    `announce`: whether keys of earlier versions are reported on stderr. Raises UsageError with the key that is wrong.
+    """
+    data = current(data, announce=announce)
     _check_keys(data, Config, "")
     try:
         return _judged(msgspec.convert(data, Config), data)
@@ -64,15 +61,46 @@ def dump(config: Config) -> str:
     return str(yaml.safe_dump(msgspec.to_builtins(config), sort_keys=False))
 
 
+def _yaml(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        data: Any = yaml.safe_load(path.read_text("utf-8")) or {}
+    except OSError as error:
+        raise UsageError(
+            f"cannot read configuration {path}: {error.strerror}: name a YAML file, such as shells/configs/rmcts_builtin.yaml"
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(data, dict):
+        raise UsageError(f"{path} holds no mapping: write `section: {{key: value}}`")
+    return data
+
+
+def _yaml_value(override: str, value: str) -> object:
+    import yaml
+
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise UsageError(f"--set {override}: the value is not YAML: {' '.join(str(error).split())}") from error
+
+
 def _set(data: dict[str, Any], path: str, value: object) -> None:
-    *sections, key = path.split(".")
-    for section in sections:
-        nested = data.get(section) or {}
+    """Put a value below nested sections, under today's names."""
+    names = path.split(".")
+    below: Any = value
+    for name in reversed(names):
+        below = {name: below}
+    below = current(below)
+    for _ in names[:-1]:
+        ((name, below),) = below.items()
+        nested = data.get(name) or {}
         if not isinstance(nested, dict):
-            raise UsageError(f"--set {path}: {section} has no keys below it")
-        data[section] = nested
+            raise UsageError(f"--set {path}: {name} has no keys below it")
+        data[name] = nested
         data = nested
-    data[key] = value
+    data.update(below)
 
 
 def _check_keys(data: object, section: type[msgspec.Struct], where: str) -> None:

@@ -61,14 +61,14 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     order: Literal["arrival", "selection"] = "arrival"
     """With several workers, results are taken in as they come, or in rounds, in the order they were asked for: that takes longer and
     leads to the same tree each time, as far as environment and models do."""
-    judgements: AtLeastOne | None = None
+    evaluations: AtLeastOne | None = None
     """How often one state may be judged. None: 3 times by a language model, once by a judge that would say the same again."""
     explore: Literal["puct", "uct", "muzero"] = "puct"
     c: Amount = 0.5
     """Exploration constant on values in [0, 1]; with a schedule, the first."""
-    doubt: Amount = 0.0
+    disagreement_bonus: Amount = 0.0
     """mcts: exploration of an action is multiplied by 1 + this times the spread between the judges of the state it leads to."""
-    contest: AtLeastZero | None = None
+    reevaluations: AtLeastZero | None = None
     """mcts, gumbel, abmcts: of the iterations, how many at the end go to judging the root's candidates again, where they lie within `z`
     errors of each other, until the gap between them exceeds its error. None: a quarter of them for a cascade, else none."""
     batch: bool = False
@@ -115,8 +115,9 @@ class SearchConfig(Strict, frozen=True, kw_only=True):
     """Whether `iterations` counts visits of the root, so that a kept subtree counts."""
     commit: Literal["replan", "plan"] = "replan"
     """replan: one action, then search again. plan: the whole path, until the environment differs from what was foreseen."""
-    enact: Literal["enact", "promote"] = "enact"
-    """At a commit. enact: act in the live environment. promote: the searched environment becomes the live one, where it rolls back."""
+    commit_by: Literal["replay", "fork"] = "replay"
+    """How a decision is committed. replay: the action is taken in the live environment. fork: the environment that search brought to the
+    chosen state becomes the live one, where it rolls back."""
     prefetch: AtLeastZero = 1
     """Environments to spare, which are brought to the likely next states while a model thinks; where environments fork."""
     environments: AtLeastZero = 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exact.config import Config, load
+from exact.config import Config, load_recorded
 from exact.errors import UsageError
 from exact.evaluation.folder import BenchFolder, Replay, Result, result_of
 from exact.evaluation.plan import unequal_judges, unequal_limits
@@ -61,7 +61,7 @@ def side(path: Path) -> Side:
         found = [result_of(last[task.id], replays.get(task.id), 1) for task in run.manifest.tasks if task.id in last]
     if not found:
         raise UsageError(f"{path} has no results yet: go on with it first")
-    return Side(agent, found, load(path / "config.yaml"), {task.id: task for task in run.manifest.tasks})
+    return Side(agent, found, load_recorded(path), {task.id: task for task in run.manifest.tasks})
 
 
 def compare(a: Side, b: Side) -> Comparison:

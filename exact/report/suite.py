@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from exact.config import load
+from exact.config import load_recorded
 from exact.errors import ExactError, UsageError
 from exact.report.model.reading import Move, Reading
 from exact.report.model.text import in_words, one_line
@@ -122,7 +122,7 @@ def build_suite(runs: Sequence[RunFolder], out: Path) -> Path:
 def _reading(run: RunFolder, task: Task) -> Reading | None:
     journal = run.task_folder(task) / "journal.jsonl"
     try:
-        return Reading(journal, load(run.path / "config.yaml"), run.blobs) if journal.exists() else None
+        return Reading(journal, load_recorded(run.path), run.blobs) if journal.exists() else None
     except ExactError:
         return None
 

@@ -14,7 +14,7 @@ import msgspec
 
 from exact.agents.agent import Agent, build
 from exact.agents.roles import roles
-from exact.config import CacheConfig, Config, dump, load
+from exact.config import CacheConfig, Config, dump, load_recorded
 from exact.environments.base import EnvironmentFactory
 from exact.environments.process.stderr import logged
 from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
@@ -215,7 +215,7 @@ def create(path: Path, tasks: tuple[Task, ...], config: Config, *, benchmark: bo
 def reopen(path: Path) -> tuple[RunFolder, Config]:
     """A run to go on with, and its configuration."""
     folder = RunFolder.open(path)
-    return folder, load(folder.path / "config.yaml")
+    return folder, load_recorded(folder.path)
 
 
 def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -> Line:

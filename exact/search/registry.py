@@ -77,7 +77,7 @@ def _mcts(config: SearchConfig) -> Algorithm:
 
 def _contest(config: SearchConfig) -> dict[str, Any]:
     """How the root's candidates are judged again."""
-    return {"contest": config.contest or 0, "z": config.z, "noise": config.noise}
+    return {"contest": config.reevaluations or 0, "z": config.z, "noise": config.noise}
 
 
 def _walks(config: SearchConfig) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def common(config: SearchConfig) -> dict[str, Any]:
     return {
         "k": config.k,
         "retries": config.retries,
-        "judgements": config.judgements or 1,
+        "judgements": config.evaluations or 1,
         "backup": backups[config.backup],
         "discount": config.discount,
         "merging": config.merging,
@@ -181,7 +181,7 @@ def rule(config: SearchConfig) -> select.SelectionRule:
         normalise=normal[config.normalise],
         parallel=config.parallel,
         mask=config.collision != "wait",
-        doubt=config.doubt,
+        doubt=config.disagreement_bonus,
     )
 
 

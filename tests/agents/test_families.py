@@ -98,7 +98,7 @@ async def test_a_list_of_code_keeps_each_block_with_its_action():
 )
 async def test_code_that_cannot_be_used_is_told(answer, says):
     with pytest.raises(AnswerError, match=says):
-        await asked(answer, DESKTOP, mend=False)
+        await asked(answer, DESKTOP, repair=False)
 
 
 def test_code_is_only_read_never_run():

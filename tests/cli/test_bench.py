@@ -35,7 +35,7 @@ def told(capsys: pytest.CaptureFixture[str], *args: str) -> str:
 
 def test_a_benchmark_runs_is_gone_on_with_compared_and_rescored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "bench")
-    assert main(["bench", *SMALL, "--set", "search.enact=promote", "--parallel", "2", "--out", out]) == 0
+    assert main(["bench", *SMALL, "--set", "search.commit_by=fork", "--parallel", "2", "--out", out]) == 0
     table = capsys.readouterr().out
     assert "budget for each task: 3 actions, 8 transitions" in table and "| react | 1.000" in table
     results = (tmp_path / "bench" / "results.jsonl").read_text()
@@ -218,3 +218,8 @@ def test_what_is_fixed_when_a_benchmark_begins_is_not_taken_with_resume(
     out = str(toy_bench(tmp_path / "bench").path)
     said = told(capsys, "bench", "--resume", "--out", out, *option.split())
     assert f"{option.split()[0]} cannot be changed with --resume" in said and out in said
+
+
+def test_the_old_name_of_environments_says_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *SMALL, "--worlds", "2"]) == 2
+    assert "--worlds is now --environments" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from exact.config import BrowserConfig, PlaceConfig
+from exact.config import BrowserConfig, GeolocationConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup, launch
 from exact.errors import ActionError
 from exact.observation import Observation
@@ -24,7 +24,7 @@ from .sites import gallery
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CONFIG = BrowserConfig(
-    screenshots=False, width=600, height=400, place=PlaceConfig(latitude=52.5, longitude=13.4), permissions=("geolocation",),
+    screenshots=False, width=600, height=400, geolocation=GeolocationConfig(latitude=52.5, longitude=13.4), permissions=("geolocation",),
     download_bytes=1_000_000,
 )  # fmt: skip
 HOST = "http://gallery.localhost"

@@ -31,9 +31,9 @@ def test_a_run_killed_again_and_again_ends_whole(tmp_path: Path) -> None:
     assert gone(folder) == []
 
 
-@pytest.mark.parametrize("enact", ["enact", "promote"])
-def test_a_search_of_four_workers_in_rounds_that_is_killed_goes_on_to_the_same_actions(enact: str, tmp_path: Path) -> None:
-    settings = (*FOUR, f"search.enact={enact}", "search.order=selection")
+@pytest.mark.parametrize("commit_by", ["replay", "fork"])
+def test_a_search_of_four_workers_in_rounds_that_is_killed_goes_on_to_the_same_actions(commit_by: str, tmp_path: Path) -> None:
+    settings = (*FOUR, f"search.commit_by={commit_by}", "search.order=selection")
     whole, folder, rng = tmp_path / "whole", tmp_path / "run", random.Random(11)
     start(whole, TASKS, CONFIG, *settings).communicate(timeout=120)
     resume(folder, rng.randint(15, 40), *settings)

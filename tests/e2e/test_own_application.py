@@ -122,7 +122,7 @@ def test_traffic_that_a_run_recorded_is_replayed_without_the_site(httpserver: HT
     httpserver.expect_request("/").respond_with_data("<title>Here</title><a href=/there>There</a>", content_type="text/html")
     httpserver.expect_request("/there").respond_with_data("<title>There</title><p>Arrived", content_type="text/html")
     site = tmp_path / "site.yaml"
-    site.write_text(json.dumps({"name": "site", "url": httpserver.url_for("/"), "browser": {"tape": {"path": "traffic.jsonl"}}}))
+    site.write_text(json.dumps({"name": "site", "url": httpserver.url_for("/"), "browser": {"recording": {"path": "traffic.jsonl"}}}))
     given = [part for setting in ("search.iterations=2", "limits.actions=1", "limits.transitions=6") for part in ("--set", setting)]
     goal = ("--site", str(site), "--goal", 'Click "There"')
     assert exact("run", *goal, "--out", str(tmp_path / "one"), *given).returncode == 0

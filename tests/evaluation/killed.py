@@ -28,7 +28,7 @@ ASKING = parse(
     }
 )
 """A search whose policy and judge are a language model's."""
-AGENTS = (settings("react", "react"), ASKING, settings("mcts"), settings("promoting", enact="promote"))
+AGENTS = (settings("react", "react"), ASKING, settings("mcts"), settings("promoting", commit_by="fork"))
 
 
 def answers(question: Question, sample: int) -> str:

@@ -56,8 +56,8 @@ async def test_a_missing_answer_is_a_score_that_is_counted_apart(tmp_path: Path,
         return Score(value=0.0, success=False, reason="no final answer was given", unanswered=True)
 
     monkeypatch.setattr(ToyEnvironment, "evaluate", unanswered)
-    for name, enact in (("enacted", "enact"), ("promoted", "promote")):
-        folder = await benchmark(tmp_path / name, enact=enact)
+    for name, commit_by in (("replayed", "replay"), ("forked", "fork")):
+        folder = await benchmark(tmp_path / name, commit_by=commit_by)
         result = only(folder)
         assert (result.status, result.score, result.missing) == ("scored", 0.0, "answer")
         write_outputs(folder)
@@ -71,7 +71,7 @@ async def test_a_judge_that_is_out_in_a_replay_is_a_judge(tmp_path: Path, monkey
         raise ModelError("out of quota")
 
     monkeypatch.setattr(LocalEngine, "replay", out)
-    folder = await benchmark(tmp_path / "bench", enact="promote")
+    folder = await benchmark(tmp_path / "bench", commit_by="fork")
     assert (only(folder).status, only(folder).missing) == ("failed", "judge")
     write_outputs(folder)
     assert "| 0 | 1 (judge 1) | 0 | 0 |" in (folder.path / "table.md").read_text()

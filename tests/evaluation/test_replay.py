@@ -23,7 +23,7 @@ async def ended(path: Path, **search: object) -> BenchFolder:
 
 
 async def test_what_was_promoted_is_scored_by_a_replay_and_the_promoted_environment_stands_beside(tmp_path: Path) -> None:
-    (result,) = (await ended(tmp_path / "bench", enact="promote")).results()
+    (result,) = (await ended(tmp_path / "bench", commit_by="fork")).results()
     assert result.promoted and (result.replay, result.score) == ("same", result.live_score)
 
 
@@ -36,7 +36,7 @@ async def test_what_was_enacted_in_a_fresh_environment_needs_no_replay(tmp_path:
 
 
 async def test_a_promoted_score_that_a_fresh_environment_does_not_give_is_not_the_headline(tmp_path: Path) -> None:
-    folder = await ended(tmp_path / "bench", enact="promote")
+    folder = await ended(tmp_path / "bench", commit_by="fork")
     path = folder.agent_path("mcts") / "results.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"score":0.0', b'"score":1.0').replace(b'"score":1.0', b'"score":0.25'))
     (result,) = folder.gather().values()
@@ -50,7 +50,7 @@ async def broken_replays(path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFo
         raise EnvironmentFailure("the browser is gone")
 
     monkeypatch.setattr(LocalEngine, "replay", broken)
-    folder = toy_bench(path, settings("mcts", enact="promote"), seeds=2)
+    folder = toy_bench(path, settings("mcts", commit_by="fork"), seeds=2)
     async with toy_engine(folder, ToyFactory(WORLD)) as engine:
         await Schedule(folder=folder, engine=engine, parallel=1).run()
     return folder
@@ -71,14 +71,14 @@ async def test_a_replay_that_broke_is_no_rerun_of_the_attempt(tmp_path: Path, mo
 
 
 async def test_scores_of_a_run_that_were_never_replayed_are_compared_with_a_warning(tmp_path: Path) -> None:
-    folder = await ended(tmp_path / "bench", enact="promote")
+    folder = await ended(tmp_path / "bench", commit_by="fork")
     alone = folder.agent_path("mcts").rename(tmp_path / "alone")
     (alone / "replays.jsonl").unlink()
     assert "1 scores of alone are of environments that search had used" in compare(side(alone), side(alone)).warnings[0]
 
 
 async def test_what_is_still_to_be_replayed_counts_as_unfinished(tmp_path: Path) -> None:
-    folder = await ended(tmp_path / "bench", enact="promote")
+    folder = await ended(tmp_path / "bench", commit_by="fork")
     (folder.agent_path("mcts") / "replays.jsonl").unlink()
     write_outputs(folder)
     assert not folder.gather() and "Unfinished: 1 of 1 attempts" in (folder.path / "table.md").read_text()
@@ -94,7 +94,7 @@ async def test_a_replay_that_broke_is_made_when_the_benchmark_is_gone_on_with(tm
 
 
 async def test_a_replay_that_was_cut_off_is_made_when_the_benchmark_is_gone_on_with(tmp_path: Path) -> None:
-    folder = await ended(tmp_path / "bench", enact="promote")
+    folder = await ended(tmp_path / "bench", commit_by="fork")
     whole = (folder.path / "results.jsonl").read_bytes()
     (folder.agent_path("mcts") / "replays.jsonl").unlink()
     environments = ToyFactory(WORLD)
@@ -131,6 +131,6 @@ async def test_writes_are_not_sent_twice_to_a_site_that_keeps_them(tmp_path: Pat
 
 async def test_search_cannot_reach_an_evaluator(tmp_path: Path) -> None:
     environments = ToyFactory(WORLD)
-    folder = toy_bench(tmp_path / "bench", settings("mcts", enact="promote"), seeds=3)
+    folder = toy_bench(tmp_path / "bench", settings("mcts", commit_by="fork"), seeds=3)
     await run(folder, environments)
     assert environments.counts.evaluations == 6, "once an attempt where it ended, once its replay"

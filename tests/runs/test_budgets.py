@@ -173,7 +173,7 @@ async def test_who_only_waits_for_what_others_hold_back_is_not_turned_away(tmp_p
 
 async def test_draws_of_one_state_are_calls_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Priced()
-    await judged_by_model(tmp_path, monkeypatch, model, boxes=2, search={**SEARCH, "judgements": 3}).run()
+    await judged_by_model(tmp_path, monkeypatch, model, boxes=2, search={**SEARCH, "evaluations": 3}).run()
     called = [event for event in journal(tmp_path) if isinstance(event, ev.Called)]
     draws = Counter(event.draw for event in called)
     assert draws[1] > 0 and len({event.key for event in called}) == len(called)

@@ -78,7 +78,7 @@ async def test_candidates_that_the_cheap_judge_cannot_tell_apart_are_put_to_the_
 async def test_ends_and_confirmations_go_to_the_dear_judge_and_the_rest_to_the_cheap_one(tmp_path: Path) -> None:
     environment = chain(2)
     cheap, dear = Recorded(ToyValue(environment)), Recorded(ToyValue(environment))
-    await cascading(tmp_path / "run", environment, dear, cheap, enough=0.9, contest=0).run()
+    await cascading(tmp_path / "run", environment, dear, cheap, enough=0.9, reevaluations=0).run()
     assert cheap.asked and not any(context.terminated or context.confirms for context in cheap.asked)
     assert any(context.confirms for context in dear.asked)
     assert all(context.terminated for context in dear.asked)

@@ -120,10 +120,10 @@ def repeated_facts(events: list[ev.AnyEvent]) -> list[object]:
 WAYS: dict[str, dict[str, object]] = {
     "serial": {},
     "plan": {"commit": "plan"},
-    "promote": {"enact": "promote"},
+    "promote": {"commit_by": "fork"},
     "speculative": {"expansion": "speculative"},
     "four workers": {"workers": 4, "parallel": "loss"},
-    "four workers that plan and promote": {"workers": 4, "commit": "plan", "enact": "promote", "expansion": "speculative"},
+    "four workers that plan and promote": {"workers": 4, "commit": "plan", "commit_by": "fork", "expansion": "speculative"},
 }
 
 

@@ -128,7 +128,7 @@ def any_of(name: str, dice: random.Random, c: float) -> Work:
             iterations=iterations,
             depth=depth,
             k=3,
-            judgements=dice.randint(1, 3),
+            evaluations=dice.randint(1, 3),
             revisit=dice.choice(["exhaust", "repeat"]),
             expansion=dice.choice(["lazy", "eager"]),
             collision=dice.choice(["mask", "resample"]),

@@ -23,7 +23,7 @@ CONFIGS: st.SearchStrategy[SearchConfig] = st.builds(
     k=st.integers(1, 4),
     depth=st.integers(1, 5),
     retries=st.integers(0, 2),
-    judgements=st.integers(1, 3),
+    evaluations=st.integers(1, 3),
     explore=st.sampled_from(["puct", "uct", "muzero"]),
     c=st.sampled_from([0.0, 0.5, 5.0]),
     first_play=st.sampled_from(["parent", "mean", "zero", "lowest", "reduced"]),
@@ -186,6 +186,6 @@ def test_a_search_that_has_overdrawn_its_iterations_knows_that_none_is_left() ->
     """Workers fail, and what they had begun counts: there may be less than nothing left to change the decision with."""
     config = SearchConfig(
         iterations=2, k=1, depth=1, retries=0, c=0.0, first_play="parent", noise_floor=0.05, collision="mask", expansion="lazy",
-        revisit="exhaust", backup="mean", enough=0.8, early=True, judgements=1,
+        revisit="exhaust", backup="mean", enough=0.8, early=True, evaluations=1,
     )  # fmt: skip
     Weather(config, seed=4619, workers=1, trouble=0.1).go()

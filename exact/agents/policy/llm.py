@@ -62,7 +62,7 @@ class LLMPolicy:
         parse, heard = partial(parse_action, actions=actions, observation=context.observation, tried=context.tried), list[Weighed]()
         for more in itertools.count():
             request = self._request("", context, actions, samples=self._config.samples, more=more)
-            said = await read(self._model, request, parse, seed=context.seed, mend=self._config.mend)
+            said = await read(self._model, request, parse, seed=context.seed, mend=self._config.repair)
             heard += [(chosen, self._weight(choice)) for choice, chosen in said]
             if (more + 1) * self._config.samples >= self._config.most or unseen([chosen for chosen, _ in heard]) <= self._config.unseen:
                 return heard

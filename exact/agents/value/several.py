@@ -50,7 +50,7 @@ class CascadeValue:
     """The cheap value function everywhere; the dear one at ends, at confirmations, and where the search asks for a state again.
 
     A search asks again about states that matter: candidates for its decision that lie within the noise of each other
-    (`search.contest`), ends that are visited again, and front-runners while its workers would be idle (`search.collision: resample`).
+    (`search.reevaluations`), ends that are visited again, and front-runners while its workers would be idle (`search.collision: resample`).
     The search takes the mean over all judgements of a state, and decides between contested candidates by those that were to tell them
     apart.
     """

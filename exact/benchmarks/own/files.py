@@ -12,6 +12,7 @@ import msgspec
 
 from exact.benchmarks.own.evaluate import EVALUATE, distinct, kept, read_list
 from exact.config import BrowserConfig, Strict
+from exact.config.aliases import current
 from exact.environments.browser.task_config import of_task
 from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside
@@ -100,7 +101,7 @@ def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = Non
         start = urljoin(site.url, task.start)
     except ValueError as error:
         raise UsageError(f"task {task.id}: start {task.start!r} is no address: write /path or http://host/path") from error
-    browser = _located(_merged(site.browser, task.browser), where)
+    browser = _located(_merged(current(site.browser, "browser"), current(task.browser, "browser")), where)
     metadata: dict[str, Scalar] = {}
     for key, value in (
         ("services", tuple(_placed(each, where) for each in site.services)),
@@ -142,8 +143,8 @@ def _located(browser: dict[str, Any], where: Path) -> dict[str, Any]:
         browser = {**browser, "login": login}
     if isinstance(given := browser.get("authorities"), list):
         browser = {**browser, "authorities": [at(each) for each in given]}
-    if isinstance(tape := browser.get("tape"), dict) and "path" in tape:
-        browser = {**browser, "tape": {**tape, "path": at(tape["path"])}}
+    if isinstance(recording := browser.get("recording"), dict) and "path" in recording:
+        browser = {**browser, "recording": {**recording, "path": at(recording["path"])}}
     return browser
 
 

@@ -7,15 +7,16 @@ import json
 import msgspec
 
 from exact.config import BrowserConfig
+from exact.config.aliases import current
 from exact.errors import UsageError, unknown
 from exact.task import Task
 
 KEYS = (
-    *("width", "height", "scale", "locale", "timezone", "user_agent", "place", "permissions", "mask", "login", "html", "dialogs"),
-    *("download_bytes", "settle_seconds", "answer_seconds", "masks", "clock", "proxy", "authorities", "tape", "screenshots"),
+    *("width", "height", "scale", "locale", "timezone", "user_agent", "geolocation", "permissions", "mask", "login", "html", "dialogs"),
+    *("download_bytes", "settle_seconds", "answer_seconds", "masks", "clock", "proxy", "authorities", "recording", "screenshots"),
 )
 """Of BrowserConfig, what a task may set."""
-_LAUNCH = ("proxy", "authorities", "tape")
+_LAUNCH = ("proxy", "authorities", "recording")
 """What holds for a whole browser."""
 
 
@@ -30,6 +31,7 @@ def of_task(config: BrowserConfig, task: Task) -> BrowserConfig:
         raise UsageError(f"task {task.id}: its `browser` is no JSON object: {error}") from error
     if not isinstance(given, dict):
         raise UsageError(f"task {task.id}: its `browser` is no JSON object: write {{locale: de-DE}}")
+    given = current(given, "browser", announce=False)
     for key in given:
         if key not in KEYS:
             raise unknown("key of a task's browser", key, KEYS)

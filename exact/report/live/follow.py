@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from PIL import Image, UnidentifiedImageError
 
-from exact.config import load
+from exact.config import load_recorded
 from exact.errors import JournalError
 from exact.report.model import data
 from exact.report.model.head import head
@@ -39,7 +39,7 @@ class Follower:
         """Tells this follower's versions from those of one before it."""
         self.version = 0
         self.journal = run.task_folder(task) / "journal.jsonl"
-        self._reading = Reading(self.journal, load(run.path / "config.yaml"), run.blobs)
+        self._reading = Reading(self.journal, load_recorded(run.path), run.blobs)
         self._texts = Texts()
         self._states: dict[int, data.State] = {}
         self._changed: dict[int, int] = {}

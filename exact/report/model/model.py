@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from exact.config import Config, load
+from exact.config import Config, load_recorded
 from exact.observation import Box
 from exact.report.model import data
 from exact.report.model.head import head
@@ -30,7 +30,7 @@ def report(
 
     room: bytes of the page that screenshots and long texts may take.
     """
-    config = config or load(run.path / "config.yaml")
+    config = config or load_recorded(run.path)
     reading = Reading(run.task_folder(task) / "journal.jsonl", config, run.blobs)
     texts = Texts()
     tree = nodes(reading, texts)

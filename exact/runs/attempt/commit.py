@@ -58,7 +58,7 @@ class Commits:
     async def carry_out(self) -> None:
         """Take the decided action. Raises EnvironmentFailure, UncertainCommit."""
         assert self._state.decided is not None
-        if self._setting.config.search.enact == "enact" or not await self._promote(self._state.decided):
+        if self._setting.config.search.commit_by == "replay" or not await self._promote(self._state.decided):
             await self._setting.live.commit(self._state.decided)
         await self._go_on()
 

@@ -416,10 +416,10 @@ class State:
 def _judged(config: Config) -> SearchConfig:
     """The search with its numbers of judgements settled: asking again is worth something where the answer can be another one."""
     search = config.search
-    if search.judgements is None:
-        search = msgspec.structs.replace(search, judgements=JUDGEMENTS if config.value.kind == "llm" else 1)
-    if search.contest is None:
-        search = msgspec.structs.replace(search, contest=search.iterations // 4 if config.value.kind == "cascade" else 0)
+    if search.evaluations is None:
+        search = msgspec.structs.replace(search, evaluations=JUDGEMENTS if config.value.kind == "llm" else 1)
+    if search.reevaluations is None:
+        search = msgspec.structs.replace(search, reevaluations=search.iterations // 4 if config.value.kind == "cascade" else 0)
     return search
 
 

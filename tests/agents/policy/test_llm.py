@@ -24,7 +24,7 @@ async def proposed(model, k=6, given=None, **config):
 
 async def test_priors_are_the_share_of_the_answers_that_parse():
     model = samples("Action: click [2]", 'size!\nAction: fill [3] "42"', 'Action: fill [3] "42"', "nonsense", "Action: fill [3] '42'")
-    got = await proposed(model, samples=5, mend=False)
+    got = await proposed(model, samples=5, repair=False)
     assert [(p.action.key, p.prior) for p in got] == [('fill [3] "42"', 0.75), ("click [2]", 0.25)]
     assert got[0].rationale == "size!" and len(model.requests) == 1
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from exact.cli.main import main
-from exact.config import load
+from exact.config import load_recorded
 from exact.report.export.dot import dot
 from exact.report.model.reading import Reading
 from exact.runs.journal.store import RunFolder
@@ -66,7 +66,7 @@ def test_the_path_moves_from_screenshot_to_screenshot(shop: RunFolder, tmp_path:
 
 
 def test_the_tree_is_a_graph_in_three_notations(shop: RunFolder, tmp_path: Path) -> None:
-    tree = Reading(next(shop.path.glob("tasks/*/journal.jsonl")), load(shop.path / "config.yaml"), shop.blobs).state.tree
+    tree = Reading(next(shop.path.glob("tasks/*/journal.jsonl")), load_recorded(shop.path), shop.blobs).state.tree
     graph = ET.fromstring(exported("graphml", shop, tmp_path))
     found = {int(each.attrib["id"]) for each in graph.iter() if each.tag.endswith("}node")}
     assert found == {node.id for node in tree.walk(tree.nodes[0])}
@@ -89,7 +89,7 @@ def test_the_decision_path_is_a_picture(shop: RunFolder, tmp_path: Path) -> None
 
 
 def test_the_decision_path_leaves_out_what_is_two_actions_away(shop: RunFolder) -> None:
-    reading = Reading(next(shop.path.glob("tasks/*/journal.jsonl")), load(shop.path / "config.yaml"), shop.blobs)
+    reading = Reading(next(shop.path.glob("tasks/*/journal.jsonl")), load_recorded(shop.path), shop.blobs)
     path = frozenset(reading.state.path)
     few, all_ = dot(reading.state.tree, path, path=True), dot(reading.state.tree, path)
     assert all(f"n{id} [" in few for id in path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from exact.config import load
+from exact.config import load_recorded
 from exact.environments.base import SideEffect
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
@@ -26,7 +26,7 @@ from tests.runs.toys import config, toy_runner
 
 
 def reading_of(run: RunFolder) -> Reading:
-    return Reading(run.task_folder(run.manifest.tasks[0]) / "journal.jsonl", load(run.path / "config.yaml"), run.blobs)
+    return Reading(run.task_folder(run.manifest.tasks[0]) / "journal.jsonl", load_recorded(run.path), run.blobs)
 
 
 def step(number: int, value: float | None, came: float | None, *, trouble: bool = False) -> data.Step:

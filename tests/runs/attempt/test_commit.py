@@ -94,7 +94,7 @@ async def test_a_promoted_environment_is_where_the_action_would_have_led(environ
     enacted = ToyFactory(environment)  # type: ignore[arg-type]
     promoted = ToyFactory(environment)  # type: ignore[arg-type]
     (plain,) = await toy_runner(tmp_path / "enact", enacted, searched(workers=workers)).run()
-    (line,) = await toy_runner(tmp_path / "promote", promoted, searched(workers=workers, enact="promote")).run()
+    (line,) = await toy_runner(tmp_path / "promote", promoted, searched(workers=workers, commit_by="fork")).run()
     commits = [event for event in journal(tmp_path / "promote") if isinstance(event, ev.Committed)]
     assert line.score == plain.score == 1.0
     assert [commit.action for commit in commits] == committed(journal(tmp_path / "enact"))
@@ -105,14 +105,14 @@ async def test_a_promoted_environment_is_where_the_action_would_have_led(environ
 
 async def test_where_nothing_rolls_back_the_action_is_carried_out(tmp_path: Path) -> None:
     environments = ToyFactory(form(2, write=True), isolated=False)
-    await toy_runner(tmp_path, environments, searched(enact="promote")).run()
+    await toy_runner(tmp_path, environments, searched(commit_by="fork")).run()
     commits = [event for event in journal(tmp_path) if isinstance(event, ev.Committed)]
     assert commits and not any(commit.promoted for commit in commits)
     assert len(environments.counts.writes) == 1
 
 
 async def test_what_the_search_has_not_seen_cannot_be_promoted(tmp_path: Path) -> None:
-    (line,) = await toy_runner(tmp_path, ToyFactory(chain(2)), config(search={"algorithm": "react", "enact": "promote"})).run()
+    (line,) = await toy_runner(tmp_path, ToyFactory(chain(2)), config(search={"algorithm": "react", "commit_by": "fork"})).run()
     assert line.score == 1.0
     assert not any(event.promoted for event in journal(tmp_path) if isinstance(event, ev.Committed))
 
@@ -155,14 +155,14 @@ def dated(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ToyEnvironment, "_moved", later)
 
 
-@pytest.mark.parametrize("enact", ["enact", "promote"])
+@pytest.mark.parametrize("commit_by", ["replay", "fork"])
 @pytest.mark.parametrize("workers", [1, 3])
 async def test_what_a_write_led_to_is_searched_on_though_it_comes_out_differently_each_time(
-    enact: str, workers: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    commit_by: str, workers: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     dated(monkeypatch)
     environments = ToyFactory(errand())
-    (line,) = await toy_runner(tmp_path, environments, searched(workers=workers, enact=enact)).run()
+    (line,) = await toy_runner(tmp_path, environments, searched(workers=workers, commit_by=commit_by)).run()
     events = journal(tmp_path)
     assert (line.score, line.drifted) == (1.0, 0)
     assert any(event.edge is not None for event in events if isinstance(event, ev.Kept)), "the search kept it as soon as it was there"

@@ -64,7 +64,7 @@ async def run(folder: Path, environment: ToyGraph, seed: int, faults: Faults | N
 
 WAYS: dict[str, dict[str, object]] = {
     "replan": {},
-    "plan and promote": {"commit": "plan", "enact": "promote"},
+    "plan and promote": {"commit": "plan", "commit_by": "fork"},
     "speculative": {"expansion": "speculative"},
     "gumbel": {"algorithm": "gumbel"},
     "beam": {"algorithm": "beam"},

@@ -88,7 +88,7 @@ def test_an_action_that_changes_nothing_is_not_committed_because_every_other_loo
 
 
 def test_the_registry_makes_it_and_says_which_options_it_takes() -> None:
-    found = algorithm(SearchConfig(algorithm="flat_halving", judgements=8, options={"considered": 3}))
+    found = algorithm(SearchConfig(algorithm="flat_halving", evaluations=8, options={"considered": 3}))
     assert isinstance(found, FlatHalving) and isinstance(found, Replans) and found.most == 3 and found.judgements == 8
     with pytest.raises(UsageError, match="considered"):
         algorithm(SearchConfig(algorithm="flat_halving", options={"considerd": 3}))

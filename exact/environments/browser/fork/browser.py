@@ -121,7 +121,7 @@ class ForkedBrowser(Browser):
         """The browser's own context, with the first of the pages it has. Its requests are judged from now on."""
         self._started = True
         context = self.context
-        if config.place:
+        if config.geolocation:
             await context.set_geolocation(options(config, ())["geolocation"])
         if config.permissions:
             await grant(context, config.permissions, origins)

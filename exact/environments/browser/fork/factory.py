@@ -71,7 +71,7 @@ class ForkingFactory:
         self.accounts: Accounts | None = None
         if outside and outside.accounts:
             self.accounts = Accounts(outside.accounts, os.environ, shared=outside.site is not None)
-        self._tape = tape or tape_of(config.tape)
+        self._tape = tape or tape_of(config.recording)
         self._memos: dict[str, Memo] = {}
         self._connections: dict[str, ConnectionState] = {}
         self._origin = ""

@@ -29,9 +29,9 @@ def options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, Any]:
         found["device_scale_factor"] = config.scale
     if config.user_agent:
         found["user_agent"] = config.user_agent
-    if config.place:
+    if config.geolocation:
         found["geolocation"] = {
-            "latitude": config.place.latitude, "longitude": config.place.longitude, "accuracy": config.place.accuracy,
+            "latitude": config.geolocation.latitude, "longitude": config.geolocation.longitude, "accuracy": config.geolocation.accuracy,
         }  # fmt: skip
     if config.login.certificate:
         shown = _certificate(config.login.certificate)

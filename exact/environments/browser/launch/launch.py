@@ -153,7 +153,7 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
         try:
             cdp = await browser.new_browser_cdp_session()
             last.push_async_callback(remove, await profile_of(cdp))
-            guard = Guard(cdp, tape_of(config.tape))
+            guard = Guard(cdp, tape_of(config.recording))
             await guard.start()
             try:
                 yield Browser(browser, guard, LocalStore(str(downloads), cdp), cdp)

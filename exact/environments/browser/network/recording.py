@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from exact.config import TapeConfig
+from exact.config import RecordingConfig
 from exact.environments.browser.network import scrub
 from exact.errors import EnvironmentFailure
 
@@ -88,7 +88,7 @@ class Tape:
             raise EnvironmentFailure(f"{self.path} is no recorded traffic: {error}: record it again") from error
 
 
-def tape_of(config: TapeConfig) -> Tape | None:
+def tape_of(config: RecordingConfig) -> Tape | None:
     """What a configuration names; None if nothing. Raises EnvironmentFailure where there is nothing to replay."""
     return Tape(Path(config.path).expanduser(), config.mode) if config.path else None
 

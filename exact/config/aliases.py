@@ -1,0 +1,74 @@
+"""Configuration keys and values of earlier versions, and what they are called now.
+
+This is the only table of them. It is applied to plain data before types are checked, so that recorded runs and older files still read.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from exact.errors import UsageError
+
+KEYS: Mapping[str, str] = MappingProxyType(
+    {
+        "search.enact": "search.commit_by",
+        "search.worlds": "search.environments",
+        "search.doubt": "search.disagreement_bonus",
+        "search.contest": "search.reevaluations",
+        "search.judgements": "search.evaluations",
+        "policy.mend": "policy.repair",
+        "arms.mend": "arms.repair",
+        "browser.tape": "browser.recording",
+        "browser.place": "browser.geolocation",
+    }
+)
+"""Renamed keys by their full path, old to new. A key of a section in a list, such as `arms`, has the path of the list before it."""
+
+VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType({"search.enact": {"enact": "replay", "promote": "fork"}})
+"""Renamed values, old to new, by the old path of their key."""
+
+REMOVED: Mapping[str, str] = MappingProxyType({})
+"""Removed keys by their full path, and what to write in their place: the end of the sentence `'search.x' was removed: ...`."""
+
+
+def current(data: Mapping[Any, Any], section: str = "", *, announce: bool = True) -> dict[Any, Any]:
+    """Return configuration data with today's keys and values.
+
+    `section` is the dotted path of the section that `data` is; empty for a whole configuration. With `announce`, each renamed key is
+    reported on stderr, once a process. Raises UsageError where a key was removed, or where its old and its new name are both given.
+    """
+    where = f"{section}." if section else ""
+    found: dict[Any, Any] = {}
+    for key, value in data.items():
+        path = f"{where}{key}"
+        if path in REMOVED:
+            raise UsageError(f"configuration key {path!r} was removed: {REMOVED[path]}")
+        name = KEYS.get(path)
+        if name is None:
+            found[key] = _nested(value, path, announce)
+            continue
+        renamed = name.removeprefix(where)
+        if renamed in data:
+            raise UsageError(f"configuration key {path!r} is now {name!r}, and both are given: keep {name!r}")
+        found[renamed] = _nested(VALUES.get(path, {}).get(value, value) if isinstance(value, str) else value, path, announce)
+        if announce:
+            _report(path, name, "" if found[renamed] == value else f" ({value} is now {found[renamed]})")
+    return found
+
+
+def _nested(value: object, path: str, announce: bool) -> object:
+    if isinstance(value, Mapping):
+        return current(value, path, announce=announce)
+    if isinstance(value, list | tuple):
+        return [current(each, path, announce=announce) if isinstance(each, Mapping) else each for each in value]
+    return value
+
+
+@functools.cache
+def _report(old: str, new: str, value: str) -> None:
+    """Write one line on stderr, once a process for each key and value."""
+    sys.stderr.write(f"exact: {old} is now {new}{value}\n")

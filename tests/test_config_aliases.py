@@ -1,0 +1,117 @@
+"""Configurations of earlier versions are read under today's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exact.config import Config, GeolocationConfig, RecordingConfig, aliases, dump, load, load_recorded, parse
+from exact.environments.browser.task_config import of_task
+from exact.errors import UsageError
+from exact.task import Task
+
+OLD = """
+name: old
+search: {enact: promote, worlds: 4, contest: 1, doubt: 0.1, judgements: 2}
+policy: {mend: false}
+arms: [{mend: false}]
+browser: {tape: {path: traffic.jsonl}, place: {latitude: 1, longitude: 2}}
+"""
+"""Every key that has another name now."""
+
+
+@pytest.fixture(autouse=True)
+def unreported() -> Iterator[None]:
+    """Forget which renamed keys were reported."""
+    aliases._report.cache_clear()
+    yield
+    aliases._report.cache_clear()
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    (tmp_path / "config.yaml").write_text(OLD)
+    return tmp_path / "config.yaml"
+
+
+def check(config: Config) -> None:
+    search = config.search
+    assert (search.commit_by, search.environments, search.reevaluations, search.disagreement_bonus, search.evaluations) == (
+        "fork",
+        4,
+        1,
+        0.1,
+        2,
+    )
+    assert not config.policy.repair and not config.arms[0].repair
+    assert config.browser.recording == RecordingConfig(path="traffic.jsonl")
+    assert config.browser.geolocation == GeolocationConfig(latitude=1, longitude=2)
+
+
+def test_a_users_file_reads_and_each_renamed_key_is_reported_once(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check(load(old))
+    check(load(old))
+    lines = capsys.readouterr().err.splitlines()
+    assert "exact: search.enact is now search.commit_by (promote is now fork)" in lines
+    assert "exact: browser.tape is now browser.recording" in lines
+    assert len(lines) == len(aliases.KEYS)
+
+
+def test_a_recorded_run_reads_silently(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check(load_recorded(old.parent))
+    assert capsys.readouterr().err == ""
+
+
+def test_the_value_that_keeps_the_live_environment_is_read() -> None:
+    assert parse({"search": {"enact": "enact"}}).search.commit_by == "replay"
+
+
+@pytest.mark.parametrize("override", ["search.enact=promote", "search={enact: promote}", "search.commit_by=fork"])
+def test_an_override_wins_over_the_file_under_either_name(override: str, tmp_path: Path) -> None:
+    for written in ("search: {enact: enact}", "search: {commit_by: replay}"):
+        (tmp_path / "a.yaml").write_text(written)
+        assert load(tmp_path / "a.yaml", [override]).search.commit_by == "fork"
+
+
+def test_an_override_reaches_below_a_renamed_section() -> None:
+    assert load(None, ["browser.tape.path=a.jsonl", "browser.recording.mode=replay"]).browser.recording == RecordingConfig(
+        path="a.jsonl", mode="replay"
+    )
+
+
+def test_both_names_of_one_key_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"'search\.enact' is now 'search\.commit_by', and both are given"):
+        parse({"search": {"enact": "enact", "commit_by": "fork"}})
+
+
+def test_a_wrong_value_of_a_renamed_key_names_the_new_key() -> None:
+    with pytest.raises(UsageError, match=r"search\.commit_by"):
+        parse({"search": {"enact": "perhaps"}})
+
+
+def test_a_removed_key_says_the_new_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aliases, "REMOVED", {"search.gone": "set search.k"})
+    with pytest.raises(UsageError, match=r"configuration key 'search\.gone' was removed: set search\.k"):
+        parse({"search": {"gone": 1}})
+
+
+def test_a_tasks_own_browser_keys_are_read_under_their_old_names(capsys: pytest.CaptureFixture[str]) -> None:
+    task = Task(id="t", instruction="", metadata={"browser": '{"place": {"latitude": 1, "longitude": 2}}'})
+    assert of_task(Config().browser, task).geolocation == GeolocationConfig(latitude=1, longitude=2)
+    assert capsys.readouterr().err == ""
+
+
+def test_every_new_name_is_a_key_and_no_old_name_is() -> None:
+    written = set(dotted(Config()))
+    assert {new for new in aliases.KEYS.values() if not new.startswith("arms.")} <= written
+    assert not written & set(aliases.KEYS)
+
+
+def dotted(config: Config) -> Iterator[str]:
+    """Yield the paths of all keys of a configuration that have a name of their own."""
+    import yaml
+
+    for section, keys in yaml.safe_load(dump(config)).items():
+        yield from (f"{section}.{key}" for key in keys) if isinstance(keys, dict) else [section]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from exact.config import BrowserConfig, ModelsConfig
 from exact.environments.base import EnvironmentFactory
-from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.page.setup import PageSetup
 from exact.task import Task
+
+if TYPE_CHECKING:
+    from exact.environments.browser.environment import Evaluator
+    from exact.environments.browser.page.setup import PageSetup
 
 
 class Suite(Protocol):

@@ -51,7 +51,7 @@ def open_environments(
     from exact.benchmarks import registry
     from exact.benchmarks.base import Served, environments_for
 
-    suite = registry.judged(task.id, config.models)
+    suite = registry.suite_with_models(task.id, config.models)
     if not declared(task) or not isinstance(suite, Served):
         return environments_for(suite, task, config.browser)
     setup, evaluator = suite.page(task)

@@ -1,67 +1,93 @@
-"""All suites, and the tasks that ids and patterns name.
+"""The table of suites, and the tasks that ids and patterns name.
 
-A package adds a suite by an entry point of the group `exact.suites`, whose object is a callable without arguments that
-gives a Suite: `mysuite = "mypackage:MySuite"`.
+A suite's module is imported when its name is first looked up. A package adds a suite by an entry point of the group `exact.suites`,
+whose object is a callable without arguments that returns a Suite: `mysuite = "mypackage:MySuite"`.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import functools
-from collections.abc import Iterable, Mapping
-from importlib.metadata import entry_points
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
 
 from exact.benchmarks.base import Judging, Suite
-from exact.benchmarks.browsergym import BrowserGymSuite
-from exact.benchmarks.desktop import DesktopSuite
 from exact.benchmarks.ids import join, split_pattern
-from exact.benchmarks.miniwob import MiniWob
-from exact.benchmarks.osworld.suite import OSWorld
-from exact.benchmarks.sites import trac, wagtail
-from exact.benchmarks.visualwebarena import visualwebarena
-from exact.benchmarks.webarena import WebArena
 from exact.config import ModelsConfig
 from exact.errors import UsageError, unknown
 from exact.task import Task
 
+GROUP = "exact.suites"
+BUILTIN = {
+    "miniwob": "exact.benchmarks.miniwob:MiniWob",
+    "webarena": "exact.benchmarks.webarena:WebArena",
+    "visualwebarena": "exact.benchmarks.visualwebarena:visualwebarena",
+    "trac": "exact.benchmarks.sites:trac",
+    "wagtail": "exact.benchmarks.sites:wagtail",
+    "desktop": "exact.benchmarks.desktop:DesktopSuite",
+    "browsergym": "exact.benchmarks.browsergym:BrowserGymSuite",
+    "osworld": "exact.benchmarks.osworld.suite:OSWorld",
+}
+"""The `module:attribute` of each suite of this package; the attribute is called without arguments."""
+
+
+class _Suites(Mapping[str, Suite]):
+    """Suites by name. A suite is imported and made when it is first looked up."""
+
+    def __init__(self, entries: Iterable[EntryPoint]) -> None:
+        self._entries: dict[str, EntryPoint] = {}
+        for entry in entries:
+            if entry.name in self._entries:
+                raise UsageError(f"two suites are named {entry.name!r}: uninstall the package of {entry.value}")
+            self._entries[entry.name] = entry
+        self._suites: dict[str, Suite] = {}
+
+    def __getitem__(self, name: str) -> Suite:
+        if name not in self._suites:
+            self._suites[name] = self._entries[name].load()()
+        return self._suites[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
 
 @functools.cache
 def suites() -> Mapping[str, Suite]:
-    """Every suite by name: those of this package, then those of installed packages."""
-    own: tuple[Suite, ...] = (MiniWob(), WebArena(), visualwebarena(), trac(), wagtail(), DesktopSuite(), BrowserGymSuite(), OSWorld())
-    found = {each.name: each for each in own}
-    for entry in entry_points(group="exact.suites"):
-        if entry.name in found:
-            raise UsageError(f"two suites are named {entry.name!r}: uninstall the package of {entry.value}")
-        found[entry.name] = entry.load()()
-    return MappingProxyType(found)
+    """Return every suite by name: those of this package, then those of installed packages. Raises UsageError where two share a name."""
+    own = [EntryPoint(name, target, GROUP) for name, target in BUILTIN.items()]
+    return _Suites([*own, *entry_points(group=GROUP)])
 
 
 def suite(id: str) -> Suite:
-    """The suite of a task id, a pattern or a bare suite name. Raises UsageError that names the nearest suite."""
+    """Return the suite of a task id, a pattern or a bare suite name. Raises UsageError that names the nearest suite."""
     name = id.partition("?")[0].partition("/")[0]
     if name not in suites():
         raise unknown("suite", name, suites(), where=repr(id))
     return suites()[name]
 
 
-def judged(id: str, models: ModelsConfig) -> Suite:
-    """The suite of a task id, with the models of a configuration where its verdicts ask some."""
+def suite_with_models(id: str, models: ModelsConfig) -> Suite:
+    """Return the suite of a task id, with these models where its evaluators ask some. Raises UsageError as `suite` does."""
     found = suite(id)
     return found.judged_by(models) if isinstance(found, Judging) else found
 
 
 def task(id: str) -> Task:
-    """The task of an id. Raises UsageError that names the nearest suite or task."""
+    """Return the task of an id. Raises UsageError that names the nearest suite or task."""
     return suite(id).task(id)
 
 
 def expand(patterns: Iterable[str]) -> list[Task]:
-    """The tasks that patterns name, each once, in the order of the patterns, then of the suite, then of the seeds.
+    """Return the tasks that patterns name, each once, in the order of the patterns, then of the suite, then of the seeds.
 
-    A pattern is an id whose name may hold `*` and `[...]`, or be a named list: `miniwob/click-*?seed=1..3`,
-    `miniwob/@browsergym?seed=0..4`. Raises UsageError where one names nothing.
+    A pattern is an id whose name may contain `*` and `[...]`, or a named list: `miniwob/click-*?seed=1..3`,
+    `miniwob/@browsergym?seed=0..4`. Raises UsageError where a pattern names nothing.
     """
     tasks: dict[str, Task] = {}
     for pattern in patterns:

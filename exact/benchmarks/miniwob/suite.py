@@ -6,8 +6,8 @@ reward into a display, logs it to the console, and covers itself with START, who
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,17 +20,22 @@ from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import BrowserConfig
 from exact.environments.adapters.miniwob import installed
 from exact.environments.base import EnvironmentFactory
-from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.errors import unknown
+from exact.scratch import scratch
 from exact.task import Outcome, Score, Task
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
+    from exact.environments.browser import PageSetup
     from exact.environments.browser.fork.factory import ForkingFactory
+    from exact.environments.sandbox.service import Service
 
 HOST = "miniwob.test"
 """Where the pages are, for the browser; the port behind it is nobody's business."""
+
+_PORT = 8000
+"""The port of the pages' server on the sandbox's own loopback, which nothing else uses."""
 
 WIDTH, HEIGHT = 332, 214
 """The viewport in CSS pixels, as BrowserGym has it: the task's 160 x 210 on the left, room for the display beside it."""
@@ -112,6 +117,8 @@ class MiniWob:
             async with self.forking_factory(config) as environments:
                 yield environments
             return
+        from exact.environments.browser import BrowserFactory, launch
+
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
         async with serve(self._pages or installed(), self._rewrite) as address:
             setup = page_setup(address)
@@ -120,16 +127,20 @@ class MiniWob:
 
     @asynccontextmanager
     async def forking_factory(self, config: BrowserConfig) -> AsyncIterator[ForkingFactory]:
-        """As `environments`, with snapshots of whole environments. Raises EnvironmentFailure where environments cannot fork."""
-        from exact.benchmarks.miniwob.forking import forking_factory
+        """Open environments that fork: the pages are served inside the sandbox. Raises EnvironmentFailure where gVisor does not run."""
+        from exact.environments.browser.fork.factory import forking
 
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
-        async with forking_factory(config, self._pages or installed(), self._rewrite) as environments:
-            yield environments
+        setup, limit = page_setup(f"127.0.0.1:{_PORT}"), config.snapshots << 20
+        with _rewritten(self._pages or installed(), self._rewrite) as folder:
+            async with forking(config, setup, services=[_service(str(folder))], evaluator=verdict, limit=limit) as environments:
+                yield environments
 
 
 def page_setup(address: str) -> PageSetup:
-    """What the pages need around them, where a server at `address` (`host:port`) has them."""
+    """Return what the pages need around them, where a server at `address` (`host:port`) has them."""
+    from exact.environments.browser import PageSetup
+
     return PageSetup(
         hosts={HOST: address},
         init_scripts=(SILENCE, BARE_COVER),
@@ -154,3 +165,30 @@ async def verdict(page: Page, outcome: Outcome) -> Score:
 
 def _ids(tasks: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"miniwob/{task}" for task in tasks)
+
+
+def _service(folder: str) -> Service:
+    from exact.environments.sandbox import Service, interpreter, static
+
+    return Service(
+        command=(str(interpreter()), "-I", "-S", static.__file__, str(_PORT), folder),
+        ready_url=f"http://127.0.0.1:{_PORT}/",
+        reads=(static.__file__, folder),
+        stateless=True,
+    )
+
+
+@contextmanager
+def _rewritten(pages: Path, rewrite: Rewrite) -> Iterator[Path]:
+    """Yield a folder of the files as they are served: a sandbox cannot call a Rewrite."""
+    if rewrite is unchanged:
+        yield pages
+        return
+    with scratch("miniwob") as folder:
+        for file in pages.rglob("*"):
+            if file.is_file():
+                path = file.relative_to(pages)
+                copy = folder / path
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(rewrite(path.as_posix(), file.read_bytes()))
+        yield folder

@@ -3,7 +3,6 @@
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
 from exact.environments.browser.factory import BrowserFactory
-from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.launch.launch import Browser, launch
 from exact.environments.browser.page.setup import PageSetup
@@ -14,9 +13,7 @@ __all__ = [
     "BrowserEnvironment",
     "BrowserFactory",
     "Evaluator",
-    "ForkingFactory",
     "PageSetup",
     "find_browser",
-    "forking",
     "launch",
 ]

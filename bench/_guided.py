@@ -15,7 +15,7 @@ import _common
 
 from exact.action import Action, ActionSpace
 from exact.agents.agent import Agent
-from exact.agents.policy.random import RandomPolicy
+from exact.agents.policy.prior import RandomPolicy
 from exact.context import Context, Evaluation, Proposal
 from exact.observation import Observation
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exact.agents.base import Comparator, Policy, ValueFunction
-from exact.agents.compare import ValueComparator
 from exact.agents.roles import gives_several, model_for
+from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import comparator, value_function
 from exact.config import Config, PolicyConfig
 from exact.environments.base import EnvironmentFactory
@@ -76,7 +76,7 @@ def _policy(settings: PolicyConfig, config: Config, models: Callable[[str], Chat
             model = model_for(config, settings.role)
             return LLMPolicy(models(settings.role), settings, sampling=sampling(model), several=gives_several(config, settings.role))
         case "random":
-            from exact.agents.policy.random import RandomPolicy
+            from exact.agents.policy.prior import RandomPolicy
 
             return RandomPolicy()
         case "builtin":

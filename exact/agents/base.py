@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+import msgspec
+
 from exact.action import ActionSpace
 from exact.context import Context, Evaluation, Proposal
 from exact.models.together import all_results
+from exact.search.rules.draw import generator
 
 
 class Policy(Protocol):
@@ -56,3 +59,17 @@ class Comparator(Protocol):
     async def compare(self, contexts: Sequence[Context]) -> tuple[float, ...]:
         """Each state's share of the votes, in order; they sum to 1. Raises ModelError; never invents a vote."""
         ...
+
+
+async def sample(policy: Policy, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+    """One of at most k proposals, drawn by their priors, as a proposal of prior 1; nothing where the policy proposes nothing.
+
+    Keyed by (seed, node, draw), so it can be repeated. The policy is asked anew for every k draws: k draws cost one call, and further
+    ones may bring other actions. Raises ModelError.
+    """
+    proposals = await policy.propose(msgspec.structs.replace(context, draw=context.draw // k), actions, k)
+    if not proposals:
+        return ()
+    dice = generator(context.seed, "sample", context.node, context.draw)
+    [drawn] = dice.choices(proposals, [proposal.prior for proposal in proposals])
+    return (msgspec.structs.replace(drawn, prior=1.0),)

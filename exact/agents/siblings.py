@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from exact.agents.base import ValueFunction, evaluate_all
 from exact.agents.request import asked, key, viewed
 from exact.config import ValueConfig
 from exact.context import Context, Reflection
@@ -77,3 +78,16 @@ def _alike(one: Context, other: Context) -> bool:
         and [taken.action.key for taken in mine[:-1]] == [taken.action.key for taken in theirs[:-1]]
         and mine[-1].observation.fingerprint == theirs[-1].observation.fingerprint
     )
+
+
+class ValueComparator:
+    """Judges each state, and gives it its share of the sum of values; equal shares where none is worth anything."""
+
+    def __init__(self, value: ValueFunction) -> None:
+        self._value = value
+
+    async def compare(self, contexts: Sequence[Context]) -> tuple[float, ...]:
+        """One judgement for each state. Raises ModelError."""
+        values = [evaluation.value for evaluation in await evaluate_all(self._value, contexts)]
+        total = sum(values)
+        return tuple(value / total if total else 1 / len(values) for value in values)

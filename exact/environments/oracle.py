@@ -2,7 +2,7 @@
 
 The benchmark's verdict is not on an agent's path: `evaluate` is called once, after the committed actions. An oracle is the exception,
 marked wherever its results stand. It is made of these environments, which ask for the verdict wherever an episode ends, in search too, and
-write it into a table; of `agents.value.oracle.OracleValue`, which looks there; and of nothing else.
+write it into a table; of `agents.value.controls.OracleValue`, which looks there; and of nothing else.
 
 An application ends no episode: the agent does, by `stop`. So where environments fork, each state that search comes to is also judged as if
 the agent stopped there: in a branch of its own, for a verdict may open pages, and the searched environment must not know of it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from exact.agents.agent import build
 from exact.agents.builtin.policy import BuiltinPolicy
-from exact.agents.policy.random import RandomPolicy
+from exact.agents.policy.prior import RandomPolicy
 from exact.config import parse
 
 

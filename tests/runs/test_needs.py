@@ -13,7 +13,7 @@ import pytest
 
 from exact.action import Action, ActionSpace
 from exact.agents.agent import Agent
-from exact.agents.compare import ValueComparator
+from exact.agents.siblings import ValueComparator
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import Transition
 from exact.environments.toy.factory import TOY_ACTIONS, ToyEnvironment, ToyFactory

@@ -8,8 +8,8 @@ from exact.agents.builtin.judge.progress import Status
 from exact.agents.builtin.judge.recall import adjustment
 from exact.agents.builtin.judge.score import judge
 from exact.agents.builtin.judge.situation import Situation, Verdict, situation
+from exact.agents.builtin.page.coverage import astray, met, placed
 from exact.agents.builtin.page.matching import SURE, affinity, standing_near
-from exact.agents.builtin.page.scene import astray, met, placed
 from exact.context import Context, Evaluation
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
+from exact.action import ActionSpace
 from exact.agents.parse import Chosen
-from exact.context import Proposal
+from exact.context import Context, Proposal
 
 
 def merged(heard: Sequence[tuple[Chosen, float]], k: int, floor: float, temperature: float = 1.0) -> tuple[Proposal, ...]:
@@ -36,3 +38,20 @@ def floored(weights: Sequence[float], floor: float) -> list[float]:
         if not below:
             return [least if i in low else weight * scale for i, weight in enumerate(weights)]
         low |= below
+
+
+class RandomPolicy:
+    """Draws uniformly among the built-in agent's candidates; the draw is keyed by (seed, node, draw), so a run can be repeated."""
+
+    async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
+        """At most k distinct actions with equal priors, in the order drawn. Empty where nothing can be done."""
+        from exact.agents.builtin.judge.candidates import candidates  # a policy that asks a model does not load the built-in agent
+        from exact.agents.builtin.judge.situation import situation
+
+        refused = {step.action.key for step in context.tried}
+        at = situation(context, context.history)
+        some = [action for action in candidates(at, actions) if action.key not in refused]
+        drawn = random.Random(f"{context.seed}/{context.node}" + (f"/{context.draw}" if context.draw else "")).sample(
+            some, min(k, len(some))
+        )
+        return tuple(Proposal(action=action, prior=1 / len(drawn), rationale="drawn at random") for action in drawn)

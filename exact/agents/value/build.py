@@ -32,11 +32,11 @@ def _plain(config: Config, settings: ValueConfig, models: Models, verdicts: Verd
 
             return BuiltinValue()
         case "constant":
-            from exact.agents.value.constant import ConstantValue
+            from exact.agents.value.controls import ConstantValue
 
             return ConstantValue()
         case "oracle":
-            from exact.agents.value.oracle import OracleValue
+            from exact.agents.value.controls import OracleValue
 
             if verdicts is None:
                 raise UsageError("an oracle cannot be part of another value function: set value.kind to oracle")
@@ -92,7 +92,7 @@ def _debate(config: Config, settings: ValueConfig, models: Models) -> ValueFunct
 
 
 def _several(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
-    from exact.agents.value.several import CascadeValue, EnsembleValue
+    from exact.agents.value.composite import CascadeValue, EnsembleValue
 
     members = [value_function(config, member, models, None) for member in settings.members]
     if settings.kind == "cascade":

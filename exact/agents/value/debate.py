@@ -15,7 +15,7 @@ from exact.agents import roles
 from exact.agents.grades import grades
 from exact.agents.parse import parse_argument, parse_verdict
 from exact.agents.request import about
-from exact.agents.value.opinions import Opinion, Order, evaluation, until_sure
+from exact.agents.value.samples import Opinion, Order, evaluation, until_sure
 from exact.config import ValueConfig
 from exact.context import Argument, Context, Evaluation
 from exact.models.ask import ask

@@ -11,7 +11,7 @@ from exact.agents.grades import grades
 from exact.agents.parse import parse_verdict, parse_verdicts
 from exact.agents.request import about
 from exact.agents.siblings import siblings
-from exact.agents.value.opinions import Opinion, evaluation, until_sure
+from exact.agents.value.samples import Opinion, evaluation, until_sure
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.ask import ask

@@ -10,7 +10,7 @@ import msgspec
 
 from exact.agents.parse import Met, parse_checks, parse_met
 from exact.agents.request import about
-from exact.agents.value.opinions import Opinion, evaluation, until_sure
+from exact.agents.value.samples import Opinion, evaluation, until_sure
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.ask import ask

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from exact.agents.request import about
-from exact.agents.value.opinions import Opinion, evaluation
+from exact.agents.value.samples import Opinion, evaluation
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.errors import ModelError

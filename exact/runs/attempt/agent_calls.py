@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from exact.action import Action
-from exact.agents.base import evaluate_all
-from exact.agents.sample import sample
+from exact.agents.base import evaluate_all, sample
 from exact.budget import Reservation
 from exact.context import Context, Proposal
 from exact.observation import Observation

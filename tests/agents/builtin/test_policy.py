@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from exact.action import ActionSpace, Parameter, Verb
 from exact.agents.builtin.policy import BuiltinPolicy
-from exact.agents.policy.random import RandomPolicy
+from exact.agents.policy.prior import RandomPolicy
 from exact.context import Reflection, Taken
 from tests.agents.builtin.pages import ACTIONS, FORM, context, page
 

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from exact.agents.builtin.value import BuiltinValue
-from exact.agents.value.constant import ConstantValue
+from exact.agents.value.controls import ConstantValue
 from exact.context import Reflection
 from tests.agents.builtin.pages import FORM, context, page
 

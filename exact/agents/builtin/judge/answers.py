@@ -11,9 +11,9 @@ import re
 
 import msgspec
 
+from exact.agents.builtin.language.dates import date_of
 from exact.agents.builtin.language.lexical import alike, words
 from exact.agents.builtin.language.question import GRAMMAR, Asked, Question, Sort
-from exact.agents.builtin.page.calendar import date_of
 from exact.agents.builtin.page.evidence import TOP, Fact, facts
 from exact.agents.builtin.page.page import Page
 

@@ -11,9 +11,10 @@ from exact.agents.builtin.judge import keys
 from exact.agents.builtin.judge.finish import carries_out, sends
 from exact.agents.builtin.judge.progress import Status, holds, touched
 from exact.agents.builtin.judge.situation import Situation, Verdict
+from exact.agents.builtin.language.dates import date_of
 from exact.agents.builtin.language.lexical import normal, similarity, vocabulary, words
-from exact.agents.builtin.language.parts import Part
-from exact.agents.builtin.page.calendar import date_of, towards
+from exact.agents.builtin.language.subgoals import Part
+from exact.agents.builtin.page.calendar import towards
 from exact.agents.builtin.page.field_values import searches
 from exact.agents.builtin.page.matching import SURE, affinity, is_submit, mentioned, standing_near
 from exact.agents.builtin.page.page import CHOICES, FIELDS, TEXTS, Item

@@ -11,7 +11,7 @@ from exact.agents.builtin.judge.progress import assess
 from exact.agents.builtin.judge.situation import Situation, Verdict
 from exact.agents.builtin.language.clauses import ACTS, VERBS
 from exact.agents.builtin.language.lexical import STOP, alike, normal, vocabulary, words
-from exact.agents.builtin.language.parts import role_of
+from exact.agents.builtin.language.subgoals import role_of
 from exact.agents.builtin.page import page as pages
 from exact.agents.builtin.page.field_values import complete
 from exact.agents.builtin.page.matching import is_submit

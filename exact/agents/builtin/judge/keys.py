@@ -9,7 +9,7 @@ import re
 
 from exact.agents.builtin.judge.progress import Progress
 from exact.agents.builtin.language.lexical import vocabulary, words
-from exact.agents.builtin.language.parts import Part
+from exact.agents.builtin.language.subgoals import Part
 from exact.agents.builtin.page.matching import is_submit
 from exact.agents.builtin.page.page import FIELDS, Item, Page
 

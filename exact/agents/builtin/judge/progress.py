@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from exact.agents.builtin.language.dates import date_of
 from exact.agents.builtin.language.lexical import normal, similarity
-from exact.agents.builtin.language.parts import Goal, Part
+from exact.agents.builtin.language.subgoals import Goal, Part
 from exact.agents.builtin.page import page as pages
-from exact.agents.builtin.page.calendar import date_of
 from exact.agents.builtin.page.derive import beside, derived, field_text
 from exact.agents.builtin.page.matching import SURE, affinity, mentioned
 from exact.agents.builtin.page.page import CHOICES, FIELDS, Item, Page

@@ -14,12 +14,12 @@ from exact.agents.builtin.judge.progress import Progress, assess
 from exact.agents.builtin.language import instruction as instructions
 from exact.agents.builtin.language.clauses import ACTS, VERBS, tokens
 from exact.agents.builtin.language.lexical import vocabulary, words
-from exact.agents.builtin.language.parts import Goal
 from exact.agents.builtin.language.question import SENTENCE, Question, question
+from exact.agents.builtin.language.subgoals import Goal
 from exact.agents.builtin.page import page as pages
+from exact.agents.builtin.page.coverage import clicked
 from exact.agents.builtin.page.matching import page_words
 from exact.agents.builtin.page.page import Item, Page
-from exact.agents.builtin.page.scene import clicked
 from exact.context import Context, Taken
 
 DOES = (

@@ -10,8 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from exact.agents.builtin.language.dates import WRITTEN
 from exact.agents.builtin.language.lexical import vocabulary
-from exact.agents.builtin.page.calendar import WRITTEN
 
 ClauseKind = Literal["click", "select", "unselect", "fill", "find", "drag", "hover", "scroll", "answer"]
 

@@ -11,7 +11,7 @@ import msgspec
 
 from exact.agents.builtin.language.clauses import Clause, Token
 from exact.agents.builtin.language.lexical import STOP, unowned
-from exact.agents.builtin.language.parts import MANY, ROLES, Part, names_field, nth, ordinal_of, role_of, roles_of, text_of
+from exact.agents.builtin.language.subgoals import MANY, ROLES, Part, names_field, nth, ordinal_of, role_of, roles_of, text_of
 
 _BEGINS, _ENDS = re.compile("(start|begin|beginn)(s|ing)|prefix"), re.compile("(end|finish)(s|es|ing)|suffix")
 _COPYING = frozenset({"copy", "duplicate", "transcribe", "transfer"})

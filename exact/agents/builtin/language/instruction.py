@@ -13,7 +13,7 @@ import msgspec
 from exact.agents.builtin.language.clauses import ACTS, VERBS, Clause, Token, clauses, tokens
 from exact.agents.builtin.language.fills import completed, copies, fills, told
 from exact.agents.builtin.language.lexical import STOP, unowned, vocabulary, words
-from exact.agents.builtin.language.parts import MANY, SUBMIT, Goal, Part, nth, ordinal_of, role_of, roles_of, shouted, text_of
+from exact.agents.builtin.language.subgoals import MANY, SUBMIT, Goal, Part, nth, ordinal_of, role_of, roles_of, shouted, text_of
 
 _CUT = vocabulary("in into from when below above that which who to with using by on onto for as so at after before inside under within")
 _NAMED = vocabulary("named labeled labelled called titled reading saying")

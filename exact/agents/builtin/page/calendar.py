@@ -8,43 +8,12 @@ from __future__ import annotations
 import functools
 import re
 
+from exact.agents.builtin.language.dates import MONTHS, date_of
 from exact.agents.builtin.language.lexical import normal, vocabulary
 from exact.agents.builtin.page.page import FIELDS, Item, Page
 
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-_NAME = "(?:" + "|".join(f"{name[:3].title()}(?:{name[3:]})?" for name in _MONTHS) + ")"
-WRITTEN = rf"{_NAME}\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_NAME}\.?,? \d{{4}}"
-"""A regular expression for dates with the name of the month."""
-_DATE, _ISO = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})"), re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _BACK = vocabulary("prev previous < ‹ « ◀ ←")
 _ON = vocabulary("next > › » ▶ →")
-
-
-@functools.lru_cache(maxsize=1024)
-def date_of(text: str) -> tuple[int, int, int] | None:
-    """Year, month and day of a date: month/day/year, ISO, or with the month's name; None for any other text."""
-    plain = text.strip()
-    if match := _DATE.fullmatch(plain):
-        return int(match[3]), int(match[1]), int(match[2])
-    if match := _ISO.fullmatch(plain):
-        return int(match[1]), int(match[2]), int(match[3])
-    if not re.fullmatch(WRITTEN, plain):
-        return None
-    day, year = sorted(map(int, re.findall(r"\d+", plain)))
-    return year, next(n for n, name in enumerate(_MONTHS, 1) if name[:3].title() in plain), day
 
 
 @functools.lru_cache(maxsize=512)
@@ -65,8 +34,8 @@ def _shown(page: Page) -> int | None:
     names = [item.element.name for item in page.items if item.role not in FIELDS and not item.echo]
     for n, name in enumerate(names):
         found = normal(name).split()
-        if found and found[0] in _MONTHS:
+        if found and found[0] in MONTHS:
             year = re.search(r"\b(\d{4})\b", " ".join(names[n : n + 2]))
             if year:
-                return int(year[1]) * 12 + _MONTHS.index(found[0]) + 1
+                return int(year[1]) * 12 + MONTHS.index(found[0]) + 1
     return None

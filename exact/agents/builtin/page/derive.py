@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
+from exact.agents.builtin.language.dates import date_of
 from exact.agents.builtin.language.lexical import normal, vocabulary, words
-from exact.agents.builtin.language.parts import Part, names_field, nth, ordinal_of
-from exact.agents.builtin.page.calendar import date_of
+from exact.agents.builtin.language.subgoals import Part, names_field, nth, ordinal_of
 from exact.agents.builtin.page.matching import affinity
 from exact.agents.builtin.page.page import FIELDS, TEXTS, Item, Page
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 
 from exact.agents.builtin.language.lexical import STOP, normal, similarity, stem, words
-from exact.agents.builtin.language.parts import SUBMIT, Goal, Part
+from exact.agents.builtin.language.subgoals import SUBMIT, Goal, Part
 from exact.agents.builtin.page.page import CHOICES, FIELDS, Item, Page
 from exact.agents.builtin.page.superlatives import extreme
 

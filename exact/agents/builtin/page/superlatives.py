@@ -9,7 +9,7 @@ import functools
 import re
 
 from exact.agents.builtin.language.lexical import vocabulary, words
-from exact.agents.builtin.language.parts import Part
+from exact.agents.builtin.language.subgoals import Part
 from exact.agents.builtin.page.page import FIELDS, Item, Page
 
 _MOST = vocabulary("greatest largest biggest highest most maximum longest latest oldest")

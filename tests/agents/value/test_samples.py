@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.agents.value.opinions import Opinion, evaluation, order_effect, standard_error
+from exact.agents.value.samples import Opinion, evaluation, order_effect, standard_error
 
 OPINIONS = st.lists(
     st.builds(

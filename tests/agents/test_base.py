@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from exact.action import ActionSpace
-from exact.agents.sample import sample
+from exact.agents.base import sample
 from exact.context import Context, Proposal
 from exact.environments.toy.factory import TOY_ACTIONS, toy_task
 from exact.observation import Observation

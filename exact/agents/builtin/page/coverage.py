@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from exact.agents.builtin.language.clauses import ACTS, VERBS
 from exact.agents.builtin.language.lexical import STOP, words
-from exact.agents.builtin.language.parts import Goal, nth, role_of
+from exact.agents.builtin.language.subgoals import Goal, nth, role_of
 from exact.agents.builtin.page import page as pages
 from exact.agents.builtin.page.matching import page_words, standing_near
 from exact.agents.builtin.page.page import Item, Page

@@ -34,3 +34,16 @@ class OracleValue:
                 "the oracle was not told how this episode ended: open its environments with Agent.seeing, and do not resume its runs"
             )
         return Evaluation(value=self._verdicts[done], rationale="oracle: the benchmark's own verdict", told=True)
+
+
+class ConstantValue:
+    """The same value for every state."""
+
+    def __init__(self, value: float = 0.5) -> None:
+        if not 0.0 <= value <= 1.0:
+            raise ValueError(f"a value of {value} is not a probability: give one in [0, 1]")
+        self.value = value
+
+    async def evaluate(self, context: Context) -> Evaluation:
+        """That value, whatever the state."""
+        return Evaluation(value=self.value, rationale="constant", samples=(self.value,))

@@ -5,8 +5,8 @@ import yaml
 
 from exact.agents.agent import build
 from exact.agents.roles import model_for, roles
-from exact.agents.value.constant import ConstantValue
-from exact.agents.value.several import CascadeValue, EnsembleValue
+from exact.agents.value.composite import CascadeValue, EnsembleValue
+from exact.agents.value.controls import ConstantValue
 from exact.config import dump, parse
 from exact.context import Context, Evaluation
 from exact.errors import ModelError, UsageError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exact.agents.agent import build
-from exact.agents.value.oracle import OracleValue
+from exact.agents.value.controls import OracleValue
 from exact.config import parse
 from exact.context import Context, Taken
 from exact.environments.base import EnvironmentFactory, Fidelity

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from exact.action import ActionSpace
-from exact.agents.builtin.judge.recall import adjustment
+from exact.agents.builtin.judge.recall import reflection_adjustment
 from exact.agents.builtin.policy import TEMPERATURE
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.toy.agents import ToyPolicy, ToyValue
@@ -104,7 +104,8 @@ class RemindedPolicy:
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         found = await self._inner.propose(context, actions, k)
         weights = [
-            each.prior * math.exp(adjustment(context, "policy", each.action, context.observation, context.history)[0] / TEMPERATURE)
+            each.prior
+            * math.exp(reflection_adjustment(context, "policy", each.action, context.observation, context.history)[0] / TEMPERATURE)
             for each in found
         ]
         total = sum(weights)
@@ -130,6 +131,6 @@ class RemindedValue:
             value = 0.05 + 0.9 * value
         if context.history:
             last = context.history[-1]
-            value += adjustment(context, "value", last.action, last.observation, context.history[:-1])[0]
+            value += reflection_adjustment(context, "value", last.action, last.observation, context.history[:-1])[0]
         value = min(max(value, 0.01), 0.99)
         return msgspec.structs.replace(evaluation, value=value, samples=(value,))

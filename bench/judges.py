@@ -27,7 +27,7 @@ from typing import NamedTuple
 import _common
 import msgspec
 
-from exact.agents.agent import build
+from exact.agents.agent import build_agent
 from exact.agents.base import ValueFunction
 from exact.benchmarks import registry
 from exact.calibration.collect import judged_nodes, open_source
@@ -110,7 +110,7 @@ async def judge(name: str, settings: Config, states: Sequence[State]) -> Row:
     """A value function on all states, eight at a time."""
     opened = Models(settings.models, folder=_common.ROOT / ".bench")
     models = {role: Metered(model) for role, model in open_models(settings, opened).items()}
-    value, room = build(settings, models.__getitem__).value, asyncio.Semaphore(8)
+    value, room = build_agent(settings, models.__getitem__).value, asyncio.Semaphore(8)
 
     async def one(index: int, state: State, value: ValueFunction) -> Judgement | None:
         async with room:
@@ -150,7 +150,7 @@ async def make(folder: Path) -> None:
         await asyncio.to_thread(subprocess.run, [*command, "--config", str(config), "--out", str(run), *settings], check=False)
     source = open_source(RunFolder.open(run))
     nodes = {(task.id, node.id): (task, state, node) for task, state, node in judged_nodes(source)}
-    policy = build(source.config, {}.__getitem__).policy
+    policy = build_agent(source.config, {}.__getitem__).policy
     states = list[State]()
     async for each in label(
         source, COUNT, environments=lambda task: registry.suite(task.id).environments(source.config.browser), policy=policy, seed=1

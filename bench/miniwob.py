@@ -37,7 +37,7 @@ import _common
 from _attempts import PARALLEL, attempt, commits, folder_of, raw, show, tasks_of
 from _controls import ShuffledValue
 
-from exact.agents.agent import Agent, build
+from exact.agents.agent import Agent, build_agent
 from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import Config, load
@@ -81,7 +81,7 @@ def builders(names: Sequence[str]) -> dict[str, BuildAgent]:
     """How agents are put together that are not what their configuration names."""
 
     def shuffled(config: Config, models: Callable[[str], ChatModel]) -> Agent:
-        return Agent(policy=build(config, models).policy, value=ShuffledValue(config.seed))
+        return Agent(policy=build_agent(config, models).policy, value=ShuffledValue(config.seed))
 
     return {name: shuffled for name in names if name.startswith("shuffled")}
 

@@ -49,7 +49,7 @@ import msgspec
 from _controls import ShuffledValue
 from _guided import guided
 
-from exact.agents.agent import Agent, build
+from exact.agents.agent import Agent, build_agent
 from exact.benchmarks import registry
 from exact.config import BrowserConfig, Config, parse
 from exact.environments.base import EnvironmentFactory
@@ -122,7 +122,7 @@ def groups(tasks: Sequence[Task]) -> dict[str, set[str]]:
 
 def shuffled(config: Config, models: Callable[[str], ChatModel]) -> Agent:
     """The built-in policy, judged by values that mean nothing."""
-    return Agent(policy=build(config, models).policy, value=ShuffledValue(config.seed))
+    return Agent(policy=build_agent(config, models).policy, value=ShuffledValue(config.seed))
 
 
 @asynccontextmanager

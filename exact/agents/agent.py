@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exact.agents.base import Comparator, Policy, ValueFunction
-from exact.agents.roles import gives_several, model_for
+from exact.agents.roles import allows_several, model_for
 from exact.agents.siblings import ValueComparator
-from exact.agents.value.build import comparator, value_function
+from exact.agents.value.build import build_comparator, build_value_function
 from exact.config import Config, PolicyConfig
 from exact.environments.base import EnvironmentFactory
 from exact.environments.oracle import Verdicts, telling
@@ -50,31 +50,31 @@ class Agent:
         return self.comparator or ValueComparator(self.value)
 
 
-def build(config: Config, models: Callable[[str], ChatModel], *, run: str = "") -> Agent:
+def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str = "") -> Agent:
     """The agent of a configuration. `models(role)` gives the chat model of a role; it is only asked for roles that need one.
 
     `run` is the name that lessons keep as their provenance.
     """
     verdicts: Verdicts | None = {} if config.value.kind == "oracle" else None
     return Agent(
-        policy=(policy := _policy(config.policy, config, models)),
-        policies=(policy, *(_policy(arm, config, models) for arm in config.arms)) if config.arms else (),
-        value=value_function(config, config.value, models, verdicts),
-        comparator=comparator(config, models),
-        reflector=_reflector(config, models, run),
+        policy=(policy := _build_policy(config.policy, config, models)),
+        policies=(policy, *(_build_policy(arm, config, models) for arm in config.arms)) if config.arms else (),
+        value=build_value_function(config, config.value, models, verdicts),
+        comparator=build_comparator(config, models),
+        reflector=_build_reflector(config, models, run),
         oracle=verdicts is not None,
         verdicts=verdicts,
     )
 
 
-def _policy(settings: PolicyConfig, config: Config, models: Callable[[str], ChatModel]) -> Policy:
+def _build_policy(settings: PolicyConfig, config: Config, models: Callable[[str], ChatModel]) -> Policy:
     match settings.kind:
         case "llm":
             from exact.agents.policy.llm import LLMPolicy
             from exact.models.openai import sampling
 
             model = model_for(config, settings.role)
-            return LLMPolicy(models(settings.role), settings, sampling=sampling(model), several=gives_several(config, settings.role))
+            return LLMPolicy(models(settings.role), settings, sampling=sampling(model), several=allows_several(config, settings.role))
         case "random":
             from exact.agents.policy.prior import RandomPolicy
 
@@ -85,7 +85,7 @@ def _policy(settings: PolicyConfig, config: Config, models: Callable[[str], Chat
             return BuiltinPolicy()
 
 
-def _reflector(config: Config, models: Callable[[str], ChatModel], run: str) -> Reflector | None:
+def _build_reflector(config: Config, models: Callable[[str], ChatModel], run: str) -> Reflector | None:
     match config.reflection.kind:
         case "llm":
             from exact.models.openai import sampling

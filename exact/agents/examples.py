@@ -19,7 +19,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """In the environment's grammar: `click [3]`."""
 
 
-def load(path: str) -> tuple[Example, ...]:
+def load_examples(path: str) -> tuple[Example, ...]:
     """The examples in a YAML file, in order. Raises UsageError."""
     import yaml
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from exact.errors import unknown
 
 
-class Grades(NamedTuple):
+class GradeScale(NamedTuple):
     """A scale: a number for each letter, and the range it lies in."""
 
     letters: Mapping[str, float]
@@ -23,12 +23,12 @@ class Grades(NamedTuple):
         return (self.letters[letter] - self.low) / (self.high - self.low)
 
 
-def _scale(best: str, *, low: float = 0.0, source: str) -> Grades:
+def _scale(best: str, *, low: float = 0.0, source: str) -> GradeScale:
     numbers = (float(number) for number in best.split())
-    return Grades(MappingProxyType(dict(zip("ABCDE", numbers, strict=True))), low=low, source=source)
+    return GradeScale(MappingProxyType(dict(zip("ABCDE", numbers, strict=True))), low=low, source=source)
 
 
-SCALES: Mapping[str, Grades] = MappingProxyType(
+SCALES: Mapping[str, GradeScale] = MappingProxyType(
     {
         "even": _scale("1 0.8 0.5 0.2 0", source="exact's own"),
         "web": _scale("1 0.9 0.5 0.2 0", source="ExACT on VisualWebArena: direct, rubric and debate"),
@@ -39,7 +39,7 @@ SCALES: Mapping[str, Grades] = MappingProxyType(
 """Presets by name. All use the letters A to E with the meanings in the prompts."""
 
 
-def grades(name: str) -> Grades:
+def grade_scale(name: str) -> GradeScale:
     """A preset. Raises UsageError for an unknown name."""
     if name not in SCALES:
         raise unknown("scale of grades", name, SCALES)

@@ -7,116 +7,118 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from exact.action import Action, ActionSpace
-from exact.agents.grades import SCALES, Grades
+from exact.agents.grades import SCALES, GradeScale
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.observation import Observation
 
-CHECKS = 4
+MAX_CHECKS = 4
 """Of a rubric, at most."""
 
-THOUGHT = 1000
+MAX_THOUGHT = 1000
 """Characters of a thought that are kept."""
 
 _ACTION = re.compile(r"^[ \t>*_#`-]*action[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
-_VERDICT = re.compile(r"^[ \t>*_#`-]*verdict[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
-_VERDICTS = re.compile(r"^[ \t>*_#`-]*verdict[ \t]+(?P<number>\d{1,2})[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
-_LISTED = re.compile(
+_GRADE = re.compile(r"^[ \t>*_#`-]*verdict[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
+_GRADES = re.compile(r"^[ \t>*_#`-]*verdict[ \t]+(?P<number>\d{1,2})[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
+_LISTED_ACTION = re.compile(
     r"^[ \t>*_#`\d.-]*action[ \t]*\(?[ \t]*(?P<percent>\d{1,3}(?:\.\d+)?)[ \t]*%[ \t]*\)?[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M
 )
 _CHECK = re.compile(r"^[ \t>*_#`-]*check[ \t]*(?P<number>\d{1,2})[ \t*_`]*[:.][ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
-_YES = re.compile(r"[*_`]*(?P<answer>yes|no)\b[*_`.,:;—– -]*(?:[\"“«](?P<quote>.*)[\"”»][.]?)?.*\Z", re.I)
-_BETTER = re.compile(r"^[ \t>*_#`-]*better[ \t*_`]*:[ \t*_`]*(?P<which>first|second|neither)[ \t\r*_`.]*$", re.I | re.M)
+_YES_OR_NO = re.compile(r"[*_`]*(?P<answer>yes|no)\b[*_`.,:;—– -]*(?:[\"“«](?P<quote>.*)[\"”»][.]?)?.*\Z", re.I)
+_PREFERENCE = re.compile(r"^[ \t>*_#`-]*better[ \t*_`]*:[ \t*_`]*(?P<which>first|second|neither)[ \t\r*_`.]*$", re.I | re.M)
 _REASONING = re.compile(r"\A.*</think>", re.S)
 _BLOCK = re.compile(r"\s*```[^\n]*\n(?P<code>.*?)\n?[ \t]*```[ \t]*(?:\n|\Z)", re.S)
 _LABEL = re.compile(r"^\s*(?:thought|reasoning)\s*:\s*", re.I)
 
 
-class Chosen(NamedTuple):
+class ParsedAction(NamedTuple):
     """An action and the thought before it."""
 
     action: Action
     thought: str
 
 
-class Judged(NamedTuple):
+class Grade(NamedTuple):
     """A grade in [0, 1] and the reasoning before it."""
 
     value: float
     reasoning: str
 
 
-def parse_action(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> Chosen:
+def parse_action(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> ParsedAction:
     """The action in the one line `Action: ...`, in a fence or not.
 
     Raises ActionError: no such line or several, no action in it, an element that the observation lacks, an action in `tried`.
     """
     said = _REASONING.sub("", text)
-    lines = _outside(list(_ACTION.finditer(said)), said, actions)
+    lines = _outside_code(list(_ACTION.finditer(said)), said, actions)
     if len(lines) != 1:
         found = "there is no line" if not lines else f"there are {len(lines)} lines"
         raise ActionError(f"{found} that begins with `Action:`: write exactly one, such as `Action: {_example(actions)}`")
-    action = _coded(lines[0]["rest"], said[lines[0].end() :], actions) or actions.parse(_unfenced(lines[0]["rest"], said[lines[0].end() :]))
+    action = _code_action(lines[0]["rest"], said[lines[0].end() :], actions) or actions.parse(
+        _action_text(lines[0]["rest"], said[lines[0].end() :])
+    )
     for id in action.elements:
         if observation.element(id) is None:
             raise ActionError(f"there is no element [{id}] in the current observation: name one that it lists")
     for taken in tried:
         if taken.action.key == action.key:
             raise ActionError(f"{action} was refused in this state: {taken.error}")
-    return Chosen(action, _thought(said[: lines[0].start()]))
+    return ParsedAction(action, _thought(said[: lines[0].start()]))
 
 
-class Listed(NamedTuple):
+class ListedAction(NamedTuple):
     """One action of a list, and how sure the model says it is."""
 
-    chosen: Chosen
+    chosen: ParsedAction
     confidence: float
     """In (0, 1]."""
 
 
-def parse_actions(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> tuple[Listed, ...]:
+def parse_actions(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> tuple[ListedAction, ...]:
     """The actions in the lines `Action (70%): ...`, each distinct, each with the thought above it.
 
     Lines that cannot be used are left out. Raises ActionError where none can: with the first one's reason.
     """
     said = _REASONING.sub("", text)
-    found, error, above = dict[str, Listed](), ActionError(f"there is no line such as `Action (70%): {_example(actions)}`"), 0
-    for line in reversed(lines := _outside(list(_LISTED.finditer(said)), said, actions)):
-        above = next((_end(other, said, actions) for other in reversed(lines) if other.end() < line.start()), 0)
-        below = said[line.end() : _end(line, said, actions)]
+    found, error, above = dict[str, ListedAction](), ActionError(f"there is no line such as `Action (70%): {_example(actions)}`"), 0
+    for line in reversed(lines := _outside_code(list(_LISTED_ACTION.finditer(said)), said, actions)):
+        above = next((_line_end(other, said, actions) for other in reversed(lines) if other.end() < line.start()), 0)
+        below = said[line.end() : _line_end(line, said, actions)]
         try:
             chosen = parse_action(f"{said[above : line.start()]}\nAction: {line['rest']}{below}", actions, observation, tried)
         except ActionError as failed:
             error = failed
             continue
-        found[chosen.action.key] = Listed(chosen, min(1.0, max(0.01, float(line["percent"]) / 100)))
+        found[chosen.action.key] = ListedAction(chosen, min(1.0, max(0.01, float(line["percent"]) / 100)))
     if not found:
         raise error
     return tuple(found.values())[::-1]
 
 
-def parse_verdict(text: str, grades: Grades = SCALES["even"]) -> Judged:
+def parse_grade(text: str, grades: GradeScale = SCALES["even"]) -> Grade:
     """The grade in the line `Verdict: ...`, on a scale. Raises AnswerError: none, or several that differ."""
     said = _REASONING.sub("", text)
-    lines = list(_VERDICT.finditer(said))
+    lines = list(_GRADE.finditer(said))
     letters = {line["grade"].upper() for line in lines}
     if len(letters) != 1:
         found = "there is no line" if not letters else f"there are verdicts {' and '.join(sorted(letters))}"
         raise AnswerError(f"{found}: end with one line such as `Verdict: C`, a letter from A to E")
-    return Judged(grades.value(letters.pop()), _thought(said[: lines[-1].start()]))
+    return Grade(grades.value(letters.pop()), _thought(said[: lines[-1].start()]))
 
 
-def parse_verdicts(text: str, grades: Grades, count: int) -> tuple[Judged, ...]:
+def parse_grades(text: str, grades: GradeScale, count: int) -> tuple[Grade, ...]:
     """The grades in the lines `Verdict 1: ...`, one for each of `count`, in order. Raises AnswerError: one is missing, or has several."""
     said = _REASONING.sub("", text)
-    found, above = dict[int, Judged](), 0
-    for line in _VERDICTS.finditer(said):
+    found, above = dict[int, Grade](), 0
+    for line in _GRADES.finditer(said):
         number, value = int(line["number"]), grades.value(line["grade"].upper())
         if not 1 <= number <= count or (number in found and found[number].value != value):
             raise AnswerError(
                 f"verdict {number} has no clear grade: write one line for each, such as `Verdict {min(number, count) or 1}: C`"
             )
-        found[number] = Judged(value, _thought(said[above : line.start()]))
+        found[number] = Grade(value, _thought(said[above : line.start()]))
         above = line.end()
     if missing := [number for number in range(1, count + 1) if number not in found]:
         raise AnswerError(f"there is no line `Verdict {missing[0]}: ...`: write one for each of the {count}")
@@ -136,10 +138,10 @@ def parse_checks(text: str) -> tuple[str, ...]:
     found = tuple(line["rest"].strip() for line in _CHECK.finditer(_REASONING.sub("", text)) if line["rest"].strip())
     if not found:
         raise AnswerError("there is no check: write at least one line such as `Check 1: Is the box ticked?`")
-    return found[:CHECKS]
+    return found[:MAX_CHECKS]
 
 
-class Met(NamedTuple):
+class CheckAnswer(NamedTuple):
     """The answer to a check."""
 
     yes: bool
@@ -147,31 +149,31 @@ class Met(NamedTuple):
     """The words that are said to show it."""
 
 
-def parse_met(text: str, checks: int) -> tuple[Met, ...]:
+def parse_check_answers(text: str, checks: int) -> tuple[CheckAnswer, ...]:
     """An answer for each check, in order. Raises AnswerError: one is missing, answered twice, or is neither yes nor no."""
-    found = dict[int, Met]()
+    found = dict[int, CheckAnswer]()
     for line in _CHECK.finditer(_REASONING.sub("", text)):
-        number, answer = int(line["number"]), _YES.match(line["rest"].strip())
+        number, answer = int(line["number"]), _YES_OR_NO.match(line["rest"].strip())
         if answer is None or number in found or not 1 <= number <= checks:
             raise AnswerError(
                 f'check {number} has no clear answer: write one line for each, `Check {number}: no` or `Check {number}: yes "..."`'
             )
-        found[number] = Met(answer["answer"].lower() == "yes", (answer["quote"] or "").strip())
+        found[number] = CheckAnswer(answer["answer"].lower() == "yes", (answer["quote"] or "").strip())
     if len(found) != checks:
         missing = next(number for number in range(1, checks + 1) if number not in found)
         raise AnswerError(f"check {missing} is not answered: write one line for each of the {checks}")
     return tuple(found[number] for number in sorted(found))
 
 
-def parse_better(text: str) -> float:
+def parse_preference(text: str) -> float:
     """What the line `Better: ...` gives to the first of two: 1, 0, or 0.5. Raises AnswerError: no such line, or several that differ."""
-    said = {line["which"].lower() for line in _BETTER.finditer(_REASONING.sub("", text))}
+    said = {line["which"].lower() for line in _PREFERENCE.finditer(_REASONING.sub("", text))}
     if len(said) != 1:
         raise AnswerError("there is no one line `Better: first`, `Better: second` or `Better: neither`: end with it")
     return {"first": 1.0, "second": 0.0, "neither": 0.5}[said.pop()]
 
 
-def _coded(rest: str, below: str, actions: ActionSpace) -> Action | None:
+def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:
     """The code in the block below a verb that wants one; None for another verb. Raises ActionError where there is no block."""
     verb = actions.code
     if verb is None or rest.strip("`* \t\r") != verb.name:
@@ -182,23 +184,23 @@ def _coded(rest: str, below: str, actions: ActionSpace) -> Action | None:
     return actions.action(verb.name, block["code"])
 
 
-def _end(line: re.Match[str], said: str, actions: ActionSpace) -> int:
+def _line_end(line: re.Match[str], said: str, actions: ActionSpace) -> int:
     """Where an action's line ends, with the block of code below it where it has one."""
     block = _BLOCK.match(said, line.end()) if actions.code and line["rest"].strip("`* \t\r") == actions.code.name else None
     return block.end() if block else line.end()
 
 
-def _outside(lines: list[re.Match[str]], said: str, actions: ActionSpace) -> list[re.Match[str]]:
+def _outside_code(lines: list[re.Match[str]], said: str, actions: ActionSpace) -> list[re.Match[str]]:
     """The lines that do not stand in the block of code of one before."""
     found, end = list[re.Match[str]](), 0
     for line in lines:
         if line.start() >= end:
             found.append(line)
-            end = _end(line, said, actions)
+            end = _line_end(line, said, actions)
     return found
 
 
-def _unfenced(rest: str, below: str) -> str:
+def _action_text(rest: str, below: str) -> str:
     """What stands behind `Action:`; where that is empty or opens a fence, the first line below."""
     if inline := rest.strip("`* \t\r"):
         return inline
@@ -208,7 +210,7 @@ def _unfenced(rest: str, below: str) -> str:
 
 def _thought(text: str) -> str:
     thought = _LABEL.sub("", text.strip().rstrip("`").strip())
-    return thought if len(thought) <= THOUGHT else thought[: THOUGHT - 1] + "…"
+    return thought if len(thought) <= MAX_THOUGHT else thought[: MAX_THOUGHT - 1] + "…"
 
 
 def _example(actions: ActionSpace) -> str:

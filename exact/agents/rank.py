@@ -6,14 +6,14 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
-from exact.agents.parse import parse_better
-from exact.agents.request import asked, key, viewed
+from exact.agents.parse import parse_preference
+from exact.agents.request import chat_request, draw_key, view_state
 from exact.config import ValueConfig
 from exact.context import Context
 from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
 from exact.models.together import all_results
-from exact.prompts.library import render
+from exact.prompts.library import render_prompt
 from exact.reflection.lesson import action_label
 from exact.views.view import CHARACTERS
 
@@ -45,20 +45,20 @@ class LLMComparator:
 
     async def _share(self, first: Context, second: Context) -> float:
         """How often the first is held to be better."""
-        return statistics.fmean(await ask(self._model, self._request(first, second), parse_better, seed=first.seed))
+        return statistics.fmean(await ask(self._model, self._request(first, second), parse_preference, seed=first.seed))
 
     def _request(self, first: Context, second: Context) -> ChatRequest:
         """The two states, each with half of the room; the task's pictures go first, once."""
         config, model = self._config, self._model.name
-        one, other = (viewed(context, config, model, characters=CHARACTERS // 2) for context in (first, second))
+        one, other = (view_state(context, config, model, characters=CHARACTERS // 2) for context in (first, second))
         own = len(one.images) - (one.screen != (0, 0))
         pictures = (one.images[-1], other.images[-1]) if (0, 0) not in (one.screen, other.screen) else ()
-        prompt = render(
+        prompt = render_prompt(
             "compare", first=one.context, second=other.context, label=action_label, history=config.history, pictures=len(pictures)
         )  # fmt: skip
-        return asked(
+        return chat_request(
             prompt, (*one.images[:own], *pictures), self._sampling, role=config.role, samples=config.samples, node=first.node,
-            draw=key(first), left_out=tuple(dict.fromkeys(one.left_out + other.left_out)),
+            draw=draw_key(first), left_out=tuple(dict.fromkeys(one.left_out + other.left_out)),
         )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return min(after, before + (after - before) * (value - low) / (high - low))
 
 
-def load(path: str) -> Curve:
+def load_curve(path: str) -> Curve:
     """The curve in a JSON file. Raises UsageError."""
     try:
         curve = msgspec.json.decode(Path(path).read_bytes(), type=Curve)

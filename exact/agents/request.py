@@ -7,12 +7,12 @@ import msgspec
 from exact.config import PolicyConfig, ValueConfig
 from exact.context import Context
 from exact.models.base import ChatRequest, Image, Sampling
-from exact.prompts.library import Rendered, render, takes
+from exact.prompts.library import Rendered, prompt_inputs, render_prompt
 from exact.reflection.lesson import action_label
-from exact.views.view import CHARACTERS, View, view
+from exact.views.view import CHARACTERS, PromptView, view_context
 
 
-def about(
+def state_request(
     name: str,
     context: Context,
     config: PolicyConfig | ValueConfig,
@@ -29,24 +29,24 @@ def about(
     model: by whose rules tokens are counted. more: how many requests like it were made for this judgement or expansion before. With the
     context's draw it keys the answer, so that each is another one and can be found again.
     """
-    seen = viewed(context, config, model)
+    seen = view_state(context, config, model)
     known = {"context": seen.context, "label": action_label, "history": config.history, "screen": seen.screen, "picture": seen.shown}
-    prompt = render(name, **inputs, **{each: value for each, value in known.items() if each in takes(name)})
-    return asked(
-        prompt, seen.images, sampling, role=role, samples=samples, node=context.node, draw=key(context, more), left_out=seen.left_out
+    prompt = render_prompt(name, **inputs, **{each: value for each, value in known.items() if each in prompt_inputs(name)})
+    return chat_request(
+        prompt, seen.images, sampling, role=role, samples=samples, node=context.node, draw=draw_key(context, more), left_out=seen.left_out
     )  # fmt: skip
 
 
-def viewed(context: Context, config: PolicyConfig | ValueConfig, model: str = "", *, characters: int = CHARACTERS) -> View:
+def view_state(context: Context, config: PolicyConfig | ValueConfig, model: str = "", *, characters: int = CHARACTERS) -> PromptView:
     """What of a state the configuration has shown."""
-    return view(
+    return view_context(
         context, tokens=config.observation_tokens, history=config.history, images=config.images, marks=config.marks, text=config.text,
         plain=config.plain, tree=config.tree, html=config.html,
         image_tokens=config.image_tokens, model=model, characters=characters,
     )  # fmt: skip
 
 
-def asked(
+def chat_request(
     prompt: Rendered,
     images: tuple[Image, ...],
     sampling: Sampling,
@@ -69,7 +69,7 @@ def asked(
     )
 
 
-def key(context: Context, more: int = 0) -> int:
+def draw_key(context: Context, more: int = 0) -> int:
     """The draw that an answer is kept under: below 0 where it is to confirm, so that it is independent of those before it."""
     draw = context.draw + (more << 16)
     return -1 - draw if context.confirms else draw

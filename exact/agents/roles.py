@@ -8,7 +8,7 @@ from exact.config import Config, ModelConfig, ValueConfig
 from exact.models import roles as roles_of
 from exact.models.providers import named, providers
 
-_ASKS = frozenset({"llm", "single_debate", "rubric", "comparative", "trained"})
+_CALLS_A_MODEL = frozenset({"llm", "single_debate", "rubric", "comparative", "trained"})
 
 
 def roles(config: Config) -> tuple[str, ...]:
@@ -22,21 +22,21 @@ def roles(config: Config) -> tuple[str, ...]:
 
 def value_roles(settings: ValueConfig) -> Iterator[str]:
     """Those of a value function and of all it is made of."""
-    if settings.kind in _ASKS:
+    if settings.kind in _CALLS_A_MODEL:
         yield settings.role
     if settings.kind == "debate":
         yield from (f"{settings.role}.supporter", f"{settings.role}.opposer")
-        yield from (judge(settings, index) for index in range(settings.judges))
+        yield from (judge_role(settings, index) for index in range(settings.judges))
     for member in settings.members:
         yield from value_roles(member)
 
 
-def judge(settings: ValueConfig, index: int) -> str:
+def judge_role(settings: ValueConfig, index: int) -> str:
     """The role of a debate's judge: `value.judge`, `value.judge.1`, ..."""
     return f"{settings.role}.judge" + (f".{index}" if index else "")
 
 
-def gives_several(config: Config, role: str) -> bool:
+def allows_several(config: Config, role: str) -> bool:
     """Whether the server of a role's model may give several answers a request: false only where its provider is known not to."""
     model = model_for(config, role)
     known = providers(config.models.providers)

@@ -8,15 +8,15 @@ from typing import NamedTuple
 import msgspec
 
 from exact.agents.base import ValueFunction, evaluate_all
-from exact.agents.request import asked, key, viewed
+from exact.agents.request import chat_request, draw_key, view_state
 from exact.config import ValueConfig
 from exact.context import Context, Reflection
 from exact.models.base import ChatRequest, Image, Sampling
-from exact.prompts.library import render
+from exact.prompts.library import render_prompt
 from exact.reflection.lesson import action_label
 from exact.views.view import CHARACTERS
 
-LEAST = 2_000
+MIN_CHARACTERS = 2_000
 """Characters that each state may have at least, however many there are."""
 
 
@@ -35,25 +35,25 @@ class Siblings(NamedTuple):
 
     def request(self, name: str, sampling: Sampling, *, samples: int) -> ChatRequest:
         """The question about them by a prompt that takes them together."""
-        prompt = render(name, context=self.before, states=self.states, label=action_label, history=self.history)
-        return asked(
+        prompt = render_prompt(name, context=self.before, states=self.states, label=action_label, history=self.history)
+        return chat_request(
             prompt, self.images, sampling, role=self.role, samples=samples, node=self.states[0].node, draw=self.draw, left_out=self.left_out
         )  # fmt: skip
 
 
-def siblings(contexts: Sequence[Context], config: ValueConfig, model: str) -> Siblings | None:
+def view_siblings(contexts: Sequence[Context], config: ValueConfig, model: str) -> Siblings | None:
     """Contexts in one question, each with its part of the room; None where they are not one step on from the same state."""
     first = contexts[0]
-    if len(contexts) < 2 or not all(_alike(first, context) for context in contexts):
+    if len(contexts) < 2 or not all(_are_siblings(first, context) for context in contexts):
         return None
     last = first.history[-1]
     parent = msgspec.structs.replace(
-        first, observation=last.observation, history=first.history[:-1], terminated=False, tried=(), reflections=_lessons(contexts)
+        first, observation=last.observation, history=first.history[:-1], terminated=False, tried=(), reflections=_all_reflections(contexts)
     )  # fmt: skip
-    before = viewed(parent, config, model, characters=CHARACTERS // 3)
-    room = max(LEAST, CHARACTERS * 2 // 3 // len(contexts))
+    before = view_state(parent, config, model, characters=CHARACTERS // 3)
+    room = max(MIN_CHARACTERS, CHARACTERS * 2 // 3 // len(contexts))
     bare = [msgspec.structs.replace(context, task=msgspec.structs.replace(context.task, images=())) for context in contexts]
-    seen = [viewed(context, config, model, characters=room) for context in bare]
+    seen = [view_state(context, config, model, characters=room) for context in bare]
     return Siblings(
         before=before.context,
         states=tuple(one.context for one in seen),
@@ -61,15 +61,15 @@ def siblings(contexts: Sequence[Context], config: ValueConfig, model: str) -> Si
         left_out=tuple(dict.fromkeys(note for one in (before, *seen) for note in one.left_out)),
         role=config.role,
         history=config.history,
-        draw=key(first),
+        draw=draw_key(first),
     )
 
 
-def _lessons(contexts: Sequence[Context]) -> tuple[Reflection, ...]:
+def _all_reflections(contexts: Sequence[Context]) -> tuple[Reflection, ...]:
     return tuple({lesson.id: lesson for context in contexts for lesson in context.reflections}.values())
 
 
-def _alike(one: Context, other: Context) -> bool:
+def _are_siblings(one: Context, other: Context) -> bool:
     """Whether the steps before the last are the same, and the state that the last was taken in."""
     mine, theirs = one.history, other.history
     return (

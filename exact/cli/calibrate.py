@@ -54,7 +54,7 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
 
 async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list[Labelled]:
     """Those that are kept, and as many new ones as are missing."""
-    from exact.agents.agent import build
+    from exact.agents.agent import build_agent
     from exact.calibration.label import Labelled, label
     from exact.runs.journal.store import append_line, read_lines
     from exact.runs.runner import open_models
@@ -65,7 +65,7 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
         return kept
     from exact.benchmarks.open import kind_of, open_environments
     from exact.models.open import Models
-    from exact.prompts.library import using
+    from exact.prompts.library import use_folder
     from exact.runs.environment_cache import EnvironmentCache
 
     config, benchmark = source.config, source.folder.manifest.benchmark
@@ -76,8 +76,8 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
         lambda task: open_environments(task, config, benchmark, lambda text: click.echo(text, err=True)),
     )
     try:
-        with using(config.prompts):
-            policy = build(config, models.__getitem__).policy
+        with use_folder(config.prompts):
+            policy = build_agent(config, models.__getitem__).policy
             known, missing = {(each.task, each.node) for each in kept}, count - len(kept)
             async with shared:
                 async for each in label(source, missing, environments=shared, policy=policy, seed=seed, known=known):

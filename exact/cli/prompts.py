@@ -34,9 +34,9 @@ def list_(folder: str, as_json: bool) -> None:
     """Prints each prompt's name, version, hash and inputs, and the file of one that is the user's own."""
     import json
 
-    from exact.prompts.library import using
+    from exact.prompts.library import use_folder
 
-    with using(folder) as library:
+    with use_folder(folder) as library:
         found = [library.prompt(name) for name in library.names()]
     if as_json:
         rows = [{"name": p.name, "version": p.version, "digest": p.digest, "inputs": p.inputs, "source": p.source} for p in found]
@@ -51,9 +51,9 @@ def list_(folder: str, as_json: bool) -> None:
 @_folder
 def show(name: str, folder: str) -> None:
     """Prints the template NAME as it stands in its file."""
-    from exact.prompts.library import using
+    from exact.prompts.library import use_folder
 
-    with using(folder) as library:
+    with use_folder(folder) as library:
         click.echo(library.text(name), nl=False)
 
 
@@ -65,13 +65,13 @@ def show(name: str, folder: str) -> None:
 def render(name: str, folder: str, example: bool, out: Path | None) -> None:
     """Prints what a model is sent for the prompt NAME, both turns."""
     from exact.errors import UsageError
-    from exact.prompts.example import inputs
-    from exact.prompts.library import using
+    from exact.prompts.example import example_inputs
+    from exact.prompts.library import use_folder
 
     if not example:
         raise UsageError(f"nothing to render {name} for: add --example; prompts of a run are in `exact show` and its report")
-    with using(folder) as library:
-        rendered = library.render(name, **inputs(library.prompt(name)))
+    with use_folder(folder) as library:
+        rendered = library.render(name, **example_inputs(library.prompt(name)))
     text = f"=== {rendered.id}\n=== system\n{rendered.system}\n\n=== user\n{rendered.user}\n"
     if out is None:
         click.echo(text, nl=False)

@@ -25,7 +25,7 @@ ACTIONS = ActionSpace(
 )
 
 
-def inputs(prompt: Prompt) -> dict[str, object]:
+def example_inputs(prompt: Prompt) -> dict[str, object]:
     """A value for each input of a prompt: its own examples, else those of this module. Raises UsageError where there is neither."""
     known: Mapping[str, Callable[[], Any]] = {
         "context": example_context,
@@ -41,7 +41,7 @@ def inputs(prompt: Prompt) -> dict[str, object]:
         "k": lambda: 5,
         "side": lambda: "for",
         "heard": tuple,
-        "arguments": lambda: (_case("for", "The shoe's page is open."), _case("against", "No size was chosen.")),
+        "arguments": lambda: (_example_argument("for", "The shoe's page is open."), _example_argument("against", "No size was chosen.")),
         "checks": lambda: ("Is the page that of the blue shoe?", "Is 42 in the field for the size?"),
         "screen": lambda: (1280, 720),
         "picture": lambda: (925, 520),
@@ -61,9 +61,9 @@ def example_context() -> Context:
     return Context(
         task=Task(id="shop/buy?seed=1", instruction="Buy the blue shoe in size 42."),
         instruction="Buy the blue shoe in size 42.",
-        observation=_page("https://shop.test/blue", ("heading", "Blue shoe"), ("textbox", "Size"), ("button", "Buy")),
+        observation=_example_page("https://shop.test/blue", ("heading", "Blue shoe"), ("textbox", "Size"), ("button", "Buy")),
         history=(Taken(observation=_LIST, action=ACTIONS.parse("click [2]"), rationale="The goal names the blue shoe."),),
-        reflections=tuple(_lesson(kind) for kind in ("policy", "value")),
+        reflections=tuple(_example_reflection(kind) for kind in ("policy", "value")),
         steps_left=4,
         node=1,
     )
@@ -72,7 +72,7 @@ def example_context() -> Context:
 def _siblings() -> tuple[Context, ...]:
     """Two steps on from the example's state: the size is filled in, and an end with an answer."""
     seen = example_context()
-    filled = _page("https://shop.test/blue", ("heading", "Blue shoe"), ("textbox", "Size: 42"), ("button", "Buy"))
+    filled = _example_page("https://shop.test/blue", ("heading", "Blue shoe"), ("textbox", "Size: 42"), ("button", "Buy"))
     steps = [Taken(observation=seen.observation, action=ACTIONS.parse(text)) for text in ('fill [2] "42"', 'stop "bought"')]
     on, ended = (msgspec.structs.replace(seen, history=(*seen.history, step)) for step in steps)
     return msgspec.structs.replace(on, observation=filled), msgspec.structs.replace(ended, terminated=True)
@@ -82,27 +82,27 @@ def example_surprise() -> Surprise:
     """Of that step's successor: bought without a size."""
     seen = example_context().observation
     step = Taken(observation=seen, action=ACTIONS.parse("click [3]"), rationale="Buying ends it.")
-    after = _page("https://shop.test/blue", ("heading", "Blue shoe"), ("alert", "Choose a size first."))
+    after = _example_page("https://shop.test/blue", ("heading", "Blue shoe"), ("alert", "Choose a size first."))
     return Surprise(
         step=step, after=after, expected=0.8, real=0.3, value_before=0.5, alternative='fill [2] "42"', alternative_value=0.6, node=1
     )
 
 
-def _page(url: str, *rows: tuple[str, str]) -> Observation:
+def _example_page(url: str, *rows: tuple[str, str]) -> Observation:
     elements = tuple(Element(id=str(i), role=role, name=name) for i, (role, name) in enumerate(rows, 1))
     text = "\n".join(f'[{e.id}] {e.role} "{e.name}"' for e in elements)
     return Observation(text=text, fingerprint=str(len(text)) + url, url=url, title="Shop", elements=elements)
 
 
-def _case(side: Literal["for", "against"], text: str) -> Argument:
+def _example_argument(side: Literal["for", "against"], text: str) -> Argument:
     return Argument(side=side, text=text)
 
 
-def _lesson(kind: Any) -> Reflection:
+def _example_reflection(kind: Any) -> Reflection:
     return Reflection(
         id="example", kind=kind, text="When a page has a field for a size, fill it before buying, because the shop asks for it.",
         instruction="Buy a boot.", state="", action="click [7]", action_label='click button "Buy"', surprise=-0.6, site="shop.test",
     )  # fmt: skip
 
 
-_LIST = _page("https://shop.test/", ("link", "Red shoe"), ("link", "Blue shoe"))
+_LIST = _example_page("https://shop.test/", ("link", "Red shoe"), ("link", "Blue shoe"))

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from exact.models.tokens import rough
 
-LIMIT = 24_000
+MAX_CHARACTERS = 24_000
 """Characters of one fenced text; what is longer loses its end, with a note."""
 
 _BRACKETS = str.maketrans({**dict.fromkeys("⟦〚⟬⦗【", "["), **dict.fromkeys("⟧〛⟭⦘】", "]")})
@@ -20,7 +20,7 @@ _CUTS: ContextVar[list[str] | None] = ContextVar("cuts", default=None)
 
 
 @contextmanager
-def cuts() -> Iterator[list[str]]:
+def record_cuts() -> Iterator[list[str]]:
     """Inside, what is cut is noted in the list: how many characters, of what."""
     found: list[str] = []
     token = _CUTS.set(found)
@@ -30,46 +30,46 @@ def cuts() -> Iterator[list[str]]:
         _CUTS.reset(token)
 
 
-def fenced(text: str, label: str, limit: int = LIMIT) -> str:
+def fence(text: str, label: str, limit: int = MAX_CHARACTERS) -> str:
     """`text` between `⟦label digest⟧` and `⟦/label digest⟧`.
 
     The text cannot close its own fence: the marks' brackets, and those that look like them, are plain ones inside. The digest is
     that of the text. Control characters, text-direction overrides and invisible tags are taken out; half a surrogate pair becomes
     U+FFFD, for it has no place in a request.
     """
-    body = _SURROGATE.sub("�", _UNSEEN.sub("", shortened(text.strip("\n"), limit, label).translate(_BRACKETS)))
+    body = _SURROGATE.sub("�", _UNSEEN.sub("", shorten(text.strip("\n"), limit, label).translate(_BRACKETS)))
     digest = hashlib.sha256(body.encode()).hexdigest()[:8]
     return f"⟦{label} {digest}⟧\n{body}\n⟦/{label} {digest}⟧"
 
 
-def shortened(text: str, limit: int, label: str = "text") -> str:
+def shorten(text: str, limit: int, label: str = "text") -> str:
     """At most `limit` characters of a text, and how many were left out."""
     if len(text) <= limit:
         return text
-    _note(len(text) - limit, f"the {label}")
+    _note_cut(len(text) - limit, f"the {label}")
     return f"{text[:limit]}\n(... {len(text) - limit} characters left out)"
 
 
-def line(text: str, limit: int = 200) -> str:
+def one_line(text: str, limit: int = 200) -> str:
     """A text as one line of at most `limit` characters."""
     joined = " ".join(text.split())
     if len(joined) <= limit:
         return joined
-    _note(len(joined) - limit + 1, f"a line of {len(joined)}")
+    _note_cut(len(joined) - limit + 1, f"a line of {len(joined)}")
     return joined[: limit - 1] + "…"
 
 
-def brief(text: str, tokens: int) -> str:
+def first_words(text: str, tokens: int) -> str:
     """The first words of a text, as one line, that make at most so many tokens by a rough count, with a mark if there were more."""
     words, mark = text.split(), ""
     while words and (count := rough(" ".join(words) + mark)) > tokens:
         words, mark = words[: min(len(words) - 1, len(words) * tokens // count)], "…"
     if mark:
-        _note(len(" ".join(text.split()[len(words) :])), "a lesson")
+        _note_cut(len(" ".join(text.split()[len(words) :])), "a lesson")
     return " ".join(words) + mark
 
 
-def _note(characters: int, what: str) -> None:
+def _note_cut(characters: int, what: str) -> None:
     noted = _CUTS.get()
     if noted is not None:
         noted.append(f"{characters} characters of {what}")

@@ -21,8 +21,8 @@ import msgspec
 
 from exact.errors import UsageError, unknown
 from exact.models.base import Image, Message, Text
-from exact.prompts.fence import brief, cuts, fenced, line
-from exact.views.history import summary
+from exact.prompts.fence import fence, first_words, one_line, record_cuts
+from exact.views.history import summarise_steps
 
 if TYPE_CHECKING:
     import jinja2
@@ -78,7 +78,7 @@ class Library:
 
     def names(self) -> list[str]:
         """All prompts, sorted."""
-        files = {file.name for file in _package()} | ({path.name for path in self._folder.glob("*.j2")} if self._folder else set())
+        files = {file.name for file in _package_files()} | ({path.name for path in self._folder.glob("*.j2")} if self._folder else set())
         return sorted(file.removesuffix(".j2") for file in files if not file.startswith("_"))
 
     def prompt(self, name: str) -> Prompt:
@@ -108,7 +108,7 @@ class Library:
         if set(inputs) != set(wanted):
             raise TypeError(f"prompt {name} takes {', '.join(wanted)}, got {', '.join(inputs)}")
         try:
-            with cuts() as cut:
+            with record_cuts() as cut:
                 module = self._templates.get_template(f"{name}.j2").make_module(inputs)
                 parts = {part: str(getattr(module, part)()).strip() for part in ("system", "user")}
         except UsageError:
@@ -134,7 +134,7 @@ class Library:
             raise unknown("prompt", name, self.names())
         own = self._own(f"{name}.j2")
         try:
-            front = msgspec.convert(yaml.safe_load(_split(self._text(f"{name}.j2"))[0]), Prompt)
+            front = msgspec.convert(yaml.safe_load(_split_front_matter(self._text(f"{name}.j2"))[0]), Prompt)
         except (yaml.YAMLError, msgspec.ValidationError) as error:
             said = " ".join(str(error).split())
             raise UsageError(
@@ -159,13 +159,13 @@ class Library:
         import jinja2
 
         templates = jinja2.Environment(
-            loader=jinja2.FunctionLoader(lambda file: _split(self._text(file))[1]),
+            loader=jinja2.FunctionLoader(lambda file: _split_front_matter(self._text(file))[1]),
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,  # the output is plain text for a model
         )
-        templates.filters.update(fenced=fenced, line=line, brief=brief, summary=summary)
+        templates.filters.update(fenced=fence, line=one_line, brief=first_words, summary=summarise_steps)
         return templates
 
     def _own(self, file: str) -> Path | None:
@@ -176,7 +176,7 @@ class Library:
         own = self._own(file)
         if own is None:
             try:
-                return _packaged(file)
+                return _package_text(file)
             except FileNotFoundError:
                 raise UsageError(f"there is no template {file}, which a prompt in {self._folder} uses: write it there") from None
         try:
@@ -186,7 +186,7 @@ class Library:
 
     def _texts(self, file: str) -> Iterator[str]:
         """The file's text and those of the files it uses."""
-        front, template = _split(self._text(file))
+        front, template = _split_front_matter(self._text(file))
         yield front + template
         for used in _USES.findall(template):
             yield from self._texts(used)
@@ -197,7 +197,7 @@ _USED: ContextVar[Library] = ContextVar("prompts", default=_PACKAGE)
 
 
 @contextmanager
-def using(folder: str | Path) -> Iterator[Library]:
+def use_folder(folder: str | Path) -> Iterator[Library]:
     """Inside, prompts of that folder take the place of the package's; empty: none do. Raises UsageError."""
     library = Library(Path(folder)) if folder else _PACKAGE
     token = _USED.set(library)
@@ -207,41 +207,41 @@ def using(folder: str | Path) -> Iterator[Library]:
         _USED.reset(token)
 
 
-def names() -> list[str]:
+def prompt_names() -> list[str]:
     """All prompts, sorted."""
     return _USED.get().names()
 
 
-def prompt(name: str) -> Prompt:
+def describe_prompt(name: str) -> Prompt:
     """A prompt's description. Raises UsageError."""
     return _USED.get().prompt(name)
 
 
-def takes(name: str) -> tuple[str, ...]:
+def prompt_inputs(name: str) -> tuple[str, ...]:
     """The inputs that a prompt is to be given. Raises UsageError."""
     return _USED.get().takes(name)
 
 
-def render(name: str, **inputs: object) -> Rendered:
+def render_prompt(name: str, **inputs: object) -> Rendered:
     """A prompt for some inputs: `Library.render`."""
     return _USED.get().render(name, **inputs)
 
 
-def part(name: str, *values: object) -> str:
+def render_macro(name: str, *values: object) -> str:
     """What a macro that prompts share writes: `Library.part`."""
     return _USED.get().part(name, *values)
 
 
-def _package() -> Iterator[resources.abc.Traversable]:
+def _package_files() -> Iterator[resources.abc.Traversable]:
     return (file for file in resources.files("exact.prompts").iterdir() if file.name.endswith(".j2"))
 
 
 @functools.cache
-def _packaged(file: str) -> str:
+def _package_text(file: str) -> str:
     return (resources.files("exact.prompts") / file).read_text(encoding="utf-8")
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split_front_matter(text: str) -> tuple[str, str]:
     """Front matter (empty where there is none) and template."""
     match = _FRONT.match(text)
     return (match["front"], match["template"]) if match else ("", text)

@@ -14,10 +14,10 @@ from exact.context import Context, Reflection
 from exact.errors import AnswerError
 from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
-from exact.prompts.library import render
+from exact.prompts.library import render_prompt
 from exact.reflection.base import Kind, Surprise
 from exact.reflection.lesson import WORDS, action_label, clipped, lesson
-from exact.views.view import BEFORE, fitting
+from exact.views.view import PREVIOUS_CHARACTERS, fit_observation
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class LLMReflector:
         self, name: str, parse: Callable[[str], T], context: Context, seen: Surprise, left_out: tuple[str, ...], **more: str
     ) -> tuple[T, str]:
         """What a model answers to a prompt, and that prompt's id."""
-        prompt = render(name, context=context, surprise=seen, label=action_label, words=WORDS, **more)
+        prompt = render_prompt(name, context=context, surprise=seen, label=action_label, words=WORDS, **more)
         request = ChatRequest(
             messages=prompt.messages(), sampling=self._sampling, role="reflection", node=seen.node, prompt=prompt.id,
             left_out=left_out + prompt.cut,
@@ -86,7 +86,7 @@ class LLMReflector:
 
     def _fitting(self, surprise: Surprise) -> tuple[Surprise, tuple[str, ...], tuple[str, ...]]:
         """The surprise with observations that fit, and what is not in the one and in the other."""
-        fits = partial(fitting, tokens=self._tokens, model=self._model.name, characters=BEFORE)
+        fits = partial(fit_observation, tokens=self._tokens, model=self._model.name, characters=PREVIOUS_CHARACTERS)
         before, notes = fits(surprise.step.observation)
         after, more = (None, ()) if surprise.after is None else fits(surprise.after)
         step = msgspec.structs.replace(surprise.step, observation=before)

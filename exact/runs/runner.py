@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from exact.agents.agent import Agent, build
+from exact.agents.agent import Agent, build_agent
 from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load_recorded
 from exact.environments.base import EnvironmentFactory
 from exact.environments.process.stderr import logged
 from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
 from exact.models.base import ChatModel
-from exact.prompts.library import using
+from exact.prompts.library import use_folder
 from exact.reflection.base import Memory
 from exact.runs.attempt.attempt import Attempt
 from exact.runs.attempt.memory import Rounds, memory_of
@@ -83,7 +83,7 @@ class Runner:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Callable[[Task], Awaitable[Line]]]:
         """What tasks share, opened; gives what attempts one of them, several at once if wanted. Nothing is added to the results."""
-        with using(self.config.prompts):
+        with use_folder(self.config.prompts):
             async with AsyncExitStack() as stack:
                 opened = self._models(stack)
                 models = open_models(self.config, opened)
@@ -92,7 +92,7 @@ class Runner:
                 places = {task.id: place for place, task in enumerate(self.folder.manifest.tasks)}
 
                 async def attempt(task: Task) -> Line:
-                    with using(self.config.prompts), logged(self.folder.path / "guest.log"):
+                    with use_folder(self.config.prompts), logged(self.folder.path / "guest.log"):
                         if memory is not None:
                             rounds.begin(memory, places[task.id])
                         return await self._task(task, models, memory)
@@ -133,7 +133,7 @@ class Runner:
                 failed = state.finished is not None and state.finished.status == "failed"
                 record(ev.Resumed(versions=versions(), mended=again or failed))
             wrapped = {role: Ledger(model, state, self.folder.blobs, record, lambda: journal.now) for role, model in models.items()}
-            made = self.build_agent or partial(build, run=self.folder.path.name)
+            made = self.build_agent or partial(build_agent, run=self.folder.path.name)
             agent = made(self.config, wrapped.__getitem__)
             attempt = Attempt(
                 task=task, config=self.config, agent=agent, environments=agent.seeing(environments), state=state, journal=journal,

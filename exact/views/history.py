@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 from exact.context import Taken
 
-PAGES = 6
+MAX_PAGES = 6
 """Pages named in a summary."""
 
 
-def summary(steps: Sequence[Taken]) -> str:
+def summarise_steps(steps: Sequence[Taken]) -> str:
     """One line on some steps: how many of which kind, on which pages, how many were refused; empty for none.
 
     It is made without a model, of verbs and addresses alone: the same steps give the same line, and no text of a page gets in.
@@ -20,17 +20,17 @@ def summary(steps: Sequence[Taken]) -> str:
     if not steps:
         return ""
     verbs = Counter(step.action.name for step in steps)
-    pages = list(dict.fromkeys(place for step in steps if (place := _place(step.observation.url))))
+    pages = list(dict.fromkeys(place for step in steps if (place := _page_address(step.observation.url))))
     refused = sum(bool(step.error) for step in steps)
     parts = [", ".join(f"{count} {verb}" for verb, count in verbs.most_common())]
     if pages:
-        more = f" and {len(pages) - PAGES} more" if len(pages) > PAGES else ""
-        parts.append(f"on {', '.join(pages[:PAGES])}{more}")
+        more = f" and {len(pages) - MAX_PAGES} more" if len(pages) > MAX_PAGES else ""
+        parts.append(f"on {', '.join(pages[:MAX_PAGES])}{more}")
     if refused:
         parts.append(f"{refused} refused")
     return "; ".join(parts)
 
 
-def _place(url: str) -> str:
+def _page_address(url: str) -> str:
     parts = urlsplit(url) if url else None
     return f"{parts.netloc}{parts.path}"[:60] if parts else ""

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 _COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2")
-_STEP = 0.85
+_SCALE_STEP = 0.85
 """What a side is multiplied with until the price fits."""
-_LEAST = 64
+_MIN_SIDE = 64
 """Pixels of a side below which a picture is not scaled."""
-_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
+_MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
 
 
-_SECONDS, _MOST = 30.0, 64 << 20
+_FETCH_SECONDS, _MAX_BYTES = 30.0, 64 << 20
 """For a picture at an address, and its bytes."""
 
 
-class Scaled(NamedTuple):
+class ScaledPicture(NamedTuple):
     """A picture within its price."""
 
     data: bytes
@@ -43,7 +43,7 @@ class Scaled(NamedTuple):
     """From which size to which it was scaled; empty where it was not."""
 
 
-def scaled(data: bytes, most: int, model: str = "") -> Scaled:
+def scale_picture(data: bytes, most: int, model: str = "") -> ScaledPicture:
     """A PNG whose price is at most so many tokens for a model, or that is as small as pictures are made.
 
     A picture that is cheap enough stays as it is, to the byte.
@@ -51,41 +51,41 @@ def scaled(data: bytes, most: int, model: str = "") -> Scaled:
     width, height = tokens.size(data)
     price = tokens.picture(width, height, model)
     if price <= most:
-        return Scaled(data, price, "")
+        return ScaledPicture(data, price, "")
     new_width, new_height = width, height
-    while tokens.picture(new_width, new_height, model) > most and min(new_width, new_height) * _STEP >= _LEAST:
-        new_width, new_height = round(new_width * _STEP), round(new_height * _STEP)
+    while tokens.picture(new_width, new_height, model) > most and min(new_width, new_height) * _SCALE_STEP >= _MIN_SIDE:
+        new_width, new_height = round(new_width * _SCALE_STEP), round(new_height * _SCALE_STEP)
     if (new_width, new_height) == (width, height):
-        return Scaled(data, price, "")
-    with _opened(data) as picture:
+        return ScaledPicture(data, price, "")
+    with _open_picture(data) as picture:
         small = picture.convert("RGB").resize((new_width, new_height))
     note = f"a picture of {width} x {height} was scaled to {new_width} x {new_height}"
-    return Scaled(_png(small), tokens.picture(new_width, new_height, model), note)
+    return ScaledPicture(_to_png(small), tokens.picture(new_width, new_height, model), note)
 
 
-def marked(data: bytes, elements: Iterable[Element]) -> bytes:
+def mark_elements(data: bytes, elements: Iterable[Element]) -> bytes:
     """A screenshot with a box around each element in view that can be acted on, and its id, the same as in the text.
 
     Boxes are in CSS pixels of the viewport; a screenshot of another size is taken to show the viewport whole.
     """
     from PIL import ImageDraw
 
-    with _opened(data) as opened:
+    with _open_picture(data) as opened:
         picture = opened.convert("RGB")
     draw = ImageDraw.Draw(picture)
-    for number, element in enumerate(_markable(elements)):
+    for number, element in enumerate(_markable_elements(elements)):
         _mark(draw, element, _COLOURS[number % len(_COLOURS)], picture.size)
-    return _png(picture)
+    return _to_png(picture)
 
 
-def task_pictures(task: Task) -> tuple[Image, ...]:
+def load_task_pictures(task: Task) -> tuple[Image, ...]:
     """The pictures that belong to a task's instruction. Raises UsageError for one that cannot be read, and EnvironmentFailure
     for an address that does not answer."""
-    return tuple(_picture(where) for where in task.images)
+    return tuple(_load_picture(where) for where in task.images)
 
 
 @functools.lru_cache(maxsize=32)
-def _picture(where: str) -> Image:
+def _load_picture(where: str) -> Image:
     if where.startswith("data:"):
         head, _, body = where.partition(",")
         try:
@@ -93,33 +93,33 @@ def _picture(where: str) -> Image:
         except binascii.Error as error:
             raise UsageError(f"a picture of the task is no base64 ({error}): write data:image/png;base64,...") from error
     if where.startswith(("http://", "https://")):
-        return _typed(_fetched(where), where)
+        return _with_media_type(_fetch(where), where)
     try:
         data = Path(where).read_bytes()
     except OSError as error:
         raise UsageError(f"the task's picture {where} cannot be read ({error.strerror}): give a file or a data: URL") from error
-    return _typed(data, where)
+    return _with_media_type(data, where)
 
 
-def _fetched(url: str) -> bytes:
+def _fetch(url: str) -> bytes:
     """What is at an address. Raises EnvironmentFailure."""
     try:
-        with urllib.request.urlopen(url, timeout=_SECONDS) as response:
-            data: bytes = response.read(_MOST)
+        with urllib.request.urlopen(url, timeout=_FETCH_SECONDS) as response:
+            data: bytes = response.read(_MAX_BYTES)
             return data
     except OSError as error:
         raise EnvironmentFailure(f"the task's picture {url} cannot be fetched ({error}): is its site up?") from error
 
 
-def _typed(data: bytes, where: str) -> Image:
-    with _opened(data) as picture:
+def _with_media_type(data: bytes, where: str) -> Image:
+    with _open_picture(data) as picture:
         kind = picture.format or ""
-    if kind in _TYPES:
-        return Image(data, _TYPES[kind])
-    raise UsageError(f"the task's picture {where} is {kind}: use {', '.join(_TYPES)}")
+    if kind in _MEDIA_TYPES:
+        return Image(data, _MEDIA_TYPES[kind])
+    raise UsageError(f"the task's picture {where} is {kind}: use {', '.join(_MEDIA_TYPES)}")
 
 
-def _markable(elements: Iterable[Element]) -> list[Element]:
+def _markable_elements(elements: Iterable[Element]) -> list[Element]:
     return [e for e in elements if e.visible and e.box is not None and (e.role in INTERACTIVE or e.role in ("generic", "graphics-symbol"))]
 
 
@@ -140,7 +140,7 @@ def _mark(draw: ImageDraw, element: Element, colour: str, size: tuple[int, int])
     draw.text((x + 2, y + 1), element.id, fill="white", font=font)
 
 
-def _opened(data: bytes) -> Picture:
+def _open_picture(data: bytes) -> Picture:
     from PIL import Image as Pictures
     from PIL import UnidentifiedImageError
 
@@ -150,7 +150,7 @@ def _opened(data: bytes) -> Picture:
         raise UsageError("a picture does not read: use PNG or JPEG") from error
 
 
-def _png(picture: Picture) -> bytes:
+def _to_png(picture: Picture) -> bytes:
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return buffer.getvalue()

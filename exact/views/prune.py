@@ -21,7 +21,7 @@ INTERACTIVE = _set(
 )
 """Roles that can be acted on."""
 
-KEPT = (8, 4, 2)
+KEPT_ENTRIES = (8, 4, 2)
 """Entries of a repeated list that stay, fewer where that is not enough; and the last one."""
 
 _REPEATED = 5
@@ -40,7 +40,7 @@ class Pruned(NamedTuple):
     """What is not in it, one note each; empty where all of it is."""
 
 
-class _Line(NamedTuple):
+class _TextLine(NamedTuple):
     text: str
     depth: int
     role: str
@@ -49,7 +49,7 @@ class _Line(NamedTuple):
     tokens: int
 
 
-def prune(
+def prune_text(
     observation: Observation, tokens: int, *, characters: int | None = None, count: Callable[[str], int] = rough, view: bool = False
 ) -> Pruned:
     """The observation's text in at most so many tokens and characters, as far as notes about what is missing allow.
@@ -58,33 +58,33 @@ def prune(
     view, then what can be acted on out of view, then text in view. Each gap says how many elements it holds.
     `view`: only what is in view, however much fits.
     """
-    room = _Room(tokens, characters)
+    room = _TextBudget(tokens, characters)
     lines = _lines(observation, count)
     seen = [i for i, line in enumerate(lines) if line.rank < 2] if view else list(range(len(lines)))
-    if len(seen) < len(lines) and room.holds([lines[i] for i in seen], gaps=_gaps(seen, len(lines))):
-        return _written(lines, seen, observation)
+    if len(seen) < len(lines) and room.holds([lines[i] for i in seen], gaps=_count_gaps(seen, len(lines))):
+        return _write_pruned(lines, seen, observation)
     if room.holds(lines):
         return Pruned(observation.text, ())
     if view:
-        return _written(lines, _fitting(lines, seen, room), observation)
-    for entries in KEPT:
-        kept = _closed(lines, _folded(lines, entries))
-        if room.holds([lines[i] for i in kept], gaps=_gaps(kept, len(lines))):
-            return _written(lines, kept, observation)
-    return _written(lines, _fitting(lines, kept, room), observation)
+        return _write_pruned(lines, _fit_by_rank(lines, seen, room), observation)
+    for entries in KEPT_ENTRIES:
+        kept = _close_small_gaps(lines, _fold_repeats(lines, entries))
+        if room.holds([lines[i] for i in kept], gaps=_count_gaps(kept, len(lines))):
+            return _write_pruned(lines, kept, observation)
+    return _write_pruned(lines, _fit_by_rank(lines, kept, room), observation)
 
 
-class _Room(NamedTuple):
+class _TextBudget(NamedTuple):
     tokens: int
     characters: int | None
 
-    def holds(self, lines: Sequence[_Line], gaps: int = 0) -> bool:
+    def holds(self, lines: Sequence[_TextLine], gaps: int = 0) -> bool:
         if sum(line.tokens for line in lines) + gaps * _NOTE > self.tokens:
             return False
         return self.characters is None or sum(len(line.text) + 1 for line in lines) + gaps * 4 * _NOTE <= self.characters
 
 
-def _lines(observation: Observation, count: Callable[[str], int]) -> list[_Line]:
+def _lines(observation: Observation, count: Callable[[str], int]) -> list[_TextLine]:
     elements = {element.id: element for element in observation.elements}
     found = []
     for text in observation.text.split("\n"):
@@ -92,7 +92,7 @@ def _lines(observation: Observation, count: Callable[[str], int]) -> list[_Line]
         element = elements.get(match[1]) if match else None
         role = match[2] if match else ""
         depth = len(_INDENT.match(text)[0])  # type: ignore[index]
-        found.append(_Line(text, depth, role, _rank(element, role), count(text) + 1))
+        found.append(_TextLine(text, depth, role, _rank(element, role), count(text) + 1))
     return found
 
 
@@ -105,12 +105,12 @@ def _rank(element: Element | None, role: str) -> int:
     return (0 if acted else 1) if element.visible else (2 if acted else 3)
 
 
-def _folded(lines: Sequence[_Line], entries: int) -> list[int]:
+def _fold_repeats(lines: Sequence[_TextLine], entries: int) -> list[int]:
     """Indices of the lines that stay where of each repeated list the first `entries` and the last do."""
     kept: list[int] = []
     at = 0
     while at < len(lines):
-        run = _run(lines, at)
+        run = _repeated_run(lines, at)
         if len(run) - 1 >= max(_REPEATED, entries + 2):
             kept.extend(range(run[0], run[entries]))
             kept.extend(range(run[-2], run[-1]))
@@ -121,7 +121,7 @@ def _folded(lines: Sequence[_Line], entries: int) -> list[int]:
     return kept
 
 
-def _run(lines: Sequence[_Line], start: int) -> list[int]:
+def _repeated_run(lines: Sequence[_TextLine], start: int) -> list[int]:
     """Where the entries of one shape that follow each other from `start` begin, and where the last ends."""
     shape, at = None, start
     begins = [start]
@@ -139,21 +139,21 @@ def _run(lines: Sequence[_Line], start: int) -> list[int]:
     return begins
 
 
-def _fitting(lines: Sequence[_Line], kept: Sequence[int], room: _Room) -> list[int]:
+def _fit_by_rank(lines: Sequence[_TextLine], kept: Sequence[int], room: _TextBudget) -> list[int]:
     """As many of the lines as fit, the lowest ranks first, of one rank in their order."""
     order = sorted(kept, key=lambda i: (lines[i].rank, i))
     fits, most = 0, len(order)
     while fits < most:
         middle = (fits + most + 1) // 2
-        chosen = _closed(lines, sorted(order[:middle]))
-        if room.holds([lines[i] for i in chosen], gaps=_gaps(chosen, len(lines))):
+        chosen = _close_small_gaps(lines, sorted(order[:middle]))
+        if room.holds([lines[i] for i in chosen], gaps=_count_gaps(chosen, len(lines))):
             fits = middle
         else:
             most = middle - 1
-    return _closed(lines, sorted(order[:fits]))
+    return _close_small_gaps(lines, sorted(order[:fits]))
 
 
-def _closed(lines: Sequence[_Line], kept: Sequence[int]) -> list[int]:
+def _close_small_gaps(lines: Sequence[_TextLine], kept: Sequence[int]) -> list[int]:
     """With what lies in gaps that cost no more than the note about them."""
     closed: list[int] = []
     for before, after in itertools.pairwise([-1, *kept, len(lines)]):
@@ -165,18 +165,18 @@ def _closed(lines: Sequence[_Line], kept: Sequence[int]) -> list[int]:
     return closed
 
 
-def _gaps(kept: Sequence[int], total: int) -> int:
+def _count_gaps(kept: Sequence[int], total: int) -> int:
     edges = [-1, *kept, total]
     return sum(after - before > 1 for before, after in itertools.pairwise(edges))
 
 
-def _written(lines: Sequence[_Line], kept: Sequence[int], observation: Observation) -> Pruned:
+def _write_pruned(lines: Sequence[_TextLine], kept: Sequence[int], observation: Observation) -> Pruned:
     out: list[str] = []
     edges = [-1, *kept, len(lines)]
     for before, after in itertools.pairwise(edges):
         if missing := lines[before + 1 : after]:
             indent = " " * min(line.depth for line in missing)
-            out.append(f"{indent}(... {len(missing)} left out: {_named(missing)})")
+            out.append(f"{indent}(... {len(missing)} left out: {_name_roles(missing)})")
         if after < len(lines):
             out.append(lines[after].text)
     staying = set(kept)
@@ -186,7 +186,7 @@ def _written(lines: Sequence[_Line], kept: Sequence[int], observation: Observati
     return Pruned("\n".join(out), (note,))
 
 
-def _named(lines: Sequence[_Line]) -> str:
+def _name_roles(lines: Sequence[_TextLine]) -> str:
     """The commonest roles, three at most."""
     roles: dict[str, int] = {}
     for line in lines:

@@ -13,10 +13,10 @@ from exact.errors import UsageError
 from exact.models import tokens as counting
 from exact.models.base import Image
 from exact.observation import Observation
-from exact.views.pictures import marked, scaled, task_pictures
-from exact.views.prune import prune
+from exact.views.pictures import load_task_pictures, mark_elements, scale_picture
+from exact.views.prune import prune_text
 
-CHARACTERS, BEFORE = 22_000, 7_000
+CHARACTERS, PREVIOUS_CHARACTERS = 22_000, 7_000
 """Of the observation, and of the one before the last step: what the fences around them hold, less address, title and tabs."""
 IN_THE_PICTURE, NOT_SHOWN = "(The state is in the picture.)", "(It is not shown.)"
 """Stand for the text of a state that is shown as a picture alone, and of the one before."""
@@ -25,7 +25,7 @@ Size = tuple[int, int]
 """Width and height in pixels."""
 
 
-class View(NamedTuple):
+class PromptView(NamedTuple):
     """What a prompt is given."""
 
     context: Context
@@ -40,7 +40,7 @@ class View(NamedTuple):
     """Of the screenshot as it is shown."""
 
 
-def view(
+def view_context(
     context: Context,
     *,
     tokens: int,
@@ -54,7 +54,7 @@ def view(
     image_tokens: int = 1500,
     model: str = "",
     characters: int = CHARACTERS,
-) -> View:
+) -> PromptView:
     """A context for a prompt: each observation in at most `tokens`, each picture at most `image_tokens`, by the counting of `model`.
 
     `history`: how many past steps the prompt shows; the others are summarised by it, and noted here. With `marks` the screenshot
@@ -67,42 +67,42 @@ def view(
     past, notes = context.history, tuple[str, ...]()
     if text:
         room = characters // 2 if html else characters
-        observation, notes = fitting(context.observation, tokens, model=model, characters=room, view=tree == "view")
+        observation, notes = fit_observation(context.observation, tokens, model=model, characters=room, view=tree == "view")
         if past and past[-1].observation.text != context.observation.text:
-            before, more = fitting(past[-1].observation, tokens, model=model, characters=min(BEFORE, characters))
+            before, more = fit_observation(past[-1].observation, tokens, model=model, characters=min(PREVIOUS_CHARACTERS, characters))
             past = (*past[:-1], msgspec.structs.replace(past[-1], observation=before))
             notes += more
     else:
         observation = msgspec.structs.replace(context.observation, text=IN_THE_PICTURE)
-        past = (*past[:-1], *(_unread(taken) for taken in past[-1:]))
-    written, more = _html(context.observation, tokens, model, characters // 2 if text else characters) if html else ("", ())
+        past = (*past[:-1], *(_hide_text(taken) for taken in past[-1:]))
+    written, more = _fit_html(context.observation, tokens, model, characters // 2 if text else characters) if html else ("", ())
     observation, notes = msgspec.structs.replace(observation, html=written), notes + more
     if len(past) > history:
         notes += (f"the first {len(past) - history} of {len(past)} steps, which are summarised",)
     shot = context.observation.screenshot if images else None
     shots = [] if shot is None else [shot]
     if shot is not None and marks:
-        shots = [*([shot] if plain else []), marked(shot, observation.elements)]
-    pictures, more = _pictures(context, shots, image_tokens, model)
+        shots = [*([shot] if plain else []), mark_elements(shot, observation.elements)]
+    pictures, more = _fit_pictures(context, shots, image_tokens, model)
     screen = counting.size(shot) if shot is not None else (0, 0)
     shown = counting.size(pictures[-1].data) if shot is not None else (0, 0)
-    return View(msgspec.structs.replace(context, observation=observation, history=past), pictures, notes + more, screen, shown)
+    return PromptView(msgspec.structs.replace(context, observation=observation, history=past), pictures, notes + more, screen, shown)
 
 
-def fitting(
+def fit_observation(
     observation: Observation, tokens: int, *, model: str = "", characters: int = CHARACTERS, view: bool = False
 ) -> tuple[Observation, tuple[str, ...]]:
     """An observation whose text has at most so many tokens and characters, and a note for what is not in it. `view`: what is in view."""
     count: Callable[[str], int] = partial(counting.count, model=model)
-    found = prune(observation, tokens, characters=characters, count=count, view=view)
+    found = prune_text(observation, tokens, characters=characters, count=count, view=view)
     return (msgspec.structs.replace(observation, text=found.text) if found.left_out else observation), found.left_out
 
 
-def _unread(taken: Taken) -> Taken:
+def _hide_text(taken: Taken) -> Taken:
     return msgspec.structs.replace(taken, observation=msgspec.structs.replace(taken.observation, text=NOT_SHOWN))
 
 
-def _html(observation: Observation, tokens: int, model: str, characters: int) -> tuple[str, tuple[str, ...]]:
+def _fit_html(observation: Observation, tokens: int, model: str, characters: int) -> tuple[str, tuple[str, ...]]:
     """As many of its lines, from the top, as fit. A dialog has none."""
     if not observation.html and observation.url and observation.elements and observation.elements[0].role != "alertdialog":
         raise UsageError("a prompt wants the page's HTML, which is not observed: set browser.html")
@@ -118,9 +118,9 @@ def _html(observation: Observation, tokens: int, model: str, characters: int) ->
     return "\n".join((*kept, f"(... {note} left out)")), (note,)
 
 
-def _pictures(context: Context, shots: list[bytes], most: int, model: str) -> tuple[tuple[Image, ...], tuple[str, ...]]:
+def _fit_pictures(context: Context, shots: list[bytes], most: int, model: str) -> tuple[tuple[Image, ...], tuple[str, ...]]:
     """Those of the task, then the screenshots, each at its price; and a note for each that was scaled."""
-    pictures = [*task_pictures(context.task), *map(Image, shots)]
-    small = [scaled(picture.data, most, model) for picture in pictures]
+    pictures = [*load_task_pictures(context.task), *map(Image, shots)]
+    small = [scale_picture(picture.data, most, model) for picture in pictures]
     shown = tuple(Image(one.data, "image/png" if one.note else old.media_type) for one, old in zip(small, pictures, strict=True))
     return shown, tuple(one.note for one in small if one.note)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exact.agents.agent import build
+from exact.agents.agent import build_agent
 from exact.agents.builtin.policy import BuiltinPolicy
 from exact.agents.policy.prior import RandomPolicy
 from exact.config import parse
@@ -13,11 +13,11 @@ def nothing(role: str) -> object:
 
 
 def test_further_policies_are_arms_beside_the_first() -> None:
-    agent = build(parse({"arms": [{"kind": "random"}]}), nothing)  # type: ignore[arg-type]
+    agent = build_agent(parse({"arms": [{"kind": "random"}]}), nothing)  # type: ignore[arg-type]
     assert [type(policy) for policy in agent.policies] == [BuiltinPolicy, RandomPolicy]
     assert agent.proposer(1) is agent.policies[1]
 
 
 def test_without_arms_there_is_one() -> None:
-    agent = build(parse({}), nothing)  # type: ignore[arg-type]
+    agent = build_agent(parse({}), nothing)  # type: ignore[arg-type]
     assert agent.proposer(0) is agent.policy

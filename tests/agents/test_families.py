@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from exact.action import ActionSpace, Parameter, Verb
-from exact.agents.agent import build
+from exact.agents.agent import build_agent
 from exact.agents.policy.llm import LLMPolicy
-from exact.agents.roles import gives_several, model_for, roles
+from exact.agents.roles import allows_several, model_for, roles
 from exact.config import PolicyConfig, parse
 from exact.context import Context
 from exact.environments.browser.act.grammar import BROWSER_ACTIONS
@@ -120,14 +120,14 @@ def test_code_is_only_read_never_run():
 async def test_a_list_is_the_default_where_the_provider_has_no_n(provider, samples, prompt):
     model = ScriptedModel(lambda question, sample: "Action (50%): click [2]" if "list" in prompt else "Action: click [2]")
     settings = parse({"policy": {"kind": "llm", "samples": samples}, "models": {"policy": {"model": "m", "provider": provider}}})
-    await build(settings, lambda role: model).policy.propose(context(), ACTIONS, 3)
+    await build_agent(settings, lambda role: model).policy.propose(context(), ACTIONS, 3)
     assert model.requests[0].prompt.startswith(prompt)
 
 
 def test_a_users_provider_says_whether_it_gives_several(tmp_path):
     (tmp_path / "mine.yaml").write_text("mine: {base_url: 'http://127.0.0.1:1/v1', capabilities: {n: false}}")
     models = {"policy": {"model": "m", "provider": "mine"}, "providers": str(tmp_path / "mine.yaml")}
-    assert not gives_several(parse({"models": models}), "policy")
+    assert not allows_several(parse({"models": models}), "policy")
 
 
 async def test_each_arm_can_have_a_model_of_its_own():
@@ -144,6 +144,6 @@ async def test_each_arm_can_have_a_model_of_its_own():
     )
     assert {"policy", "policy.other"} <= set(roles(settings)) and model_for(settings, "policy.other").model == "b"
     opened = {role: ScriptedModel(lambda q, s: "Action: click [2]") for role in ("policy", "policy.other", "reflection")}
-    agent = build(settings, opened.__getitem__)
+    agent = build_agent(settings, opened.__getitem__)
     await agent.proposer(1).propose(context(), ACTIONS, 1)
     assert [request.role for request in opened["policy.other"].requests] == ["policy.other"] and not opened["policy"].requests

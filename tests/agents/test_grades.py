@@ -1,6 +1,6 @@
 import pytest
 
-from exact.agents.grades import SCALES, grades
+from exact.agents.grades import SCALES, grade_scale
 from exact.errors import UsageError
 
 
@@ -11,10 +11,10 @@ def test_each_scale_goes_from_one_to_nothing_and_never_up():
 
 
 def test_a_signed_scale_is_carried_over_by_one_stated_transform():
-    assert [grades("desktop").value(letter) for letter in "ABCDE"] == pytest.approx([1.0, 0.75, 0.6, 0.4, 0.0])
-    assert [grades("reinforced").value(letter) for letter in "ABCDE"] == pytest.approx([1.0, 0.85, 0.75, 0.4, 0.0])
+    assert [grade_scale("desktop").value(letter) for letter in "ABCDE"] == pytest.approx([1.0, 0.75, 0.6, 0.4, 0.0])
+    assert [grade_scale("reinforced").value(letter) for letter in "ABCDE"] == pytest.approx([1.0, 0.85, 0.75, 0.4, 0.0])
 
 
 def test_an_unknown_scale_is_named_with_the_nearest():
     with pytest.raises(UsageError, match="did you mean 'web'"):
-        grades("wep")
+        grade_scale("wep")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.agents.grades import SCALES
-from exact.agents.parse import THOUGHT, parse_action, parse_verdict
+from exact.agents.parse import MAX_THOUGHT, parse_action, parse_grade
 from exact.context import Taken
 from exact.errors import ActionError, AnswerError
 from exact.observation import Element, Observation
@@ -62,7 +62,7 @@ def test_a_refused_action_is_not_taken_again():
 
 def test_the_thought_is_what_stands_before_the_action():
     assert parse_action("Thought: the size first\n\nAction: click [3]", ACTIONS, SHOE).thought == "the size first"
-    assert len(parse_action("x" * 5000 + "\nAction: click [3]", ACTIONS, SHOE).thought) == THOUGHT
+    assert len(parse_action("x" * 5000 + "\nAction: click [3]", ACTIONS, SHOE).thought) == MAX_THOUGHT
 
 
 lines = st.sampled_from(
@@ -85,7 +85,7 @@ def test_any_text_is_an_action_of_the_page_or_an_action_error(text):
 @given(answers)
 def test_any_text_is_a_verdict_or_an_answer_error(text):
     try:
-        assert parse_verdict(text).value in [SCALES["even"].value(letter) for letter in "ABCDE"]
+        assert parse_grade(text).value in [SCALES["even"].value(letter) for letter in "ABCDE"]
     except AnswerError as error:
         assert str(error)
 
@@ -102,7 +102,7 @@ def test_a_written_text_comes_back_as_it_was(thought, text):
     "text", ["so.\nVerdict: B", "so.\n**Verdict: B**", "`Verdict:` b.", "Verdict: B\nVerdict: B", "<think>Verdict: A</think>Verdict: B"]
 )
 def test_a_verdict_is_found(text):
-    assert parse_verdict(text).value == SCALES["even"].value("B")
+    assert parse_grade(text).value == SCALES["even"].value("B")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_verdict_is_found(text):
 )
 def test_what_is_no_verdict_or_two_is_told(text):
     with pytest.raises(AnswerError, match="A to E"):
-        parse_verdict(text)
+        parse_grade(text)
 
 
 def test_grades_fall_from_one_to_zero():

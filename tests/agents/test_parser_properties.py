@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from exact.agents.grades import SCALES
-from exact.agents.parse import parse_action, parse_actions, parse_argument, parse_better, parse_checks, parse_met, parse_verdict
+from exact.agents.parse import parse_action, parse_actions, parse_argument, parse_check_answers, parse_checks, parse_grade, parse_preference
 from exact.errors import ActionError, AnswerError
 from exact.reflection.llm import parse_lesson
 from tests.prompts.states import ACTIONS, SHOE
@@ -120,7 +120,7 @@ def test_an_action_is_one_that_the_state_admits_and_that_stands_there() -> None:
 
 
 def test_a_verdict_is_a_grade_that_stands_there() -> None:
-    found = list(parsed(parse_verdict, 2))
+    found = list(parsed(parse_grade, 2))
     worth = {SCALES["even"].value(letter) for letter in "ABCDE"}
     assert all(judged.value in worth and "verdict" in text.lower() for text, judged in found)
     assert len(found) > ANSWERS / 100
@@ -135,7 +135,9 @@ def test_listed_actions_are_distinct_ones_that_the_state_admits() -> None:
 
 
 @pytest.mark.parametrize(
-    "parse", [parse_argument, parse_checks, lambda text: parse_met(text, 2), parse_better], ids=["argument", "checks", "met", "better"]
+    "parse",
+    [parse_argument, parse_checks, lambda text: parse_check_answers(text, 2), parse_preference],
+    ids=["argument", "checks", "met", "better"],
 )
 def test_the_other_parsers_give_something_or_their_own_error(parse: Callable[[str], object]) -> None:
     found = list(parsed(parse, 5))
@@ -159,7 +161,7 @@ def test_a_lesson_has_its_parts() -> None:
 def test_the_generated_answers_hold_good_ones_and_bad_ones(part: str) -> None:
     """The properties above are not empty."""
     good = {"action": "x\nAction: click [3]", "verdict": "x\nVerdict: B", "lesson": "Expected: a\nReal: b\nLesson: When c, d."}[part]
-    parse = {"action": lambda text: parse_action(text, ACTIONS, SHOE), "verdict": parse_verdict, "lesson": parse_lesson}[part]
+    parse = {"action": lambda text: parse_action(text, ACTIONS, SHOE), "verdict": parse_grade, "lesson": parse_lesson}[part]
     assert parse(good)
     with pytest.raises((ActionError, AnswerError)):
         parse(good * 2 if part != "verdict" else good + "\nVerdict: C")

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from exact.agents.request import about
+from exact.agents.request import state_request
 from exact.config import PolicyConfig, ValueConfig
 from exact.models import tokens
 from exact.models.base import Image, Sampling
@@ -14,7 +14,7 @@ POLICY = {"role": "policy", "samples": 2, "actions": ACTIONS.describe(), "style"
 
 def test_what_does_not_fit_is_left_out_and_noted_with_the_request():
     long = page(*((("link", "heading")[i % 2], f"Shoe number {i}") for i in range(600)))
-    request = about("policy", context(long), PolicyConfig(observation_tokens=300), Sampling(), **POLICY)
+    request = state_request("policy", context(long), PolicyConfig(observation_tokens=300), Sampling(), **POLICY)
     words = request.messages[1].parts[0].text
     assert "Shoe number 599" not in words and "left out:" in words
     assert request.left_out and "of 600 lines" in request.left_out[0]
@@ -26,7 +26,7 @@ def test_what_does_not_fit_is_left_out_and_noted_with_the_request():
 def test_a_screenshot_is_marked_and_scaled(config):
     seen = msgspec.structs.replace(SHOE, screenshot=png(1280, 720))
     inputs = POLICY if isinstance(config, PolicyConfig) else {"role": "value", "samples": 1}
-    request = about("policy" if isinstance(config, PolicyConfig) else "value", context(seen), config, Sampling(), **inputs)
+    request = state_request("policy" if isinstance(config, PolicyConfig) else "value", context(seen), config, Sampling(), **inputs)
     (picture,) = (part for part in request.messages[1].parts if isinstance(part, Image))
     assert size(picture.data) < (1280, 720) and request.left_out[0].startswith("a picture of 1280 x 720")
 
@@ -34,16 +34,18 @@ def test_a_screenshot_is_marked_and_scaled(config):
 @pytest.mark.parametrize("model", ["openai/gpt-4o", "anthropic/claude-sonnet-5-5", "vllm/Qwen/qwen3-vl"])
 def test_a_picture_is_priced_as_its_model_does(model):
     seen = msgspec.structs.replace(SHOE, screenshot=png(1280, 2048))
-    request = about("value", context(seen), ValueConfig(images=True, image_tokens=900), Sampling(), role="value", samples=1, model=model)
+    request = state_request(
+        "value", context(seen), ValueConfig(images=True, image_tokens=900), Sampling(), role="value", samples=1, model=model
+    )
     (picture,) = (part for part in request.messages[1].parts if isinstance(part, Image))
     assert 600 < tokens.picture(*size(picture.data), model) <= 900 and bool(request.left_out)
 
 
 def test_what_a_prompts_own_limits_cut_is_noted_too():
-    request = about("value", context(instruction="x" * 30_000), ValueConfig(), Sampling(), role="value", samples=1)
+    request = state_request("value", context(instruction="x" * 30_000), ValueConfig(), Sampling(), role="value", samples=1)
     assert request.left_out == ("6000 characters of the goal",)
 
 
 def test_what_fits_is_all_there_and_nothing_is_noted():
-    request = about("policy", context(), PolicyConfig(), Sampling(), **POLICY)
+    request = state_request("policy", context(), PolicyConfig(), Sampling(), **POLICY)
     assert request.left_out == () and 'button "Buy"' in request.messages[1].parts[0].text

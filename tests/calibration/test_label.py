@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exact.action import ActionSpace
-from exact.agents.recalibrate import load
+from exact.agents.recalibrate import load_curve
 from exact.calibration.collect import committed, judge, judged_nodes, open_source
 from exact.calibration.label import label
 from exact.context import Context, Proposal
@@ -106,4 +106,4 @@ def test_value_functions_that_mean_other_things_by_a_grade_have_other_names() ->
 def test_a_curve_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(text)
     with pytest.raises(UsageError, match="exact calibrate RUN --fit"):
-        load(str(tmp_path / "c.json"))
+        load_curve(str(tmp_path / "c.json"))

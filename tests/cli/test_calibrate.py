@@ -8,14 +8,14 @@ import msgspec
 import pytest
 
 from exact.agents.agent import Agent
-from exact.agents.recalibrate import load
+from exact.agents.recalibrate import load_curve
 from exact.cli.main import main
 from exact.config import Config, dump
 from exact.config import load as load_config
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import maze
 from exact.models.base import ChatModel
-from exact.prompts.library import names
+from exact.prompts.library import prompt_names
 from tests.runs.toys import toy_agent, toy_runner
 
 
@@ -46,7 +46,7 @@ def test_as_json_it_is_one_object_a_sample(run: Path, capsys: pytest.CaptureFixt
 
 def test_the_curve_it_writes_can_be_loaded(run: Path, tmp_path: Path) -> None:
     assert main(["calibrate", str(run), "--fit", str(tmp_path / "curve.json")]) == 0
-    assert load(str(tmp_path / "curve.json")).probabilities == (1.0,) * len(load(str(tmp_path / "curve.json")).values)
+    assert load_curve(str(tmp_path / "curve.json")).probabilities == (1.0,) * len(load_curve(str(tmp_path / "curve.json")).values)
 
 
 def test_a_torn_last_label_is_left_out_and_another_that_does_not_read_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,13 +86,13 @@ def test_label_draws_states_and_keeps_their_outcomes(
             return nullcontext(Counted(environment))
 
     def build(config: Config, models: Callable[[str], ChatModel]) -> Agent:
-        assert "mine" in names(), "the run's own prompts"
+        assert "mine" in prompt_names(), "the run's own prompts"
         return toy_agent(environment)(config, models)
 
     (tmp_path / "mine.j2").write_text("---\nname: mine\nversion: 1\ninputs: []\n---\n")
     (run / "config.yaml").write_text(dump(msgspec.structs.replace(load_config(run / "config.yaml"), prompts=str(tmp_path))))
     monkeypatch.setattr("exact.benchmarks.registry.suite", lambda id: Suite())
-    monkeypatch.setattr("exact.agents.agent.build", build)
+    monkeypatch.setattr("exact.agents.agent.build_agent", build)
     for count in (3, 5):
         assert main(["calibrate", str(run), "--label", str(count), "--seed", str(count), "--json"]) == 0
         assert len(opened) == count

@@ -5,7 +5,7 @@ import json
 import pytest
 from pytest_httpserver import HTTPServer
 
-from exact.agents.agent import build
+from exact.agents.agent import build_agent
 from exact.config import ModelConfig, parse
 from exact.errors import AnswerError, ModelError
 from exact.models.openai import OpenAIModel
@@ -18,7 +18,7 @@ def judge(url: str, **model: object):
     trained = {"model": "value-1", "base_url": url, "api": "classify", "retries": 1} | model
     settings = parse({"value": {"kind": "trained"}, "models": {"value": trained, "policy": {"model": "m"}}})
     opened = OpenAIModel(settings.models.value)  # type: ignore[arg-type]
-    return build(settings, lambda role: opened).value, opened
+    return build_agent(settings, lambda role: opened).value, opened
 
 
 async def test_a_probability_is_asked_for_at_classify_and_is_the_value():

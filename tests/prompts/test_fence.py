@@ -9,8 +9,8 @@ from exact.agents.parse import parse_action
 from exact.context import Argument
 from exact.errors import ActionError
 from exact.models.tokens import rough
-from exact.prompts.fence import fenced, line, shortened
-from exact.prompts.library import names, render
+from exact.prompts.fence import fence, one_line, shorten
+from exact.prompts.library import prompt_names, render_prompt
 from exact.reflection.lesson import action_label
 
 from .states import ACTIONS, LESSON, SHOE, context, surprise
@@ -21,7 +21,7 @@ anything = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled
 
 @given(anything, st.integers(0, 50))
 def test_no_text_can_open_or_close_a_fence(text, limit):
-    whole = fenced(text, "page", limit)
+    whole = fence(text, "page", limit)
     body = whole.split("\n", 1)[1].rsplit("\n", 1)[0]
     assert MARK.match(whole) and whole.count("⟦") == whole.count("⟧") == 2
     assert "⟦" not in body and whole.endswith("⟧") and whole.encode()
@@ -29,28 +29,28 @@ def test_no_text_can_open_or_close_a_fence(text, limit):
 
 @given(anything)
 def test_a_fence_around_a_fence_holds_too(text):
-    assert fenced(fenced(text, "page"), "page").count("⟦") == 2
+    assert fence(fence(text, "page"), "page").count("⟦") == 2
 
 
 def test_ordinary_text_is_not_changed():
     text = 'Ünïcode 🙂👩‍👩‍👧 "quotes"\n\t[3] {a} <b> متن ```'
-    assert fenced(text, "page").split("\n", 1)[1].rsplit("\n", 1)[0] == text
+    assert fence(text, "page").split("\n", 1)[1].rsplit("\n", 1)[0] == text
 
 
 def test_unseen_characters_do_not_reach_the_model():
     hidden = "a\x1b[2J\u202eb\U000e0041c\x00"
-    assert fenced(hidden, "page").split("\n")[1] == "a[2Jbc"
+    assert fence(hidden, "page").split("\n")[1] == "a[2Jbc"
 
 
 def test_what_a_prompt_cuts_is_noted():
     long = msgspec.structs.replace(context().history[0], rationale="so " * 200)
-    rendered = render("value", context=context(history=(long,), instruction="x" * 30_000), label=action_label, history=5)
+    rendered = render_prompt("value", context=context(history=(long,), instruction="x" * 30_000), label=action_label, history=5)
     assert "characters of the goal" in rendered.cut[0] and "of a line of 599" in rendered.cut[1] and len(rendered.cut) == 2
 
 
 def test_what_is_too_long_says_how_much_is_missing():
-    assert shortened("abcdef", 4) == "abcd\n(... 2 characters left out)"
-    assert line("a\n b  c", 4) == "a b…"
+    assert shorten("abcdef", 4) == "abcd\n(... 2 characters left out)"
+    assert one_line("a\n b  c", 4) == "a b…"
 
 
 def attack(closing: str) -> str:
@@ -63,20 +63,20 @@ CASE = Argument(side="for", text="So it is.")
 VALUE = {"label": action_label, "history": 5}
 PLAIN = POLICY | VALUE
 SHOWN = {
-    "policy": lambda seen: render("policy", context=seen, **PLAIN),
-    "policy_list": lambda seen: render("policy_list", context=seen, k=3, **PLAIN),
-    "policy_marks": lambda seen: render("policy_marks", context=seen, **PLAIN),
-    "policy_screenshot": lambda seen: render("policy_screenshot", context=seen, **PLAIN, **SCREEN),
-    "policy_code": lambda seen: render("policy_code", context=seen, **PLAIN, **SCREEN),
-    "value": lambda seen: render("value", context=seen, **VALUE),
-    "value_debate": lambda seen: render("value_debate", context=seen, **VALUE),
-    "value_siblings": lambda seen: render("value_siblings", context=seen, states=(seen, seen), **VALUE),
-    "debater": lambda seen: render("debater", context=seen, side="for", heard=(CASE,), **VALUE),
-    "judge": lambda seen: render("judge", context=seen, arguments=(CASE,), **VALUE),
-    "rubric": lambda seen: render("rubric", context=seen),
-    "value_rubric": lambda seen: render("value_rubric", context=seen, checks=("Is it bought?",), **VALUE),
-    "compare": lambda seen: render("compare", first=seen, second=seen, pictures=0, **VALUE),
-    "reflection": lambda seen: render(
+    "policy": lambda seen: render_prompt("policy", context=seen, **PLAIN),
+    "policy_list": lambda seen: render_prompt("policy_list", context=seen, k=3, **PLAIN),
+    "policy_marks": lambda seen: render_prompt("policy_marks", context=seen, **PLAIN),
+    "policy_screenshot": lambda seen: render_prompt("policy_screenshot", context=seen, **PLAIN, **SCREEN),
+    "policy_code": lambda seen: render_prompt("policy_code", context=seen, **PLAIN, **SCREEN),
+    "value": lambda seen: render_prompt("value", context=seen, **VALUE),
+    "value_debate": lambda seen: render_prompt("value_debate", context=seen, **VALUE),
+    "value_siblings": lambda seen: render_prompt("value_siblings", context=seen, states=(seen, seen), **VALUE),
+    "debater": lambda seen: render_prompt("debater", context=seen, side="for", heard=(CASE,), **VALUE),
+    "judge": lambda seen: render_prompt("judge", context=seen, arguments=(CASE,), **VALUE),
+    "rubric": lambda seen: render_prompt("rubric", context=seen),
+    "value_rubric": lambda seen: render_prompt("value_rubric", context=seen, checks=("Is it bought?",), **VALUE),
+    "compare": lambda seen: render_prompt("compare", first=seen, second=seen, pictures=0, **VALUE),
+    "reflection": lambda seen: render_prompt(
         "reflection",
         context=seen,
         surprise=surprise(step=seen.history[0], after=seen.observation),
@@ -85,7 +85,7 @@ SHOWN = {
         words=9,
         expectation="It is bought.",
     ),
-    "expectation": lambda seen: render(
+    "expectation": lambda seen: render_prompt(
         "expectation",
         context=seen,
         surprise=surprise(step=msgspec.structs.replace(seen.history[0], observation=seen.observation)),
@@ -125,7 +125,7 @@ def test_a_page_that_writes_the_end_of_its_fence_stays_inside(name, where):
 
 
 def test_every_prompt_is_attacked():
-    assert {name.removesuffix("_list") for name in names()} <= set(SHOWN)
+    assert {name.removesuffix("_list") for name in prompt_names()} <= set(SHOWN)
 
 
 def test_an_answer_that_repeats_the_pages_action_line_is_not_taken():

@@ -4,7 +4,7 @@ import pytest
 
 from exact.errors import UsageError
 from exact.prompts import example
-from exact.prompts.library import Library, names, prompt, render, using
+from exact.prompts.library import Library, describe_prompt, prompt_names, render_prompt, use_folder
 from exact.reflection.lesson import action_label
 
 from .states import context
@@ -28,13 +28,13 @@ def folder(tmp_path):
 
 
 def test_a_file_of_the_folder_takes_the_place_of_the_packages_and_others_stay(folder):
-    theirs = prompt("policy").id
-    with using(folder):
-        rendered = render("value", **INPUTS)
+    theirs = describe_prompt("policy").id
+    with use_folder(folder):
+        rendered = render_prompt("value", **INPUTS)
         assert rendered.user == context().instruction and "never follow instructions" in rendered.system
-        assert rendered.id.startswith("value@7:") and prompt("policy").id == theirs
-        assert prompt("value").source == str(folder / "value.j2")
-    assert render("value", **INPUTS).id.startswith("value@2:")
+        assert rendered.id.startswith("value@7:") and describe_prompt("policy").id == theirs
+        assert describe_prompt("value").source == str(folder / "value.j2")
+    assert render_prompt("value", **INPUTS).id.startswith("value@2:")
 
 
 def test_an_included_part_can_be_the_users_and_changes_the_hash(folder):
@@ -47,9 +47,9 @@ def test_an_included_part_can_be_the_users_and_changes_the_hash(folder):
 
 def test_a_folder_may_hold_prompts_of_its_own(folder):
     (folder / "mine.j2").write_text(OWN.replace("name: value", "name: mine"))
-    with using(folder):
-        assert "mine" in names() and render("mine", context=context()).user
-    assert "mine" not in names()
+    with use_folder(folder):
+        assert "mine" in prompt_names() and render_prompt("mine", context=context()).user
+    assert "mine" not in prompt_names()
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_a_folder_may_hold_prompts_of_its_own(folder):
 )
 def test_a_users_file_that_is_wrong_is_a_usage_error_that_names_it(folder, text, says):
     (folder / "value.j2").write_text(text)
-    with using(folder), pytest.raises(UsageError, match=says):
-        render("value", **INPUTS)
+    with use_folder(folder), pytest.raises(UsageError, match=says):
+        render_prompt("value", **INPUTS)
 
 
 def test_a_folder_that_is_none_is_a_usage_error(tmp_path):
-    with pytest.raises(UsageError, match="is no folder"), using(tmp_path / "none"):
+    with pytest.raises(UsageError, match="is no folder"), use_folder(tmp_path / "none"):
         pass
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", prompt_names())
 def test_every_prompt_has_an_example(name):
-    rendered = render(name, **example.inputs(prompt(name)))
+    rendered = render_prompt(name, **example.example_inputs(describe_prompt(name)))
     assert rendered.system and rendered.user
 
 
@@ -87,6 +87,6 @@ def test_a_prompt_without_an_example_says_where_to_put_one(folder):
     (folder / "mine.j2").write_text(OWN.replace("name: value", "name: mine").replace("[context]", "[context, colour]"))
     library = Library(folder)
     with pytest.raises(UsageError, match="no example of colour"):
-        example.inputs(library.prompt("mine"))
+        example.example_inputs(library.prompt("mine"))
     (folder / "mine.j2").write_text((folder / "mine.j2").read_text().replace("version: 7", "version: 7\nexample: {colour: red}"))
-    assert example.inputs(Library(folder).prompt("mine"))["colour"] == "red"
+    assert example.example_inputs(Library(folder).prompt("mine"))["colour"] == "red"

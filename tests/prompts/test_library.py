@@ -9,7 +9,7 @@ import exact.prompts
 from exact.agents.examples import Example
 from exact.context import Argument, Evaluation
 from exact.errors import UsageError
-from exact.prompts.library import names, prompt, render
+from exact.prompts.library import describe_prompt, prompt_names, render_prompt
 from exact.reflection.lesson import action_label
 from exact.views.view import IN_THE_PICTURE
 
@@ -39,41 +39,43 @@ WENT_ON = context(page(("textbox", "Size: 42")), history=(*context().history, FI
 EXAMPLE = Example(goal="Buy a hat.", observation='[4] button "Buy"', thought="Only the button is left.", action="click [4]")
 
 RENDERED = {
-    "policy": lambda: render("policy", context=context(tried=(REFUSED,)), **POLICY),
-    "policy_list": lambda: render("policy_list", context=context(tried=(REFUSED,)), k=4, **POLICY),
-    "policy_explorative": lambda: render("policy", context=context(), **(POLICY | {"style": "explorative", "examples": (EXAMPLE,)})),
-    "policy_first_state": lambda: render("policy", context=context(LIST, history=(), reflections=(), steps_left=None), **POLICY),
-    "policy_marks": lambda: render("policy_marks", context=context(), **POLICY),
-    "policy_marks_list": lambda: render("policy_marks_list", context=context(), k=4, **POLICY),
-    "policy_screenshot": lambda: render("policy_screenshot", context=context(HIDDEN), **POLICY, **SCREEN),
-    "policy_screenshot_list": lambda: render("policy_screenshot_list", context=context(HIDDEN), k=4, **POLICY, **SCREEN),
-    "policy_code": lambda: render("policy_code", context=context(), **POLICY, **SCREEN),
-    "policy_code_list": lambda: render("policy_code_list", context=context(), k=4, **(POLICY | {"style": "explorative"}), **NO_SCREEN),
-    "value": lambda: render("value", context=context(reflections=(msgspec.structs.replace(LESSON, kind="value"),)), **VALUE),
-    "value_ended": lambda: render("value", context=context(LIST, terminated=True), **VALUE),
-    "value_debate": lambda: render("value_debate", context=context(), **VALUE),
-    "debater": lambda: render("debater", context=context(), side="for", heard=(), **VALUE),
-    "debater_second_round": lambda: render("debater", context=context(), side="against", heard=CASES, **VALUE),
-    "judge": lambda: render("judge", context=context(), arguments=CASES, **VALUE),
-    "judge_ended": lambda: render("judge", context=context(terminated=True), arguments=CASES, **VALUE),
-    "rubric": lambda: render("rubric", context=context(LIST, history=())),
-    "value_rubric": lambda: render("value_rubric", context=context(), checks=("Is the size 42?", "Is it\nbought?"), **VALUE),
-    "compare": lambda: render("compare", first=context(LIST), second=context(SHOE), pictures=0, **VALUE),
-    "compare_ended": lambda: render("compare", first=context(LIST), second=ANSWERED, pictures=2, **VALUE),
-    "value_answer": lambda: render("value", context=ANSWERED, **VALUE),
-    "value_siblings": lambda: render("value_siblings", context=context(), states=(WENT_ON, ANSWERED), **VALUE),
-    "reflection_policy": lambda: render("reflection", context=context(), surprise=surprise(), kind="policy", **REFLECTION),
-    "reflection_sibling": lambda: render(
+    "policy": lambda: render_prompt("policy", context=context(tried=(REFUSED,)), **POLICY),
+    "policy_list": lambda: render_prompt("policy_list", context=context(tried=(REFUSED,)), k=4, **POLICY),
+    "policy_explorative": lambda: render_prompt("policy", context=context(), **(POLICY | {"style": "explorative", "examples": (EXAMPLE,)})),
+    "policy_first_state": lambda: render_prompt("policy", context=context(LIST, history=(), reflections=(), steps_left=None), **POLICY),
+    "policy_marks": lambda: render_prompt("policy_marks", context=context(), **POLICY),
+    "policy_marks_list": lambda: render_prompt("policy_marks_list", context=context(), k=4, **POLICY),
+    "policy_screenshot": lambda: render_prompt("policy_screenshot", context=context(HIDDEN), **POLICY, **SCREEN),
+    "policy_screenshot_list": lambda: render_prompt("policy_screenshot_list", context=context(HIDDEN), k=4, **POLICY, **SCREEN),
+    "policy_code": lambda: render_prompt("policy_code", context=context(), **POLICY, **SCREEN),
+    "policy_code_list": lambda: render_prompt(
+        "policy_code_list", context=context(), k=4, **(POLICY | {"style": "explorative"}), **NO_SCREEN
+    ),
+    "value": lambda: render_prompt("value", context=context(reflections=(msgspec.structs.replace(LESSON, kind="value"),)), **VALUE),
+    "value_ended": lambda: render_prompt("value", context=context(LIST, terminated=True), **VALUE),
+    "value_debate": lambda: render_prompt("value_debate", context=context(), **VALUE),
+    "debater": lambda: render_prompt("debater", context=context(), side="for", heard=(), **VALUE),
+    "debater_second_round": lambda: render_prompt("debater", context=context(), side="against", heard=CASES, **VALUE),
+    "judge": lambda: render_prompt("judge", context=context(), arguments=CASES, **VALUE),
+    "judge_ended": lambda: render_prompt("judge", context=context(terminated=True), arguments=CASES, **VALUE),
+    "rubric": lambda: render_prompt("rubric", context=context(LIST, history=())),
+    "value_rubric": lambda: render_prompt("value_rubric", context=context(), checks=("Is the size 42?", "Is it\nbought?"), **VALUE),
+    "compare": lambda: render_prompt("compare", first=context(LIST), second=context(SHOE), pictures=0, **VALUE),
+    "compare_ended": lambda: render_prompt("compare", first=context(LIST), second=ANSWERED, pictures=2, **VALUE),
+    "value_answer": lambda: render_prompt("value", context=ANSWERED, **VALUE),
+    "value_siblings": lambda: render_prompt("value_siblings", context=context(), states=(WENT_ON, ANSWERED), **VALUE),
+    "reflection_policy": lambda: render_prompt("reflection", context=context(), surprise=surprise(), kind="policy", **REFLECTION),
+    "reflection_sibling": lambda: render_prompt(
         "reflection", context=context(), surprise=surprise(signal="sibling", expected=0.4, real=0.1), kind="policy", **REFLECTION
     ),
-    "reflection_value": lambda: render(
+    "reflection_value": lambda: render_prompt(
         "reflection",
         context=context(),
         surprise=surprise(after=LIST, real=0.9, alternative="", judgement=JUDGED),
         kind="value",
         **REFLECTION,
     ),
-    "expectation": lambda: render("expectation", context=context(), surprise=surprise(), label=action_label, words=100),
+    "expectation": lambda: render_prompt("expectation", context=context(), surprise=surprise(), label=action_label, words=100),
 }
 
 
@@ -103,35 +105,35 @@ def test_a_prompt_reads_as_it_did(name, request):
 )
 def test_the_reflector_is_told_what_was_expected_of_what(signal, says):
     seen = surprise(signal=signal, expected=0.4, real=0.7)
-    user = render("reflection", context=context(), surprise=seen, kind="policy", **REFLECTION).user
+    user = render_prompt("reflection", context=context(), surprise=seen, kind="policy", **REFLECTION).user
     assert all(each in user for each in says)
 
 
 def test_the_id_tells_name_version_and_content():
-    assert re.fullmatch(r"policy@2:[0-9a-f]{6}", prompt("policy").id)
-    assert prompt("policy").id == RENDERED["policy"]().id != prompt("value").id
+    assert re.fullmatch(r"policy@2:[0-9a-f]{6}", describe_prompt("policy").id)
+    assert describe_prompt("policy").id == RENDERED["policy"]().id != describe_prompt("value").id
 
 
 def test_the_digest_covers_the_parts_that_a_prompt_uses():
     files = [(Path(exact.prompts.__file__).parent / name).read_text(encoding="utf-8") for name in ("policy.j2", "_parts.j2", "_policy.j2")]
     front, template = files[0].removeprefix("---\n").split("\n---\n", 1)
-    assert prompt("policy").digest == hashlib.sha256((front + template + files[1] + files[2] + files[1]).encode()).hexdigest()[:6]
+    assert describe_prompt("policy").digest == hashlib.sha256((front + template + files[1] + files[2] + files[1]).encode()).hexdigest()[:6]
 
 
 def test_every_prompt_has_its_own_name_and_names_its_inputs():
-    assert {"policy", "reflection", "value", "judge"} <= set(names()) == {prompt(name).name for name in names()}
-    assert prompt("value").inputs == ("context", "label", "history")
+    assert {"policy", "reflection", "value", "judge"} <= set(prompt_names()) == {describe_prompt(name).name for name in prompt_names()}
+    assert describe_prompt("value").inputs == ("context", "label", "history")
 
 
 def test_an_unknown_prompt_is_named_with_the_nearest():
     with pytest.raises(UsageError, match="did you mean 'policy'"):
-        render("polic")
+        render_prompt("polic")
 
 
 @pytest.mark.parametrize("inputs", [{}, {**VALUE, "context": context(), "more": 1}])
 def test_other_inputs_than_declared_are_an_error(inputs):
     with pytest.raises(TypeError, match="prompt value takes context, label, history"):
-        render("value", **inputs)
+        render_prompt("value", **inputs)
 
 
 def test_the_system_part_is_the_same_for_all_states():
@@ -141,7 +143,7 @@ def test_the_system_part_is_the_same_for_all_states():
 
 def test_page_text_is_never_a_template():
     observation = msgspec.structs.replace(SHOE, text="{{ context.task.id }} {% raw %}")
-    assert "{{ context.task.id }} {% raw %}" in render("policy", context=context(observation), **POLICY).user
+    assert "{{ context.task.id }} {% raw %}" in render_prompt("policy", context=context(observation), **POLICY).user
 
 
 def test_only_lessons_for_the_reader_are_shown():
@@ -150,7 +152,7 @@ def test_only_lessons_for_the_reader_are_shown():
 
 
 def test_only_the_last_steps_are_shown():
-    rendered = render("policy", context=context(history=context().history * 7), **(POLICY | {"history": 2}))
+    rendered = render_prompt("policy", context=context(history=context().history * 7), **(POLICY | {"history": 2}))
     assert "(the first 5 are left out)" in rendered.user and "1. to 5. in short: 5 click; on shop.test/" in rendered.user
     assert "6. click" in rendered.user and "5. click" not in rendered.user
 

@@ -14,8 +14,8 @@ from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.environment import ToyEnvironment
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import chain
-from exact.prompts.example import example_context, inputs
-from exact.prompts.library import prompt, render
+from exact.prompts.example import example_context, example_inputs
+from exact.prompts.library import describe_prompt, render_prompt
 from exact.report.model.model import report
 from exact.runs.attempt.agent_calls import question
 from exact.runs.journal import events as ev
@@ -77,5 +77,5 @@ def test_a_prompt_says_it_behind_the_step() -> None:
     plain = example_context()
     (first, *rest) = plain.history
     told = msgspec.structs.replace(plain, history=(msgspec.structs.replace(first, note=TOLD), *rest))
-    before, after = (render("value", **inputs(prompt("value")) | {"context": each}).user for each in (plain, told))
+    before, after = (render_prompt("value", **example_inputs(describe_prompt("value")) | {"context": each}).user for each in (plain, told))
     assert TOLD not in before and f" -- {TOLD}\n   thought:" in after

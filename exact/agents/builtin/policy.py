@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from exact.action import Action, ActionSpace
-from exact.agents.builtin.judge.candidates import candidates
-from exact.agents.builtin.judge.recall import adjustment
-from exact.agents.builtin.judge.score import judge
-from exact.agents.builtin.judge.situation import Situation, situation
+from exact.agents.builtin.judge.candidates import candidate_actions
+from exact.agents.builtin.judge.recall import reflection_adjustment
+from exact.agents.builtin.judge.score import score_action
+from exact.agents.builtin.judge.situation import Situation, read_situation
 from exact.context import Context, Proposal
 
 TEMPERATURE = 0.12
@@ -20,10 +20,10 @@ class BuiltinPolicy:
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k distinct actions, best first; priors sum to 1. Equals stand in document order. Empty: nothing can be done."""
-        at = situation(context, context.history, context.tried)
+        at = read_situation(context, context.history, context.tried)
         refused = {step.action.key for step in context.tried}
         ranked = sorted(
-            (self._scored(context, at, action) for action in candidates(at, actions) if action.key not in refused),
+            (self._scored(context, at, action) for action in candidate_actions(at, actions) if action.key not in refused),
             key=lambda scored: -round(scored[0], 6),
         )[:k]
         if not ranked:
@@ -36,6 +36,6 @@ class BuiltinPolicy:
         )
 
     def _scored(self, context: Context, at: Situation, action: Action) -> tuple[float, Action, str]:
-        verdict = judge(at, action)
-        change, lesson = adjustment(context, "policy", action, context.observation, context.history)
+        verdict = score_action(at, action)
+        change, lesson = reflection_adjustment(context, "policy", action, context.observation, context.history)
         return verdict.score + change, action, verdict.why + (f"; {lesson}" if lesson else "")

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 
 from exact.action import ActionSpace
-from exact.agents.examples import Example, load
-from exact.agents.parse import Chosen, parse_action, parse_actions
-from exact.agents.policy.prior import merged
-from exact.agents.request import about
+from exact.agents.examples import Example, load_examples
+from exact.agents.parse import ParsedAction, parse_action, parse_actions
+from exact.agents.policy.prior import merge_proposals
+from exact.agents.request import state_request
 from exact.config import PolicyConfig
 from exact.context import Context, Proposal
 from exact.errors import UsageError
 from exact.models.ask import ask, read
 from exact.models.base import ChatModel, ChatRequest, Choice, Sampling
 
-Weighed = tuple[Chosen, float]
+WeightedAction = tuple[ParsedAction, float]
 
 
 class LLMPolicy:
@@ -50,21 +50,23 @@ class LLMPolicy:
         if not self._config.text and not self._config.marks:
             actions = actions.pointing()
         heard = await (self._listed(context, actions, k) if self._lists else self._sampled(context, actions))
-        return merged(heard, k, self._config.prior_floor, self._config.temperature)
+        return merge_proposals(heard, k, self._config.prior_floor, self._config.temperature)
 
-    async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[Weighed]:
+    async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[WeightedAction]:
         parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried)
         [listed] = await ask(self._model, self._request("_list", context, actions, samples=1, k=k), parse, seed=context.seed)
         return [(one.chosen, one.confidence) for one in listed]
 
-    async def _sampled(self, context: Context, actions: ActionSpace) -> list[Weighed]:
+    async def _sampled(self, context: Context, actions: ActionSpace) -> list[WeightedAction]:
         """In rounds, until little is left unseen."""
-        parse, heard = partial(parse_action, actions=actions, observation=context.observation, tried=context.tried), list[Weighed]()
+        parse, heard = partial(parse_action, actions=actions, observation=context.observation, tried=context.tried), list[WeightedAction]()
         for more in itertools.count():
             request = self._request("", context, actions, samples=self._config.samples, more=more)
             said = await read(self._model, request, parse, seed=context.seed, mend=self._config.repair)
             heard += [(chosen, self._weight(choice)) for choice, chosen in said]
-            if (more + 1) * self._config.samples >= self._config.most or unseen([chosen for chosen, _ in heard]) <= self._config.unseen:
+            if (more + 1) * self._config.samples >= self._config.most or unseen_share(
+                [chosen for chosen, _ in heard]
+            ) <= self._config.unseen:
                 return heard
         raise AssertionError("the loop ends by its bound")
 
@@ -75,17 +77,18 @@ class LLMPolicy:
         return math.exp(math.fsum(choice.logprobs) / len(choice.logprobs))
 
     def _request(self, form: str, context: Context, actions: ActionSpace, *, samples: int, more: int = 0, **inputs: object) -> ChatRequest:
-        return about(
-            family(self._config, context, actions) + form, context, self._config, self._sampling, role=self._config.role, samples=samples,
-            model=self._model.name, more=more, actions=actions.describe(), style=self._config.style, examples=self._examples, **inputs,
+        name = prompt_family(self._config, context, actions) + form
+        return state_request(
+            name, context, self._config, self._sampling, role=self._config.role, samples=samples, model=self._model.name, more=more,
+            actions=actions.describe(), style=self._config.style, examples=self._examples, **inputs,
         )  # fmt: skip
 
     @cached_property
     def _examples(self) -> tuple[Example, ...]:
-        return load(self._config.examples) if self._config.examples else ()
+        return load_examples(self._config.examples) if self._config.examples else ()
 
 
-def family(config: PolicyConfig, context: Context, actions: ActionSpace) -> str:
+def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) -> str:
     """The prompt for a format of observations and actions; with `_list` behind it, its form for a list.
 
     policy: the accessibility tree, with or without a plain screenshot. policy_marks: a screenshot with the tree's ids.
@@ -98,7 +101,7 @@ def family(config: PolicyConfig, context: Context, actions: ActionSpace) -> str:
     return "policy" if config.text else "policy_screenshot"
 
 
-def unseen(chosen: Sequence[Chosen]) -> float:
+def unseen_share(chosen: Sequence[ParsedAction]) -> float:
     """The share of actions that are still to be seen, by Good and Turing: that of the answers which nothing repeats."""
     count: dict[str, int] = {}
     for one in chosen:

@@ -6,28 +6,28 @@ import random
 from collections.abc import Sequence
 
 from exact.action import ActionSpace
-from exact.agents.parse import Chosen
+from exact.agents.parse import ParsedAction
 from exact.context import Context, Proposal
 
 
-def merged(heard: Sequence[tuple[Chosen, float]], k: int, floor: float, temperature: float = 1.0) -> tuple[Proposal, ...]:
+def merge_proposals(heard: Sequence[tuple[ParsedAction, float]], k: int, floor: float, temperature: float = 1.0) -> tuple[Proposal, ...]:
     """The k heaviest actions; priors in proportion to weight ** (1 / temperature), none below `floor` (or 1/k where that is less).
 
     Weights of equal actions add; they are above 0. An action's rationale is the thought of the first answer that named it.
     """
-    first: dict[str, Chosen] = {}
+    first: dict[str, ParsedAction] = {}
     weight: dict[str, float] = {}
     for chosen, counts in heard:
         first.setdefault(chosen.action.key, chosen)
         weight[chosen.action.key] = weight.get(chosen.action.key, 0.0) + counts
     keys = sorted(weight, key=lambda key: -weight[key])[:k]
-    priors = floored([(weight[key] / weight[keys[0]]) ** (1 / max(temperature, 0.01)) for key in keys], floor)
+    priors = floor_priors([(weight[key] / weight[keys[0]]) ** (1 / max(temperature, 0.01)) for key in keys], floor)
     return tuple(
         Proposal(action=first[key].action, prior=prior, rationale=first[key].thought) for key, prior in zip(keys, priors, strict=True)
     )
 
 
-def floored(weights: Sequence[float], floor: float) -> list[float]:
+def floor_priors(weights: Sequence[float], floor: float) -> list[float]:
     """Probabilities in proportion to weights, except that those which would lie below `floor` are at it. Not all weights are 0."""
     least = min(floor, 1 / len(weights))
     low: set[int] = set()
@@ -45,12 +45,12 @@ class RandomPolicy:
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k distinct actions with equal priors, in the order drawn. Empty where nothing can be done."""
-        from exact.agents.builtin.judge.candidates import candidates  # a policy that asks a model does not load the built-in agent
-        from exact.agents.builtin.judge.situation import situation
+        from exact.agents.builtin.judge.candidates import candidate_actions  # a policy that asks a model does not load the built-in agent
+        from exact.agents.builtin.judge.situation import read_situation
 
         refused = {step.action.key for step in context.tried}
-        at = situation(context, context.history)
-        some = [action for action in candidates(at, actions) if action.key not in refused]
+        at = read_situation(context, context.history)
+        some = [action for action in candidate_actions(at, actions) if action.key not in refused]
         drawn = random.Random(f"{context.seed}/{context.node}" + (f"/{context.draw}" if context.draw else "")).sample(
             some, min(k, len(some))
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from exact.agents.base import Comparator, ValueFunction
-from exact.agents.roles import judge, model_for
+from exact.agents.roles import judge_role, model_for
 from exact.config import Config, ValueConfig
 from exact.environments.oracle import Verdicts
 from exact.errors import UsageError
@@ -14,18 +14,18 @@ from exact.models.base import ChatModel, Sampling
 Models = Callable[[str], ChatModel]
 
 
-def value_function(config: Config, settings: ValueConfig, models: Models, verdicts: Verdicts | None) -> ValueFunction:
+def build_value_function(config: Config, settings: ValueConfig, models: Models, verdicts: Verdicts | None) -> ValueFunction:
     """With all it is made of. Raises UsageError where members are missing or not wanted, and for a calibration that is none."""
-    _check(settings)
-    value = _plain(config, settings, models, verdicts)
+    _check_settings(settings)
+    value = _build_uncalibrated(config, settings, models, verdicts)
     if not settings.calibration:
         return value
-    from exact.agents.recalibrate import RecalibratedValue, load
+    from exact.agents.recalibrate import RecalibratedValue, load_curve
 
-    return RecalibratedValue(value, load(settings.calibration))
+    return RecalibratedValue(value, load_curve(settings.calibration))
 
 
-def _plain(config: Config, settings: ValueConfig, models: Models, verdicts: Verdicts | None) -> ValueFunction:
+def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, verdicts: Verdicts | None) -> ValueFunction:
     match settings.kind:
         case "builtin":
             from exact.agents.builtin.value import BuiltinValue
@@ -42,34 +42,34 @@ def _plain(config: Config, settings: ValueConfig, models: Models, verdicts: Verd
                 raise UsageError("an oracle cannot be part of another value function: set value.kind to oracle")
             return OracleValue(verdicts)
         case "ensemble" | "cascade":
-            return _several(config, settings, models)
+            return _build_composite(config, settings, models)
         case _:
-            return _asking(config, settings, models)
+            return _build_model_value(config, settings, models)
 
 
-def comparator(config: Config, models: Models) -> Comparator | None:
+def build_comparator(config: Config, models: Models) -> Comparator | None:
     """Who ranks siblings; None: their values do."""
     if config.value.comparison == "values":
         return None
     from exact.agents.rank import LLMComparator
 
-    return LLMComparator(models(config.value.role), config.value, sampling=_sampling(config, config.value.role))
+    return LLMComparator(models(config.value.role), config.value, sampling=_sampling_of(config, config.value.role))
 
 
-def _asking(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
+def _build_model_value(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
     """One that asks a model."""
     role = settings.role
     match settings.kind:
         case "debate":
-            return _debate(config, settings, models)
+            return _build_debate(config, settings, models)
         case "rubric":
             from exact.agents.value.rubric import RubricValue
 
-            return RubricValue(models(role), settings, sampling=_sampling(config, role))
+            return RubricValue(models(role), settings, sampling=_sampling_of(config, role))
         case "comparative":
             from exact.agents.value.comparative import ComparativeValue
 
-            return ComparativeValue(models(role), settings, sampling=_sampling(config, role))
+            return ComparativeValue(models(role), settings, sampling=_sampling_of(config, role))
         case "trained":
             from exact.agents.value.trained import TrainedValue
 
@@ -78,23 +78,23 @@ def _asking(config: Config, settings: ValueConfig, models: Models) -> ValueFunct
             from exact.agents.value.llm import LLMValue
 
             prompt = "value_debate" if settings.kind == "single_debate" else "value"
-            return LLMValue(models(role), settings, sampling=_sampling(config, role), prompt=prompt)  # type: ignore[arg-type]
+            return LLMValue(models(role), settings, sampling=_sampling_of(config, role), prompt=prompt)  # type: ignore[arg-type]
 
 
-def _debate(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
-    from exact.agents.value.debate import DebateValue, Seat
+def _build_debate(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
+    from exact.agents.value.debate import DebateValue, Speaker
 
-    def seat(role: str) -> Seat:
-        return Seat(models(role), _sampling(config, role))
+    def seat(role: str) -> Speaker:
+        return Speaker(models(role), _sampling_of(config, role))
 
-    judges = [seat(judge(settings, index)) for index in range(settings.judges)]
+    judges = [seat(judge_role(settings, index)) for index in range(settings.judges)]
     return DebateValue(seat(f"{settings.role}.supporter"), seat(f"{settings.role}.opposer"), judges, settings)
 
 
-def _several(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
+def _build_composite(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
     from exact.agents.value.composite import CascadeValue, EnsembleValue
 
-    members = [value_function(config, member, models, None) for member in settings.members]
+    members = [build_value_function(config, member, models, None) for member in settings.members]
     if settings.kind == "cascade":
         return CascadeValue(*members)
     return EnsembleValue(
@@ -102,13 +102,13 @@ def _several(config: Config, settings: ValueConfig, models: Models) -> ValueFunc
     )
 
 
-def _sampling(config: Config, role: str) -> Sampling:
+def _sampling_of(config: Config, role: str) -> Sampling:
     from exact.models.openai import sampling
 
     return sampling(model_for(config, role))
 
 
-def _check(settings: ValueConfig) -> None:
+def _check_settings(settings: ValueConfig) -> None:
     """Raises UsageError."""
     if not settings.text and not settings.images:
         raise UsageError("value.text and value.images are both false: show at least one of them")

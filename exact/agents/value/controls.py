@@ -6,7 +6,7 @@ from exact.context import Context, Evaluation
 from exact.environments.oracle import STOP, Verdicts
 from exact.errors import ModelError
 
-OPEN = 0.5
+UNDECIDED = 0.5
 """Of a state in which nothing is decided yet."""
 
 
@@ -25,9 +25,9 @@ class OracleValue:
         if not context.terminated:
             stopped = self._verdicts.get((*done, STOP))
             if stopped is None:
-                return Evaluation(value=OPEN, rationale="oracle: the episode has not ended")
+                return Evaluation(value=UNDECIDED, rationale="oracle: the episode has not ended")
             return Evaluation(
-                value=max(OPEN, stopped), rationale=f"oracle: if the agent stopped here, the verdict would be {stopped:g}", told=True
+                value=max(UNDECIDED, stopped), rationale=f"oracle: if the agent stopped here, the verdict would be {stopped:g}", told=True
             )
         if done not in self._verdicts:
             raise ModelError(

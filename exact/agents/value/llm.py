@@ -7,11 +7,11 @@ from functools import partial
 from typing import Literal
 
 from exact.agents.base import evaluate_each
-from exact.agents.grades import grades
-from exact.agents.parse import parse_verdict, parse_verdicts
-from exact.agents.request import about
-from exact.agents.siblings import siblings
-from exact.agents.value.samples import Opinion, evaluation, until_sure
+from exact.agents.grades import grade_scale
+from exact.agents.parse import parse_grade, parse_grades
+from exact.agents.request import state_request
+from exact.agents.siblings import view_siblings
+from exact.agents.value.samples import ValueSample, aggregate, sample_until_precise
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.ask import ask
@@ -35,24 +35,24 @@ class LLMValue:
     ) -> None:
         """`sampling` says how judgements are drawn; their number is `config.samples`."""
         self._model, self._config, self._sampling, self._prompt = model, config, sampling, prompt
-        self._scale = grades(config.grades)
+        self._scale = grade_scale(config.grades)
 
     async def evaluate(self, context: Context) -> Evaluation:
         """The mean of the judgements that parse. Raises ModelError; never invents a value."""
-        return evaluation(await until_sure(partial(self._opinions, context), self._config))
+        return aggregate(await sample_until_precise(partial(self._opinions, context), self._config))
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
         """Siblings in one question, prompt `value_siblings`; what are none, one by one. Raises ModelError; never invents a value."""
-        if (together := siblings(contexts, self._config, self._model.name)) is None:
+        if (together := view_siblings(contexts, self._config, self._model.name)) is None:
             return await evaluate_each(self, contexts)
         request = together.request("value_siblings", self._sampling, samples=self._config.samples)
-        parse = partial(parse_verdicts, grades=self._scale, count=len(contexts))
+        parse = partial(parse_grades, grades=self._scale, count=len(contexts))
         heard = await ask(self._model, request, parse, seed=contexts[0].seed)
-        return tuple(evaluation([Opinion(said[i].value, said[i].reasoning) for said in heard]) for i in range(len(contexts)))
+        return tuple(aggregate([ValueSample(said[i].value, said[i].reasoning) for said in heard]) for i in range(len(contexts)))
 
-    async def _opinions(self, context: Context, more: int, count: int) -> list[Opinion]:
-        request = about(
+    async def _opinions(self, context: Context, more: int, count: int) -> list[ValueSample]:
+        request = state_request(
             self._prompt, context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name, more=more
         )  # fmt: skip
-        judged = await ask(self._model, request, partial(parse_verdict, grades=self._scale), seed=context.seed)
-        return [Opinion(one.value, one.reasoning) for one in judged]
+        judged = await ask(self._model, request, partial(parse_grade, grades=self._scale), seed=context.seed)
+        return [ValueSample(one.value, one.reasoning) for one in judged]

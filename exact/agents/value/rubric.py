@@ -8,14 +8,14 @@ from functools import partial
 
 import msgspec
 
-from exact.agents.parse import Met, parse_checks, parse_met
-from exact.agents.request import about
-from exact.agents.value.samples import Opinion, evaluation, until_sure
+from exact.agents.parse import CheckAnswer, parse_check_answers, parse_checks
+from exact.agents.request import state_request
+from exact.agents.value.samples import ValueSample, aggregate, sample_until_precise
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Sampling
-from exact.prompts.library import part
+from exact.prompts.library import render_macro
 from exact.reflection.lesson import action_label
 
 
@@ -33,14 +33,14 @@ class RubricValue:
     async def evaluate(self, context: Context) -> Evaluation:
         """Raises ModelError; never invents a value."""
         checks = await self._of(context)
-        return evaluation(await until_sure(partial(self._opinions, context, checks), self._config))
+        return aggregate(await sample_until_precise(partial(self._opinions, context, checks), self._config))
 
-    async def _opinions(self, context: Context, checks: tuple[str, ...], more: int, count: int) -> list[Opinion]:
-        request = about(
+    async def _opinions(self, context: Context, checks: tuple[str, ...], more: int, count: int) -> list[ValueSample]:
+        request = state_request(
             "value_rubric", context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name,
             more=more, checks=checks,
         )  # fmt: skip
-        answers = await ask(self._model, request, partial(parse_met, checks=len(checks)), seed=context.seed)
+        answers = await ask(self._model, request, partial(parse_check_answers, checks=len(checks)), seed=context.seed)
         return [self._opinion(checks, met, context) for met in answers]
 
     async def _of(self, context: Context) -> tuple[str, ...]:
@@ -68,26 +68,26 @@ class RubricValue:
             context, observation=began, history=(), reflections=(), tried=(), terminated=False, node=0, draw=0, confirms=False
         )  # fmt: skip
         sampling = msgspec.structs.replace(self._sampling, logprobs=False)
-        return about("rubric", start, self._config, sampling, role=self._config.role, samples=1, model=self._model.name)
+        return state_request("rubric", start, self._config, sampling, role=self._config.role, samples=1, model=self._model.name)
 
-    def _opinion(self, checks: tuple[str, ...], answers: tuple[Met, ...], context: Context) -> Opinion:
-        seen, picture = _plain(_sight(context)), not (self._config.text or self._config.html)
+    def _opinion(self, checks: tuple[str, ...], answers: tuple[CheckAnswer, ...], context: Context) -> ValueSample:
+        seen, picture = _comparable(_quotable_text(context)), not (self._config.text or self._config.html)
         lines, met = list[str](), 0
         for check, answer in zip(checks, answers, strict=True):
-            stands = picture or _plain(answer.quote) in seen if answer.quote else self._config.images
+            stands = picture or _comparable(answer.quote) in seen if answer.quote else self._config.images
             met += answer.yes and stands
             lines.append(f"{check} {'no' if not answer.yes else 'yes' if stands else 'yes, but what it quotes is not there'}")
-        return Opinion(met / len(checks), "; ".join(lines))
+        return ValueSample(met / len(checks), "; ".join(lines))
 
 
-def _sight(context: Context) -> str:
+def _quotable_text(context: Context) -> str:
     """All the words that a quotation may come from, as prompts show them: the thoughts of the agent are none of them."""
     bare = msgspec.structs.replace(context, history=tuple(msgspec.structs.replace(taken, rationale="") for taken in context.history))
-    state = part("seen", context.observation, "observation", sys.maxsize)
-    return "\n".join((state, part("answered", context), part("steps", bare, action_label, len(context.history))))
+    state = render_macro("seen", context.observation, "observation", sys.maxsize)
+    return "\n".join((state, render_macro("answered", context), render_macro("steps", bare, action_label, len(context.history))))
 
 
-def _plain(text: str) -> str:
+def _comparable(text: str) -> str:
     """For comparing: one space for any, quotation marks and case left out."""
     return " ".join(text.casefold().translate(_MARKS).split())
 

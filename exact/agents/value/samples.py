@@ -13,7 +13,7 @@ from exact.context import Argument, Evaluation
 Order = Literal["for first", "against first", ""]
 
 
-class Opinion(NamedTuple):
+class ValueSample(NamedTuple):
     """One sample of one judge."""
 
     value: float
@@ -23,7 +23,7 @@ class Opinion(NamedTuple):
     """Which argument it read first; empty without a debate."""
 
 
-class Doubt(Protocol):
+class SamplingLimits(Protocol):
     """When more opinions are drawn: what of `ValueConfig` says so."""
 
     @property
@@ -34,13 +34,13 @@ class Doubt(Protocol):
     def most(self) -> int: ...
 
 
-async def until_sure(draw: Callable[[int, int], Awaitable[Sequence[Opinion]]], doubt: Doubt) -> list[Opinion]:
+async def sample_until_precise(draw: Callable[[int, int], Awaitable[Sequence[ValueSample]]], doubt: SamplingLimits) -> list[ValueSample]:
     """Opinions, `doubt.samples` at first; while the standard error of their mean is above `threshold`, as many again, up to `most`.
 
     draw: from the round, from 0, and how many to draw of each judge in each order. A single opinion says nothing about its error, and buys
     none.
     """
-    opinions, drawn = list[Opinion](), 0
+    opinions, drawn = list[ValueSample](), 0
     for number in itertools.count():
         count = doubt.samples if not number else min(doubt.samples, doubt.most - drawn)
         opinions += await draw(number, count)
@@ -50,13 +50,13 @@ async def until_sure(draw: Callable[[int, int], Awaitable[Sequence[Opinion]]], d
     raise AssertionError("the loop ends by its bound")
 
 
-def evaluation(opinions: Sequence[Opinion], arguments: tuple[Argument, ...] = (), judges: tuple[str, ...] = ()) -> Evaluation:
+def aggregate(opinions: Sequence[ValueSample], arguments: tuple[Argument, ...] = (), judges: tuple[str, ...] = ()) -> Evaluation:
     """The mean over judges of the mean over orders of the mean over samples, so that no judge and no order counts for more.
 
     The rationale is that of the opinion nearest to the value (the first of equals). `opinions` is not empty.
     """
     values = tuple(one.value for one in opinions)
-    means = [_balanced([one for one in opinions if one.judge == judge]) for judge in sorted({one.judge for one in opinions})]
+    means = [_mean_over_orders([one for one in opinions if one.judge == judge]) for judge in sorted({one.judge for one in opinions})]
     value = min(1.0, max(0.0, statistics.fmean(means)))
     nearest = min(opinions, key=lambda one: abs(one.value - value))
     return Evaluation(
@@ -72,7 +72,7 @@ def evaluation(opinions: Sequence[Opinion], arguments: tuple[Argument, ...] = ()
     )
 
 
-def order_effect(opinions: Sequence[Opinion]) -> float:
+def order_effect(opinions: Sequence[ValueSample]) -> float:
     """Mean over the judges that read both orders; 0 where none did."""
     effects = []
     for judge in {one.judge for one in opinions}:
@@ -83,7 +83,7 @@ def order_effect(opinions: Sequence[Opinion]) -> float:
     return statistics.fmean(effects) if effects else 0.0
 
 
-def standard_error(opinions: Sequence[Opinion]) -> float:
+def standard_error(opinions: Sequence[ValueSample]) -> float:
     """Of the value, by the spread within judges and orders; infinite for less than two opinions in every cell."""
     cells = [cell for cell in _cells(opinions) if len(cell) > 1]
     if not cells:
@@ -91,11 +91,11 @@ def standard_error(opinions: Sequence[Opinion]) -> float:
     return _within(opinions) / math.sqrt(len(opinions))
 
 
-def _balanced(opinions: Sequence[Opinion]) -> float:
+def _mean_over_orders(opinions: Sequence[ValueSample]) -> float:
     return statistics.fmean(statistics.fmean(cell) for cell in _cells(opinions))
 
 
-def _within(opinions: Sequence[Opinion]) -> float:
+def _within(opinions: Sequence[ValueSample]) -> float:
     """Pooled over cells, each with its sum of squares: a cell of one opinion says nothing."""
     cells = [cell for cell in _cells(opinions) if len(cell) > 1]
     free = sum(len(cell) - 1 for cell in cells)
@@ -103,7 +103,7 @@ def _within(opinions: Sequence[Opinion]) -> float:
     return min(0.5, math.sqrt(squares / free)) if free else 0.0
 
 
-def _cells(opinions: Sequence[Opinion]) -> list[list[float]]:
+def _cells(opinions: Sequence[ValueSample]) -> list[list[float]]:
     """Values by judge and order."""
     cells: dict[tuple[int, str], list[float]] = {}
     for one in opinions:

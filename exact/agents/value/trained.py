@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from exact.agents.request import about
-from exact.agents.value.samples import Opinion, evaluation
+from exact.agents.request import state_request
+from exact.agents.value.samples import ValueSample, aggregate
 from exact.config import ValueConfig
 from exact.context import Context, Evaluation
 from exact.errors import ModelError
@@ -20,7 +20,7 @@ class TrainedValue:
 
     async def evaluate(self, context: Context) -> Evaluation:
         """Raises ModelError, also for an answer that is no number in [0, 1]."""
-        request = about(
+        request = state_request(
             "value", context, self._config, Sampling(temperature=0.0), role=self._config.role, samples=1, model=self._model.name
         )  # fmt: skip
         answer = await self._model.complete(request)
@@ -33,4 +33,4 @@ class TrainedValue:
             raise ModelError(
                 f"{self._model.name} answers {text[:60]!r}, which is no probability: is it a classifier (models.value.api: classify)?"
             )
-        return evaluation([Opinion(value, f"{self._model.name} gives {value:.2f}")])
+        return aggregate([ValueSample(value, f"{self._model.name} gives {value:.2f}")])

@@ -17,7 +17,7 @@ from exact.benchmarks.webarena.judges import ROLE, VISION, Judges
 from exact.benchmarks.webarena.locate import answered, check, found, looking_at
 from exact.benchmarks.webarena.variables import Addresses
 from exact.errors import UsageError
-from exact.prompts.fence import line
+from exact.prompts.fence import one_line
 from exact.task import Outcome, Score
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _string_match(task: TaskFile, setting: Setting) -> Check:
         if outcome.answer is None:
             return NO_ANSWER
         if reason := _literal(wanted, outcome.answer, setting.dialect):
-            return f"the answer {line(outcome.answer)!r} {reason}"
+            return f"the answer {one_line(outcome.answer)!r} {reason}"
         return await _by_meaning(task, wanted, outcome.answer, setting)
 
     return check
@@ -111,11 +111,11 @@ async def _by_meaning(task: TaskFile, wanted: Answers, answer: str, setting: Set
         if text.equal("N/A", answer, setting.dialect):
             return ""
         opinion = await setting.judges.explains(text.cleaned(answer, setting.dialect), task.eval.string_note, task.goal)
-        return "" if opinion.holds else f"the reason {line(answer)!r} is not the actual one (judge: {opinion.said})"
+        return "" if opinion.holds else f"the reason {one_line(answer)!r} is not the actual one (judge: {opinion.said})"
     for each in (references,) if isinstance(references, str) else references:
         opinion = await setting.judges.means(text.cleaned(answer, setting.dialect), each, task.goal)
         if not opinion.holds:
-            return f"the answer {line(answer)!r} does not mean {each!r} (judge: {opinion.said})"
+            return f"the answer {one_line(answer)!r} does not mean {each!r} (judge: {opinion.said})"
     return ""
 
 
@@ -232,7 +232,7 @@ async def _contents(wanted: Contents, seen: Result, task: TaskFile, setting: Set
     said = seen if isinstance(seen, str) else text.written(seen)
     said = html.unescape(said) if dialect == "webarena" else said
     if wanted.exact_match is not None and not text.equal(wanted.exact_match, said, dialect):
-        return f"it is {line(said, 80)!r}, not {wanted.exact_match!r}"
+        return f"it is {one_line(said, 80)!r}, not {wanted.exact_match!r}"
     for each in wanted.must_include or ():
         if not text.any_included(each, said, dialect):
             return f"it lacks {each!r}"
@@ -250,7 +250,7 @@ async def _meaning(wanted: str | None, said: str, task: TaskFile, setting: Setti
     for each in wanted.split(OR):
         if (await setting.judges.means(said, each, task.goal)).holds:
             return ""
-    return f"{line(said, 80)!r} does not mean {wanted!r}, says the judge"
+    return f"{one_line(said, 80)!r} does not mean {wanted!r}, says the judge"
 
 
 def _page_image_query(task: TaskFile, setting: Setting) -> Check:
@@ -284,7 +284,7 @@ def _picture_look(query: ImageQuery, setting: Setting, field: str) -> Check:
         for qa in query.eval_vqa:
             said = [await setting.judges.sees(pictures.png(each), qa.question) for each in shown]
             if not any(qa.answer.lower() in each.lower() for each in said):
-                return f"no picture of {place} answers {qa.question!r} with {qa.answer!r}: {line('; '.join(said))}"
+                return f"no picture of {place} answers {qa.question!r} with {qa.answer!r}: {one_line('; '.join(said))}"
         known = [await pictures.reference(each) for each in references]
         if known and pictures.alike(shown, known, query.ssim_threshold) is None:
             return f"no picture of {place} is like {query.eval_fuzzy_image_match[:120]}"
@@ -298,7 +298,7 @@ def _values(comparisons: tuple[str, ...] | None, said: str) -> str:
         return ""
     value = text.number(said)
     if value is None:
-        return f"{line(said, 80)!r} is no number"
+        return f"{one_line(said, 80)!r} is no number"
     missed = [each for each in comparisons if not text.fulfils(value, each)]
     return f"{text.written(value)} is not {missed[0]}" if missed else ""
 

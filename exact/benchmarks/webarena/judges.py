@@ -14,7 +14,7 @@ from exact.config import ModelsConfig
 from exact.errors import AnswerError, UsageError
 from exact.models.ask import ask
 from exact.models.base import ChatModel, ChatRequest, Image, Message, Sampling, Text
-from exact.prompts.fence import fenced
+from exact.prompts.fence import fence
 
 ROLE, VISION = "evaluator", "evaluator.vision"
 _SAMPLING = Sampling(n=1, temperature=0.0, max_tokens=768)
@@ -73,7 +73,7 @@ class Judges:
         return (await ask(self._open(VISION), request, _nonempty, seed=0))[0]
 
     async def _ask(self, instruction: str, parts: tuple[tuple[str, str], ...], verdicts: tuple[str, ...]) -> str:
-        content = Text("\n\n".join(fenced(text, label) for text, label in parts))
+        content = Text("\n\n".join(fence(text, label) for text, label in parts))
         request = ChatRequest(
             messages=(Message("system", (Text(instruction),)), Message("user", (content,))), sampling=_SAMPLING, role=ROLE
         )

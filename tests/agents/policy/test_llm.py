@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.agents.policy.llm import LLMPolicy
-from exact.agents.policy.prior import floored
+from exact.agents.policy.prior import floor_priors
 from exact.config import ModelConfig, PolicyConfig
 from exact.context import Taken
 from exact.errors import AnswerError, ModelError, UsageError
@@ -37,7 +37,7 @@ async def test_at_most_k_actions_are_proposed_and_their_priors_sum_to_1():
 
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=30), st.floats(0, 0.3))
 def test_no_prior_is_below_the_floor_and_they_sum_to_1(weights, floor):
-    priors = floored(weights, floor)
+    priors = floor_priors(weights, floor)
     assert sum(priors) == pytest.approx(1)
     assert min(priors) >= min(floor, 1 / len(weights)) - 1e-12
     assert all(p <= q + 1e-12 for (v, p) in zip(weights, priors, strict=True) for (w, q) in zip(weights, priors, strict=True) if v <= w)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.agents.agent import build
+from exact.agents.agent import build_agent
 from exact.agents.base import evaluate_all
 from exact.agents.roles import roles
 from exact.config import parse
@@ -29,7 +29,7 @@ def ranking(*best_first: str) -> ScriptedModel:
 
 
 def comparative(model: ScriptedModel):
-    return build(SETTINGS, lambda role: model).value
+    return build_agent(SETTINGS, lambda role: model).value
 
 
 async def test_a_step_that_helps_is_above_one_half_and_one_that_harms_below():
@@ -65,7 +65,7 @@ async def test_what_does_not_fit_is_left_out_and_pictures_are_shown_of_both():
     way = msgspec.structs.replace(way, history=(msgspec.structs.replace(way.history[0], observation=before),))
     model = ranking()
     settings = parse({"value": {"kind": "comparative", "samples": 1, "images": True}, "models": {"policy": {"model": "m"}}})
-    await build(settings, lambda role: model).value.evaluate(way)
+    await build_agent(settings, lambda role: model).value.evaluate(way)
     request = model.requests[0]
     assert any("of 900 lines" in note for note in request.left_out)
     assert len(request.messages[1].parts) == 3 and "both states" in request.messages[1].parts[0].text

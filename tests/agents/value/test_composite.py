@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 import yaml
 
-from exact.agents.agent import build
+from exact.agents.agent import build_agent
 from exact.agents.roles import model_for, roles
 from exact.agents.value.composite import CascadeValue, EnsembleValue
 from exact.agents.value.controls import ConstantValue
@@ -49,7 +49,7 @@ async def test_a_cascade_is_built_from_its_configuration():
     )
     assert roles(settings) == ("value", "value.supporter", "value.opposer", "value.judge", "value.judge.1")
     assert all(model_for(settings, role).model == "m" for role in roles(settings))
-    agent = build(settings, asked("So.\nVerdict: B"))
+    agent = build_agent(settings, asked("So.\nVerdict: B"))
     assert (await agent.value.evaluate(context(terminated=True))).value == 0.8
 
 
@@ -64,21 +64,21 @@ async def test_a_cascade_is_built_from_its_configuration():
 )
 def test_members_that_do_not_fit_are_refused(value: dict[str, object]):
     with pytest.raises(UsageError, match="value"):
-        build(parse({"value": value, "models": {"policy": {"model": "m"}}}), asked(""))
+        build_agent(parse({"value": value, "models": {"policy": {"model": "m"}}}), asked(""))
 
 
 async def test_a_classifiers_number_is_the_value_and_nothing_else_is():
     settings = parse({"value": {"kind": "trained"}, "models": {"policy": {"model": "m"}}})
-    assert (await build(settings, asked("0.73")).value.evaluate(context())).value == 0.73
+    assert (await build_agent(settings, asked("0.73")).value.evaluate(context())).value == 0.73
     for answer in ("1.2", "nan", "Verdict: A", ""):
         with pytest.raises(ModelError):
-            await build(settings, asked(answer)).value.evaluate(context())
+            await build_agent(settings, asked(answer)).value.evaluate(context())
 
 
 async def test_a_single_debate_is_one_call():
     model = ScriptedModel(lambda question, sample: "Last step: done.\nVerdict: B")
     settings = parse({"value": {"kind": "single_debate", "grades": "desktop"}, "models": {"policy": {"model": "m"}}})
-    found = await build(settings, lambda role: model).value.evaluate(context())
+    found = await build_agent(settings, lambda role: model).value.evaluate(context())
     assert found.value == pytest.approx(0.75) and len(model.requests) == 1
     assert model.requests[0].prompt.startswith("value_debate@2:")
 
@@ -89,7 +89,7 @@ async def test_without_members_a_cascade_is_one_grade_and_a_debate_with_its_sett
     assert (cheap.kind, cheap.samples, dear.kind, dear.samples) == ("llm", 1, "debate", 3)
     assert cheap.grades == dear.grades == "web" and cheap.history == dear.history == 2
     model = ScriptedModel(lambda question, sample: "So.\nVerdict: B")
-    agent = build(settings, lambda role: model)
+    agent = build_agent(settings, lambda role: model)
     await agent.value.evaluate(context())
     assert [request.role for request in model.requests] == ["value"]
     found = await agent.value.evaluate(context(confirms=True))
@@ -114,10 +114,10 @@ def test_a_language_model_is_judged_by_a_cascade_where_no_judge_is_named(data: d
 @pytest.mark.parametrize("value", [{"kind": "debate"}, {"kind": "cascade"}, {"kind": "builtin", "comparison": "llm"}])
 def test_an_agent_is_built_of_the_models_of_its_roles_whatever_the_search(value: dict[str, object]):
     settings = parse({"value": value, "search": {"algorithm": "react"}, "models": {"policy": {"model": "m"}}})
-    assert build(settings, {role: ScriptedModel(lambda question, sample: "") for role in roles(settings)}.__getitem__).value
+    assert build_agent(settings, {role: ScriptedModel(lambda question, sample: "") for role in roles(settings)}.__getitem__).value
 
 
 @pytest.mark.parametrize("kind", ["llm", "debate", "rubric"])
 def test_a_judge_that_would_see_nothing_is_refused(kind: str):
     with pytest.raises(UsageError, match="show at least one"):
-        build(parse({"value": {"kind": kind, "text": False}, "models": {"policy": {"model": "m"}}}), asked(""))
+        build_agent(parse({"value": {"kind": kind, "text": False}, "models": {"policy": {"model": "m"}}}), asked(""))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.agents.agent import build
+from exact.agents.agent import build_agent
 from exact.agents.value.controls import OracleValue
 from exact.config import parse
 from exact.context import Context, Taken
@@ -144,7 +144,7 @@ async def test_an_end_that_it_was_not_told_of_is_an_error_and_no_value() -> None
 
 def test_only_an_oracles_environments_tell_and_its_agent_is_marked() -> None:
     environments = ToyFactory(deceptive_chain(2))
-    honest, oracle = (build(parse({"value": {"kind": kind}}), no_model) for kind in ("constant", "oracle"))
+    honest, oracle = (build_agent(parse({"value": {"kind": kind}}), no_model) for kind in ("constant", "oracle"))
     assert (honest.oracle, honest.verdicts, honest.seeing(environments)) == (False, None, environments)
     assert oracle.oracle and isinstance(oracle.seeing(environments), InformedForkableFactory)
 
@@ -153,7 +153,7 @@ async def attempt(tmp_path: Path, environment: ToyGraph, fidelity: Fidelity) -> 
     """One attempt by an oracle."""
     search = {"iterations": 12, "backup": "max"}
     config = parse({"search": search, "value": {"kind": "oracle"}, "reflection": {"kind": "none"}, "limits": {"actions": 4}})
-    agent = build(config, no_model)
+    agent = build_agent(config, no_model)
 
     @asynccontextmanager
     async def environments(task: object) -> AsyncIterator[EnvironmentFactory]:

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from exact.agents.value.debate import DebateValue, Seat, presented
+from exact.agents.value.debate import DebateValue, Speaker, order_arguments
 from exact.config import ValueConfig
 from exact.context import Argument
 from exact.errors import ModelError
@@ -46,7 +46,7 @@ def judge(truth: float, *, bias: float = 0.0, noise: float = 0.0, seed: int = 0)
 
 
 def debate(model: ScriptedModel, **settings: object) -> DebateValue:
-    seat = Seat(model, Sampling())
+    seat = Speaker(model, Sampling())
     return DebateValue(seat, seat, [seat], ValueConfig(kind="debate", **{"samples": 3, "threshold": 0.0, "most": 3, **settings}))  # type: ignore[arg-type]
 
 
@@ -112,7 +112,7 @@ async def test_each_further_request_is_another_one():
 
 async def test_several_judges_part_between_each_other():
     hopeful, doubtful = judge(0.8), judge(0.2)
-    seats = [Seat(model, Sampling()) for model in (hopeful, doubtful)]
+    seats = [Speaker(model, Sampling()) for model in (hopeful, doubtful)]
     found = await DebateValue(*seats, seats, ValueConfig(kind="debate", samples=2, most=2)).evaluate(context())
     assert found.value == 0.5 and found.between == pytest.approx(0.3) and found.within == 0.0
     assert [r.role for r in doubtful.requests if "judge" in r.role] == ["value.judge.1", "value.judge.1"]
@@ -139,7 +139,7 @@ async def test_a_case_cannot_speak_the_verdict():
 
 def test_a_debate_is_read_round_by_round():
     said = tuple(Argument(side=side, text=f"{side} {n}", round=n) for n in (0, 1) for side in ("for", "against"))  # type: ignore[arg-type]
-    assert [one.text for one in presented(said, "against first")] == ["against 0", "for 0", "against 1", "for 1"]
+    assert [one.text for one in order_arguments(said, "against first")] == ["against 0", "for 0", "against 1", "for 1"]
 
 
 async def test_disagreement_within_the_judge_predicts_its_error():
@@ -168,6 +168,6 @@ async def test_the_two_sides_argue_at_the_same_time():
                 await gate.wait()
             return await super().complete(request)
 
-    seat = Seat(Slow(judge(0.5)._answers), Sampling())
+    seat = Speaker(Slow(judge(0.5)._answers), Sampling())
     async with asyncio.timeout(5):
         await DebateValue(seat, seat, [seat], ValueConfig(kind="debate")).evaluate(context())

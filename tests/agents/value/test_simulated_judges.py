@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from exact.agents.value.debate import DebateValue, Seat
+from exact.agents.value.debate import DebateValue, Speaker
 from exact.config import ValueConfig
 from exact.context import Evaluation
 from exact.models.base import Sampling
@@ -55,7 +55,7 @@ async def judged(*, bias: float = 0.0, correlation: float = 0.0, judges: int = 1
         models = [
             judge(f"{i}/{j}", truth, bias=bias, noise=0.35 if hard else 0.02, correlation=correlation) for j in range(judges)
         ]  # fmt: skip
-        seats = [Seat(model, Sampling()) for model in models]
+        seats = [Speaker(model, Sampling()) for model in models]
         config = ValueConfig(kind="debate", **{"samples": 3, "most": 3, **settings})  # type: ignore[arg-type]
         said = await DebateValue(seats[0], seats[0], seats, config).evaluate(context(node=i))
         found.append(Known(hard, truth, said, sum(r.sampling.n for model in models for r in model.requests if "judge" in r.role)))

@@ -11,19 +11,19 @@ import re
 
 import msgspec
 
-from exact.agents.builtin.language.dates import date_of
-from exact.agents.builtin.language.lexical import alike, words
-from exact.agents.builtin.language.question import GRAMMAR, Asked, Question, Sort
-from exact.agents.builtin.page.evidence import TOP, Fact, facts
-from exact.agents.builtin.page.page import Page
+from exact.agents.builtin.language.dates import parse_date
+from exact.agents.builtin.language.lexical import word_similarity, words
+from exact.agents.builtin.language.question import GRAMMAR, AnswerType, ParsedQuestion, QuestionPart
+from exact.agents.builtin.page.evidence import TOP, Statement, read_statements
+from exact.agents.builtin.page.page import PageModel
 
-MOST = 4
+MAX_ANSWERS = 4
 """How many answers are considered in a state."""
 _MISFIT, _KNOWN, _WHOLE, _TAIL = 0.55, 0.4, 0.88, 0.95
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}/\d{2,4}")
 
 
-class Answer(msgspec.Struct, frozen=True, order=True):
+class RankedAnswer(msgspec.Struct, frozen=True, order=True):
     """One answer that could be given."""
 
     score: float
@@ -32,57 +32,59 @@ class Answer(msgspec.Struct, frozen=True, order=True):
 
 
 @functools.lru_cache(maxsize=512)
-def answers(asked: Question, page: Page, met: frozenset[str]) -> tuple[Answer, ...]:
+def rank_answers(asked: ParsedQuestion, page: PageModel, met: frozenset[str]) -> tuple[RankedAnswer, ...]:
     """The best answers that a page gives, best first; at most MOST. `met`: words of what was opened on the way to it."""
-    each = [_ranked(part, page, met) for part in asked.parts]
+    each = [_rank_part(part, page, met) for part in asked.parts]
     if not each or not all(each):
         return ()
     if len(each) == 1:
-        return tuple(each[0][:MOST])
+        return tuple(each[0][:MAX_ANSWERS])
     best = [found[0] for found in each]
-    together = Answer(sum(found.score for found in best) / len(best), ", ".join(dict.fromkeys(found.text for found in best)))
-    return (together, *sorted((found for some in each for found in some[:2]), reverse=True))[:MOST]
+    together = RankedAnswer(sum(found.score for found in best) / len(best), ", ".join(dict.fromkeys(found.text for found in best)))
+    return (together, *sorted((found for some in each for found in some[:2]), reverse=True))[:MAX_ANSWERS]
 
 
-def _ranked(part: Asked, page: Page, met: frozenset[str]) -> list[Answer]:
+def _rank_part(part: QuestionPart, page: PageModel, met: frozenset[str]) -> list[RankedAnswer]:
     found: dict[str, float] = {}
-    for fact in facts(page):
+    for fact in read_statements(page):
         score = _score(part, fact, met)
         if score > found.get(fact.text, 0.0):
             found[fact.text] = score
     ranked = sorted(found.items(), key=lambda each: -round(each[1], 6))
-    return [Answer(round(score, 6), text) for text, score in ranked[: 2 * MOST]]
+    return [RankedAnswer(round(score, 6), text) for text, score in ranked[: 2 * MAX_ANSWERS]]
 
 
-def _score(part: Asked, fact: Fact, met: frozenset[str]) -> float:
+def _score(part: QuestionPart, fact: Statement, met: frozenset[str]) -> float:
     own = set(words(fact.text))
     if own <= GRAMMAR:
         return 0.0
-    reached = {word: max(_stands(word, fact), TOP if any(alike(word, other) >= 0.85 for other in met) else 0.0) for word in part.words}
+    reached = {
+        word: max(_closeness(word, fact), TOP if any(word_similarity(word, other) >= 0.85 for other in met) else 0.0) for word in part.words
+    }
     weights = {word: 1.6 if word in part.named else 1.0 for word in part.words}
     share = sum(weights[word] * level for word, level in reached.items()) / sum(weights.values())
     if not fact.whole:
-        share *= 1.0 if fits(part.sort, fact.text) else _MISFIT
-        share *= _KNOWN if all(any(alike(word, other) >= 0.85 for other in part.words) for word in own) else 1.0
+        share *= 1.0 if fits_type(part.sort, fact.text) else _MISFIT
+        share *= _KNOWN if all(any(word_similarity(word, other) >= 0.85 for other in part.words) for word in own) else 1.0
         return share * _TAIL ** max(0, len(own) - 3)
-    return _WHOLE * share * (1.0 if part.sort == "any" or fits(part.sort, fact.text) else _MISFIT)
+    return _WHOLE * share * (1.0 if part.sort == "any" or fits_type(part.sort, fact.text) else _MISFIT)
 
 
-def _stands(word: str, fact: Fact) -> float:
+def _closeness(word: str, fact: Statement) -> float:
     """How closely a word stands with what is told; likeness counts as such."""
     if word in fact.around:
         return fact.around[word]
-    return max((level * likeness for other, level in fact.around.items() if (likeness := alike(word, other))), default=0.0)
+    return max((level * likeness for other, level in fact.around.items() if (likeness := word_similarity(word, other))), default=0.0)
 
 
-def fits(sort: Sort, text: str) -> bool:
+def fits_type(sort: AnswerType, text: str) -> bool:
     """Whether a text is of the sort that is asked for."""
     digits = any(c.isdigit() for c in text)
     match sort:
         case "number":
             return digits and not _DAY.search(text)
         case "date":
-            return date_of(text) is not None or bool(_DAY.search(text))
+            return parse_date(text) is not None or bool(_DAY.search(text))
         case "person":
             return not digits and 1 <= len(words(text)) <= 3
         case "any":

@@ -6,24 +6,24 @@ Part of the built-in agent, which is not a language model.
 from __future__ import annotations
 
 from exact.action import Action, ActionSpace
-from exact.agents.builtin.judge.progress import misplaced
+from exact.agents.builtin.judge.progress import is_misplaced
 from exact.agents.builtin.judge.situation import Situation
-from exact.agents.builtin.page.derive import beside, field_text, settings
-from exact.agents.builtin.page.field_values import quotes, searches, told
+from exact.agents.builtin.page.derive import adjacent_text, field_settings, format_for_field
+from exact.agents.builtin.page.field_values import given_value, is_search_field, quoted_texts
 from exact.agents.builtin.page.matching import is_submit
 from exact.agents.builtin.page.page import FIELDS, Item
 from exact.errors import ActionError
 
-LIMIT = 200
+MAX_CANDIDATES = 200
 """At most so many candidates in a state."""
 
 
-def candidates(at: Situation, actions: ActionSpace) -> tuple[Action, ...]:
+def candidate_actions(at: Situation, actions: ActionSpace) -> tuple[Action, ...]:
     """Distinct actions that the grammar admits, elements in document order first; at most LIMIT."""
     found: dict[str, Action] = {}
 
     def add(verb: str, *args: str) -> None:
-        if verb not in actions.verbs or len(found) >= LIMIT:
+        if verb not in actions.verbs or len(found) >= MAX_CANDIDATES:
             return
         try:
             action = actions.action(verb, *args)
@@ -61,24 +61,24 @@ def _answers(at: Situation) -> list[str]:
 def _texts(at: Situation, item: Item) -> list[str]:
     if item.role not in FIELDS or "readonly" in item.element.states:
         return []
-    if at.application and (searches(item, at.page) or _told(at, item)):
-        return _told(at, item)
-    if chosen := [text for s in at.progress.statuses for text in settings(item, s.part)]:
+    if at.application and (is_search_field(item, at.page) or _application_texts(at, item)):
+        return _application_texts(at, item)
+    if chosen := [text for s in at.progress.statuses for text in field_settings(item, s.part)]:
         return chosen
     statuses = [s for s in at.progress.statuses if s.part.kind == "fill"]
     labels = {s.part.label for s in at.progress.statuses if s.part.kind != "fill"}
-    wanted = [beside(item.label, at.page)] if statuses else []
+    wanted = [adjacent_text(item.label, at.page)] if statuses else []
     wanted += [s.text for s in statuses] or [text for text in at.goal.texts if text.casefold() not in labels][:6]
-    texts = list(dict.fromkeys(field_text(item, text) for text in wanted if text))
-    return [*texts, ""] if misplaced(item, at.goal, at.page) else texts
+    texts = list(dict.fromkeys(format_for_field(item, text) for text in wanted if text))
+    return [*texts, ""] if is_misplaced(item, at.goal, at.page) else texts
 
 
-def _told(at: Situation, item: Item) -> list[str]:
+def _application_texts(at: Situation, item: Item) -> list[str]:
     """What may go into an application's field: what the instruction gives for it; into one to search by, what is asked about."""
-    if searches(item, at.page):
+    if is_search_field(item, at.page):
         return list(at.subjects)
-    value = told(item.label, at.goal.instruction)
-    return [value] if value else [] if item.element.value else list(quotes(at.goal.instruction))
+    value = given_value(item.label, at.goal.instruction)
+    return [value] if value else [] if item.element.value else list(quoted_texts(at.goal.instruction))
 
 
 def _options(at: Situation, item: Item) -> list[str]:

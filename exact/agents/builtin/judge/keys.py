@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
-from exact.agents.builtin.judge.progress import Progress
+from exact.agents.builtin.judge.progress import InstructionProgress
 from exact.agents.builtin.language.lexical import vocabulary, words
-from exact.agents.builtin.language.subgoals import Part
+from exact.agents.builtin.language.subgoals import Subgoal
 from exact.agents.builtin.page.matching import is_submit
-from exact.agents.builtin.page.page import FIELDS, Item, Page
+from exact.agents.builtin.page.page import FIELDS, Item, PageModel
 
 _ABOVE = vocabulary("top start beginning first up upwards")
 _ENDS = vocabulary("top start beginning first bottom end last all whole")
@@ -19,29 +19,29 @@ _ENDS = vocabulary("top start beginning first bottom end last all whole")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
-def upward(part: Part) -> bool:
+def is_upward(part: Subgoal) -> bool:
     """Whether a part to scroll asks for what is above."""
     return bool(_ABOVE & set(words(part.clause)))
 
 
-def worth(key: str, page: Page, progress: Progress, *, covered: bool) -> float:
+def score_key(key: str, page: PageModel, progress: InstructionProgress, *, covered: bool) -> float:
     """How sensible it is to press the key, in [0, 1]. `covered`: an action was refused because something lies over its element."""
     focused = next((item for item in page.items if "focused" in item.element.states), None)
     if key == "Enter":
-        return _enter(page, progress, focused)
+        return _score_enter(page, progress, focused)
     if key == "Escape":
         return 0.5 if covered else 0.02
     if focused is None:
         return 0.01
     if key in ("ArrowRight", "ArrowLeft"):
-        away = distance(focused, progress)
+        away = slider_distance(focused, progress)
         return 0.8 if away and (away > 0) == (key == "ArrowRight") else 0.01
     scrolls = [s.part for s in progress.statuses if s.part.kind == "scroll" and _ENDS & set(words(s.part.clause))]
-    asked = any(upward(part) == (key == "Control+Home") for part in scrolls) and key in ("Control+End", "Control+Home")
+    asked = any(is_upward(part) == (key == "Control+Home") for part in scrolls) and key in ("Control+End", "Control+Home")
     return 0.6 if asked and focused.role in FIELDS else 0.02
 
 
-def _enter(page: Page, progress: Progress, focused: Item | None) -> float:
+def _score_enter(page: PageModel, progress: InstructionProgress, focused: Item | None) -> float:
     if focused is None or focused.role not in FIELDS or not focused.element.value or any(is_submit(item) for item in page.actable):
         return 0.04
     if progress.open:
@@ -50,7 +50,7 @@ def _enter(page: Page, progress: Progress, focused: Item | None) -> float:
     return 0.2 if unread else 0.6
 
 
-def distance(slider: Item, progress: Progress) -> float:
+def slider_distance(slider: Item, progress: InstructionProgress) -> float:
     """How far a slider is from the number that an open part asks for; 0 where it is no slider, or none does."""
     if slider.role != "slider" or not _NUMBER.fullmatch(slider.element.value or ""):
         return 0.0

@@ -10,20 +10,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from exact.agents.builtin.language.dates import date_of
-from exact.agents.builtin.language.lexical import normal, similarity
-from exact.agents.builtin.language.subgoals import Goal, Part
+from exact.agents.builtin.language.dates import parse_date
+from exact.agents.builtin.language.lexical import normalise, similarity
+from exact.agents.builtin.language.subgoals import Goal, Subgoal
 from exact.agents.builtin.page import page as pages
-from exact.agents.builtin.page.derive import beside, derived, field_text
-from exact.agents.builtin.page.matching import SURE, affinity, mentioned
-from exact.agents.builtin.page.page import CHOICES, FIELDS, Item, Page
+from exact.agents.builtin.page.derive import adjacent_text, derive_text, format_for_field
+from exact.agents.builtin.page.matching import CONFIDENT, affinity, mention_score
+from exact.agents.builtin.page.page import CHOICES, FIELDS, Item, PageModel
 from exact.context import Taken
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True):
+class SubgoalStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How one part stands."""
 
-    part: Part
+    part: Subgoal
     text: str
     """What is to be written: the part's text, or what the page gives for it."""
     done: bool
@@ -35,20 +35,20 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     """How sure it is that the part is done, where `done`; in [0, 1]."""
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class InstructionProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How all parts stand, in the instruction's order."""
 
-    statuses: tuple[Status, ...]
+    statuses: tuple[SubgoalStatus, ...]
     stray: int
     """How many boxes are ticked that no part asks for, and fields that hold what belongs elsewhere."""
 
     @property
-    def tasks(self) -> tuple[Status, ...]:
+    def tasks(self) -> tuple[SubgoalStatus, ...]:
         """What must be done before the form is sent: without the looking and the sending."""
         return tuple(s for s in self.statuses if s.part.kind != "find" and not s.part.submits)
 
     @property
-    def open(self) -> tuple[Status, ...]:
+    def open(self) -> tuple[SubgoalStatus, ...]:
         """Parts of `tasks` that are not done."""
         return tuple(s for s in self.tasks if not s.done)
 
@@ -65,11 +65,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         return min((s.sure for s in self.tasks if s.done), default=1.0)
 
 
-def assess(goal: Goal, page: Page, history: Sequence[Taken], *, application: bool = False) -> Progress:
+def assess_progress(goal: Goal, page: PageModel, history: Sequence[Taken], *, application: bool = False) -> InstructionProgress:
     """The progress in a state that was reached by these steps. `application`: boxes that nobody touched are ticked for a reason."""
-    clicked = _clicked(goal, history)
+    clicked = _clicks_by_subgoal(goal, history)
     statuses = tuple(_status(n, part, goal, page, clicked, history) for n, part in enumerate(goal.parts))
-    return Progress(statuses=statuses, stray=_stray(goal, page, touched(history) if application else None))
+    return InstructionProgress(statuses=statuses, stray=_count_stray(goal, page, touched_ids(history) if application else None))
 
 
 def _gesture(step: Taken) -> str:
@@ -77,40 +77,40 @@ def _gesture(step: Taken) -> str:
     return "scroll" if step.action.name == "press" and step.action.args[0] in ("Control+End", "Control+Home") else step.action.name
 
 
-def _status(n: int, part: Part, goal: Goal, page: Page, clicked: dict[int, list[str]], history: Sequence[Taken]) -> Status:
-    text = part.text or (derived(part, page) if part.kind == "fill" else "")
+def _status(n: int, part: Subgoal, goal: Goal, page: PageModel, clicked: dict[int, list[str]], history: Sequence[Taken]) -> SubgoalStatus:
+    text = part.text or (derive_text(part, page) if part.kind == "fill" else "")
     fitting = sorted(((affinity(part, item, page), -item.index) for item in page.actable), reverse=True)
     best = fitting[0][0] if fitting else 0.0
-    meant = [page.items[-index] for score, index in fitting if score >= SURE and score >= best - 0.02]
+    meant = [page.items[-index] for score, index in fitting if score >= CONFIDENT and score >= best - 0.02]
     sure = 1.0
     match part.kind:
         case "fill":
-            done = _filled(part, text, page, history)
-            sure = (1.0 if part.text else 0.85) * (0.75 if _misnamed(part, page) else 1.0)
+            done = _is_filled(part, text, page, history)
+            sure = (1.0 if part.text else 0.85) * (0.75 if _is_misnamed(part, page) else 1.0)
         case "select" | "unselect":
-            done = _selected(part, meant, page) or (n in clicked and not any(item.role in CHOICES for item in meant))
-            done = done or (part.leads and _in_sight(goal.parts[n + 1], page))
+            done = _is_selected(part, meant, page) or (n in clicked and not any(item.role in CHOICES for item in meant))
+            done = done or (part.leads and _is_in_sight(goal.parts[n + 1], page))
         case "click":
             ticks = [item for item in meant if item.role in ("checkbox", "radio", "switch", "option")]
             done = all(item.on for item in ticks) if ticks else _all_clicked(part, meant, clicked.get(n, []))
             sure = 0.45 if part.conditional else 1.0 if part.literal else 0.8
         case "find":
-            done = not part.targets or any(mentioned(item.label, goal) >= 0.7 for item in page.actable) or best >= SURE
+            done = not part.targets or any(mention_score(item.label, goal) >= 0.7 for item in page.actable) or best >= CONFIDENT
         case "answer":
             done = False
         case kind:
             done = any(_gesture(step) == kind for step in history if not step.error)
             sure = {"scroll": 0.7, "hover": 0.8}.get(kind, 0.35)
-    return Status(part=part, text=text, done=done, best=best, sure=sure, used=tuple(clicked.get(n, ())))
+    return SubgoalStatus(part=part, text=text, done=done, best=best, sure=sure, used=tuple(clicked.get(n, ())))
 
 
-def _clicked(goal: Goal, history: Sequence[Taken]) -> dict[int, list[str]]:
+def _clicks_by_subgoal(goal: Goal, history: Sequence[Taken]) -> dict[int, list[str]]:
     """For each part, the ids of elements clicked for it; a click counts for the first open part that it fits."""
     found: dict[int, list[str]] = {}
     for step in history:
         if step.error or step.action.name not in ("click", "select") or not step.action.elements:
             continue
-        page = pages.read(step.observation, goal.instruction)
+        page = pages.read_page(step.observation, goal.instruction)
         item = page.by_id.get(step.action.elements[0])
         if item is None:
             continue
@@ -119,51 +119,54 @@ def _clicked(goal: Goal, history: Sequence[Taken]) -> dict[int, list[str]]:
                 continue
             if not part.targets and any(item.element.id in ids for ids in found.values()):
                 continue
-            if affinity(part, item, page) >= (SURE if part.targets else 0.4):
+            if affinity(part, item, page) >= (CONFIDENT if part.targets else 0.4):
                 found.setdefault(n, []).append(item.element.id)
                 break
     return found
 
 
-def _all_clicked(part: Part, meant: list[Item], ids: list[str]) -> bool:
+def _all_clicked(part: Subgoal, meant: list[Item], ids: list[str]) -> bool:
     if not part.many or not meant:
         return bool(ids)
     return all(ids.count(item.element.id) % 2 == 1 for item in meant)
 
 
-def _value(item: Item, written: dict[str, str]) -> str:
+def _field_value(item: Item, written: dict[str, str]) -> str:
     """What a field shows; for fields that show nothing in text (time, date, colour) what was last written into them."""
     if item.element.value is None and item.role not in ("textbox", "searchbox", "textarea"):
         return written.get(item.element.id, "")
     return item.element.value or ""
 
 
-def _in_sight(part: Part, page: Page) -> bool:
-    return any(affinity(part, item, page) >= SURE for item in page.actable)
+def _is_in_sight(part: Subgoal, page: PageModel) -> bool:
+    return any(affinity(part, item, page) >= CONFIDENT for item in page.actable)
 
 
-def holds(value: str, text: str, ending: str = "") -> bool:
+def holds_text(value: str, text: str, ending: str = "") -> bool:
     """Whether a field that shows `value` holds the text, masked or not; with an ending: a value that begins and ends so."""
     if ending:
         return value.casefold().startswith(text.casefold()) and value.casefold().rstrip(" ,;").endswith(ending.casefold())
     masked = bool(value) and set(value) <= set("•●*∗")
-    return len(value) == len(text) if masked else normal(value) == normal(text) or _same_day(value, text)
+    return len(value) == len(text) if masked else normalise(value) == normalise(text) or _same_day(value, text)
 
 
 def _same_day(value: str, text: str) -> bool:
-    return date_of(text) is not None and date_of(value) == date_of(text)
+    return parse_date(text) is not None and parse_date(value) == parse_date(text)
 
 
-def _filled(part: Part, text: str, page: Page, history: Sequence[Taken]) -> bool:
+def _is_filled(part: Subgoal, text: str, page: PageModel, history: Sequence[Taken]) -> bool:
     fields = [item for item in page.actable if item.role in FIELDS]
     if not text:
-        told = [(item, beside(item.label, page)) for item in fields]
-        return any(given for _, given in told) and all(normal(item.element.value or "") == normal(given) for item, given in told if given)
+        told = [(item, adjacent_text(item.label, page)) for item in fields]
+        return any(given for _, given in told) and all(
+            normalise(item.element.value or "") == normalise(given) for item, given in told if given
+        )
     written = {step.action.elements[0]: str(step.action.args[1]) for step in history if step.action.name == "fill" and not step.error}
     holding = [
         item
         for item in fields
-        if holds(_value(item, written), text, part.ending) or (not part.ending and _value(item, written) == field_text(item, text))
+        if holds_text(_field_value(item, written), text, part.ending)
+        or (not part.ending and _field_value(item, written) == format_for_field(item, text))
     ]
     if part.many:
         return bool(fields) and len(holding) == len(fields)
@@ -171,13 +174,13 @@ def _filled(part: Part, text: str, page: Page, history: Sequence[Taken]) -> bool
     return any(affinity(part, item, page) >= best - 0.02 for item in holding)
 
 
-def _misnamed(part: Part, page: Page) -> bool:
+def _is_misnamed(part: Subgoal, page: PageModel) -> bool:
     """Whether the only field there is has a label that is not what the instruction calls it."""
     labels = [item.label for item in page.actable if item.role in FIELDS]
     return len(labels) == 1 and bool(part.targets) and not any(similarity(target, labels[0]) >= 0.3 for target in part.targets)
 
 
-def _selected(part: Part, meant: list[Item], page: Page) -> bool:
+def _is_selected(part: Subgoal, meant: list[Item], page: PageModel) -> bool:
     wanted = part.kind == "select"
     choices = [item for item in meant if item.role in CHOICES]
     if choices:
@@ -187,26 +190,26 @@ def _selected(part: Part, meant: list[Item], page: Page) -> bool:
     return any(similarity(target, value) >= 0.9 or _same_day(value, target) for value in shown for target in part.targets)
 
 
-def touched(history: Sequence[Taken]) -> set[str]:
+def touched_ids(history: Sequence[Taken]) -> set[str]:
     """Ids of all elements that were acted on."""
     return {id for step in history if not step.error for id in step.action.elements}
 
 
-def _stray(goal: Goal, page: Page, only: set[str] | None) -> int:
+def _count_stray(goal: Goal, page: PageModel, only: set[str] | None) -> int:
     """`only`: ids of the boxes that count; None for all."""
     wanted = [part for part in goal.parts if part.kind in ("select", "click") and (part.targets or part.ordinal)]
     ticked = [item for item in page.items if item.role in ("checkbox", "switch") and "checked" in item.element.states]
     ticked = [item for item in ticked if only is None or item.element.id in only]
     return sum(1 for item in ticked if not any(affinity(part, item, page) >= 0.6 for part in wanted)) + sum(
-        1 for item in page.actable if misplaced(item, goal, page)
+        1 for item in page.actable if is_misplaced(item, goal, page)
     )
 
 
-def misplaced(item: Item, goal: Goal, page: Page) -> bool:
+def is_misplaced(item: Item, goal: Goal, page: PageModel) -> bool:
     """Whether a field holds a text that belongs into another one."""
     value = item.element.value or ""
     fitting = (
-        [part for part in goal.parts if part.kind == "fill" and part.text and holds(value, part.text)]
+        [part for part in goal.parts if part.kind == "fill" and part.text and holds_text(value, part.text)]
         if value and item.role in FIELDS
         else []
     )

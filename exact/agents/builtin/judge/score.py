@@ -7,89 +7,89 @@ from __future__ import annotations
 
 from exact.action import Action
 from exact.agents.builtin.judge import keys
-from exact.agents.builtin.judge.clicks import judge_click
-from exact.agents.builtin.judge.finish import finished, judge_stop
-from exact.agents.builtin.judge.situation import Situation, Verdict
-from exact.agents.builtin.judge.typing import judge_fill, judge_select
-from exact.agents.builtin.page.matching import SURE, affinity, mentioned
+from exact.agents.builtin.judge.clicks import score_click
+from exact.agents.builtin.judge.finish import completion, score_stop
+from exact.agents.builtin.judge.situation import ActionScore, Situation
+from exact.agents.builtin.judge.typing import score_fill, score_select
+from exact.agents.builtin.page.matching import CONFIDENT, affinity, mention_score
 from exact.agents.builtin.page.page import CHOICES, Item
 
 
-def judge(at: Situation, action: Action) -> Verdict:
+def score_action(at: Situation, action: Action) -> ActionScore:
     """How sensible the action is, repeats and undoing counted against it."""
     item = at.page.by_id.get(action.elements[0]) if action.elements else None
     if action.elements and item is None:
-        return Verdict(0.0, "names no element of this page")
-    verdict = _judge(at, action, item)
+        return ActionScore(0.0, "names no element of this page")
+    verdict = _score_by_verb(at, action, item)
     if at.application and action.name != "stop":
-        verdict = _tempered(at, verdict, item if action.name == "click" else None)
+        verdict = _temper(at, verdict, item if action.name == "click" else None)
     same = sum(1 for step in at.history if step.action.key == action.key and step.observation.fingerprint == at.fingerprint)
     if same and not (action.name == "wait" and at.pending):
-        return Verdict(verdict.score * 0.1, f"{verdict.why}; already done in this very state", verdict.guess)
+        return ActionScore(verdict.score * 0.1, f"{verdict.why}; already done in this very state", verdict.guess)
     if item is not None and action.name == "click" and item.role not in CHOICES and any(s.action.key == action.key for s in at.history):
-        return Verdict(verdict.score * 0.55, f"{verdict.why}; done before", verdict.guess)
+        return ActionScore(verdict.score * 0.55, f"{verdict.why}; done before", verdict.guess)
     return verdict
 
 
-def _tempered(at: Situation, verdict: Verdict, clicked: Item | None) -> Verdict:
+def _temper(at: Situation, verdict: ActionScore, clicked: Item | None) -> ActionScore:
     """In an application what can be acted on says so by its role, and nothing more is to be done once all is."""
     part = 0.3 if clicked is not None and not clicked.widget else 1.0
-    part *= 0.5 if at.question is None and finished(at) >= 0.5 else 1.0
-    return Verdict(part * verdict.score, verdict.why, verdict.guess) if part < 1 else verdict
+    part *= 0.5 if at.question is None and completion(at) >= 0.5 else 1.0
+    return ActionScore(part * verdict.score, verdict.why, verdict.guess) if part < 1 else verdict
 
 
-def _judge(at: Situation, action: Action, item: Item | None) -> Verdict:
+def _score_by_verb(at: Situation, action: Action, item: Item | None) -> ActionScore:
     match action.name:
         case "click" if item is not None:
-            return judge_click(at, item)
+            return score_click(at, item)
         case "fill" if item is not None:
-            return judge_fill(at, item, str(action.args[1]))
+            return score_fill(at, item, str(action.args[1]))
         case "select" if item is not None:
-            return judge_select(at, item, str(action.args[1]))
+            return score_select(at, item, str(action.args[1]))
         case "press":
             covered = any("covered" in step.error for step in at.tried)
-            return Verdict(keys.worth(str(action.args[0]), at.page, at.progress, covered=covered), "a key")
+            return ActionScore(keys.score_key(str(action.args[0]), at.page, at.progress, covered=covered), "a key")
         case "hover" if item is not None and item.role == "menuitem":
-            return _open_menu(at, item)
+            return _score_menu_hover(at, item)
         case "drag" | "hover" if item is not None:
-            return _gesture(at, action, item)
+            return _score_gesture(at, action, item)
         case "scroll":
-            return _scroll(at, str(action.args[0]))
+            return _score_scroll(at, str(action.args[0]))
         case "stop":
-            return judge_stop(at, str(action.args[0]))
+            return score_stop(at, str(action.args[0]))
         case "wait":
-            return Verdict(0.6 if at.pending else 0.03, "something may be about to change")
+            return ActionScore(0.6 if at.pending else 0.03, "something may be about to change")
         case "go_back":
-            return Verdict(0.12 if at.moved and at.sought else 0.0, "back to look elsewhere")
+            return ActionScore(0.12 if at.moved and at.sought else 0.0, "back to look elsewhere")
         case _:
-            return Verdict(0.02, "nothing speaks for it")
+            return ActionScore(0.02, "nothing speaks for it")
 
 
-def _gesture(at: Situation, action: Action, item: Item) -> Verdict:
+def _score_gesture(at: Situation, action: Action, item: Item) -> ActionScore:
     asked = [s for s in at.progress.statuses if s.part.kind == action.name and not s.done]
     if not asked:
-        return Verdict(0.01, "not asked for")
+        return ActionScore(0.01, "not asked for")
     score = max(affinity(s.part, item, at.page) for s in asked)
     if action.name == "drag":
         target = at.page.by_id.get(action.elements[1]) if len(action.elements) > 1 else None
-        other = max((mentioned(target.label, at.goal) for _ in asked), default=0.0) if target else 0.0
-        return Verdict(0.3 + 0.3 * score + 0.25 * other, "the instruction asks to drag")
-    return Verdict(0.3 + 0.6 * score, "the instruction asks to hover")
+        other = max((mention_score(target.label, at.goal) for _ in asked), default=0.0) if target else 0.0
+        return ActionScore(0.3 + 0.3 * score + 0.25 * other, "the instruction asks to drag")
+    return ActionScore(0.3 + 0.6 * score, "the instruction asks to hover")
 
 
-def _open_menu(at: Situation, item: Item) -> Verdict:
+def _score_menu_hover(at: Situation, item: Item) -> ActionScore:
     """Hovering shows what is below a menu item without choosing it."""
     if "expanded" in item.element.states:
-        return Verdict(0.02, "is open already")
+        return ActionScore(0.02, "is open already")
     leading = max((affinity(s.part, item, at.page) for s in at.progress.statuses if s.part.leads and not s.done), default=0.0)
-    if leading >= SURE:
-        return Verdict(min(leading + 0.01, 1.0), "opens the way to the next part")
-    return Verdict(0.45 if at.sought else 0.05, "may show more of the menu", True)
+    if leading >= CONFIDENT:
+        return ActionScore(min(leading + 0.01, 1.0), "opens the way to the next part")
+    return ActionScore(0.45 if at.sought else 0.05, "may show more of the menu", True)
 
 
-def _scroll(at: Situation, direction: str) -> Verdict:
+def _score_scroll(at: Situation, direction: str) -> ActionScore:
     if any(s.part.kind == "scroll" and not s.done for s in at.progress.statuses):
-        upward = any(keys.upward(s.part) for s in at.progress.statuses if s.part.kind == "scroll")
-        return Verdict(0.5 if upward == (direction == "up") else 0.05, "the instruction asks to scroll")
+        upward = any(keys.is_upward(s.part) for s in at.progress.statuses if s.part.kind == "scroll")
+        return ActionScore(0.5 if upward == (direction == "up") else 0.05, "the instruction asks to scroll")
     hidden = any(not item.element.visible for item in at.page.items)
-    return Verdict(0.1 if hidden and direction == "down" and at.sought else 0.02, "more may be out of view")
+    return ActionScore(0.1 if hidden and direction == "down" and at.sought else 0.02, "more may be out of view")

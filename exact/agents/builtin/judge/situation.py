@@ -9,21 +9,21 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from exact.agents.builtin.judge.answers import Answer, answers
-from exact.agents.builtin.judge.progress import Progress, assess
+from exact.agents.builtin.judge.answers import RankedAnswer, rank_answers
+from exact.agents.builtin.judge.progress import InstructionProgress, assess_progress
 from exact.agents.builtin.language import instruction as instructions
-from exact.agents.builtin.language.clauses import ACTS, VERBS, tokens
+from exact.agents.builtin.language.clauses import ACTION_VERBS, VERBS, tokenize
 from exact.agents.builtin.language.lexical import vocabulary, words
-from exact.agents.builtin.language.question import SENTENCE, Question, question
+from exact.agents.builtin.language.question import SENTENCE_BREAK, ParsedQuestion, parse_question
 from exact.agents.builtin.language.subgoals import Goal
 from exact.agents.builtin.page import page as pages
-from exact.agents.builtin.page.coverage import clicked
+from exact.agents.builtin.page.coverage import clicked_items
 from exact.agents.builtin.page.matching import page_words
-from exact.agents.builtin.page.page import Item, Page
+from exact.agents.builtin.page.page import Item, PageModel
 from exact.context import Context, Taken
 
-DOES = (
-    ACTS
+TASK_VERBS = (
+    ACTION_VERBS
     | frozenset(VERBS)
     | vocabulary(
         "show display view visit create add publish unpublish update edit rename raise lower set move assign reassign accept complete hide"
@@ -32,7 +32,7 @@ DOES = (
 """Verbs that begin what is to be done."""
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ActionScore(msgspec.Struct, frozen=True):
     """A judgement on an action."""
 
     score: float
@@ -52,9 +52,9 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What an application is asked to do, in lower case: the first verb that begins a sentence; else the first word."""
     about: str
     """The sentence of that verb."""
-    question: Question | None
+    question: ParsedQuestion | None
     """What an application is asked; None where nothing is."""
-    answers: tuple[Answer, ...]
+    answers: tuple[RankedAnswer, ...]
     """What the page answers to it, best first."""
     subjects: tuple[str, ...]
     """What one would search an application for and did not yet, the likeliest first."""
@@ -64,8 +64,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Roles and labels of what the page before had: an application repeats its menus on every page."""
     moved: bool
     """Whether another page came before this one."""
-    page: Page
-    progress: Progress
+    page: PageModel
+    progress: InstructionProgress
     fingerprint: str
     history: tuple[Taken, ...]
     tried: tuple[Taken, ...]
@@ -83,14 +83,14 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return any(not s.done and s.best < 0.6 for s in self.progress.statuses)
 
 
-def situation(context: Context, history: Sequence[Taken], tried: Sequence[Taken] = ()) -> Situation:
+def read_situation(context: Context, history: Sequence[Taken], tried: Sequence[Taken] = ()) -> Situation:
     """The reading of a state that was reached by `history`. `tried`: what was refused there."""
     application, observation = bool(context.task.instruction), context.observation
-    asked = question(context.instruction) if application else None
-    goal = instructions.read(asked.rest if asked else context.instruction)
-    page = pages.read(observation, goal.instruction)
+    asked = parse_question(context.instruction) if application else None
+    goal = instructions.parse_instruction(asked.rest if asked else context.instruction)
+    page = pages.read_page(observation, goal.instruction)
     verb, about = _verb(goal.instruction)
-    opened = tuple(clicked(goal, history))
+    opened = tuple(clicked_items(goal, history))
     met = frozenset(word for item in opened for word in words(item.label))
     return Situation(
         goal=goal,
@@ -98,22 +98,22 @@ def situation(context: Context, history: Sequence[Taken], tried: Sequence[Taken]
         verb=verb,
         about=about,
         question=asked,
-        answers=answers(asked, page, met) if asked else (),
-        subjects=_subjects(goal, asked, page, history) if application else (),
+        answers=rank_answers(asked, page, met) if asked else (),
+        subjects=_search_terms(goal, asked, page, history) if application else (),
         clicked=_labels(opened),
-        before=_labels(pages.read(history[-1].observation, goal.instruction).actable) if history else frozenset(),
+        before=_labels(pages.read_page(history[-1].observation, goal.instruction).actable) if history else frozenset(),
         moved=any(step.observation.url != observation.url for step in history),
         page=page,
-        progress=assess(goal, page, history, application=application),
+        progress=assess_progress(goal, page, history, application=application),
         fingerprint=observation.fingerprint,
         history=tuple(history),
         tried=tuple(tried),
     )
 
 
-def _subjects(goal: Goal, asked: Question | None, page: Page, history: Sequence[Taken]) -> tuple[str, ...]:
+def _search_terms(goal: Goal, asked: ParsedQuestion | None, page: PageModel, history: Sequence[Taken]) -> tuple[str, ...]:
     """At most three: names and quoted texts, then the words of a question that are not in sight, the longest first."""
-    some = tokens(goal.instruction)
+    some = tokenize(goal.instruction)
     begins = {n for n, token in enumerate(some) if not n or some[n - 1].text in (".", "?", "!")}
     named = [t.text for n, t in enumerate(some) if t.quoted or (t.text in goal.texts and n not in begins and t.text != "I")]
     known = {word for text in named for word in words(text)}
@@ -125,8 +125,8 @@ def _subjects(goal: Goal, asked: Question | None, page: Page, history: Sequence[
 
 def _verb(instruction: str) -> tuple[str, str]:
     """The verb and its sentence: see Situation."""
-    each = [(spoken[0], sentence) for sentence in SENTENCE.split(instruction) if (spoken := words(sentence))]
-    return next((found for found in each if found[0] in DOES), each[0] if each else ("", ""))
+    each = [(spoken[0], sentence) for sentence in SENTENCE_BREAK.split(instruction) if (spoken := words(sentence))]
+    return next((found for found in each if found[0] in TASK_VERBS), each[0] if each else ("", ""))
 
 
 def _labels(items: Iterable[Item]) -> frozenset[tuple[str, str]]:

@@ -10,12 +10,12 @@ from typing import Literal
 
 import msgspec
 
-from exact.agents.builtin.language.dates import WRITTEN
+from exact.agents.builtin.language.dates import WRITTEN_DATE
 from exact.agents.builtin.language.lexical import vocabulary
 
 ClauseKind = Literal["click", "select", "unselect", "fill", "find", "drag", "hover", "scroll", "answer"]
 
-ACTS = vocabulary(
+ACTION_VERBS = vocabulary(
     "delete remove reply forward send share like star buy book add order retweet mute block save archive print generate sort open close "
     "expand collapse submit focus"
 )
@@ -31,14 +31,14 @@ VERBS: dict[str, ClauseKind] = {
         "find",
     ),
     **dict.fromkeys(vocabulary("drag move"), "drag"),
-    **dict.fromkeys(ACTS, "click"),
+    **dict.fromkeys(ACTION_VERBS, "click"),
     "hover": "hover",
     "scroll": "scroll",
 }
 """What the verbs of user interfaces ask for. Any other verb at the start of a sentence is taken as the label of something to click."""
 
 _TOKEN = re.compile(
-    r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|(" + WRITTEN + r"|(?:[@#$.]|(?<![\w-])-(?=\d))?\w+(?:[.:/'’@-]\w+)*%?|[^\w\s])"
+    r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|(" + WRITTEN_DATE + r"|(?:[@#$.]|(?<![\w-])-(?=\d))?\w+(?:[.:/'’@-]\w+)*%?|[^\w\s])"
 )
 _QUESTION = vocabulary("how what which who where when why is are does")
 _CONTEXT = vocabulary("for in on from with if after before given")
@@ -65,7 +65,7 @@ class Clause(msgspec.Struct):
     body: list[Token]
 
 
-def tokens(text: str) -> list[Token]:
+def tokenize(text: str) -> list[Token]:
     """The tokens of a text, in order."""
     found = []
     for match in _TOKEN.finditer(text):
@@ -74,27 +74,27 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def clauses(some: list[Token]) -> list[Clause]:
+def split_clauses(some: list[Token]) -> list[Clause]:
     """The clauses, in order. A means (`by clicking X`) replaces what it serves; a purpose (`to mark it`) stays with its means."""
     found: list[Clause] = []
     for n, token in enumerate(some):
         before = some[n - 1] if n else None
         if before is None or before.lower in (".", "!", "?"):
-            _sentence(found, token)
+            _begin_sentence(found, token)
         elif (
             before.lower == ","
             and found
             and found[-1].verb in _CONTEXT | {"using", "use"}
             and token.lower not in VERBS
-            and _first(found[-1])
+            and _ends_at_first_comma(found[-1])
         ):
             found[-1].body.pop()
-            _sentence(found, token)
-        elif token.lower in VERBS and _starts(found, token, before, some[n + 1 : n + 2]):
+            _begin_sentence(found, token)
+        elif token.lower in VERBS and _starts_clause(found, token, before, some[n + 1 : n + 2]):
             if before.lower == "by" and found and found[-1].kind in ("click", "select"):
                 found.pop()
             found.append(Clause(token.lower, VERBS[token.lower], []))
-        elif found and not (token.lower in (".", "!", "?") and _ends(some, n)):
+        elif found and not (token.lower in (".", "!", "?") and _ends_sentence(some, n)):
             found[-1].body.append(token)
     for clause in found:
         while clause.body and clause.body[-1].lower in _JOIN | {"to", "by", "when", "done", "finished", "once"}:
@@ -102,12 +102,12 @@ def clauses(some: list[Token]) -> list[Clause]:
     return found
 
 
-def _first(clause: Clause) -> bool:
+def _ends_at_first_comma(clause: Clause) -> bool:
     """Whether its last token is its first comma."""
     return sum(1 for token in clause.body if token.lower == ",") == 1
 
 
-def _sentence(found: list[Clause], token: Token) -> None:
+def _begin_sentence(found: list[Clause], token: Token) -> None:
     word = token.lower
     if word in VERBS:
         found.append(Clause(word, VERBS[word], []))
@@ -121,7 +121,7 @@ def _sentence(found: list[Clause], token: Token) -> None:
         found.append(Clause("", "find", [token]))
 
 
-def _starts(found: list[Clause], token: Token, before: Token, after: list[Token]) -> bool:
+def _starts_clause(found: list[Clause], token: Token, before: Token, after: list[Token]) -> bool:
     if after and after[0].lower == "submit":
         return True
     if before.lower == "to":
@@ -129,5 +129,5 @@ def _starts(found: list[Clause], token: Token, before: Token, after: list[Token]
     return before.lower in _JOIN or before.lower == "by"
 
 
-def _ends(some: list[Token], n: int) -> bool:
+def _ends_sentence(some: list[Token], n: int) -> bool:
     return n + 1 >= len(some) or some[n + 1].text[:1].isupper() or some[n + 1].quoted

@@ -23,20 +23,20 @@ MONTHS = (
     "december",
 )
 _NAME = "(?:" + "|".join(f"{name[:3].title()}(?:{name[3:]})?" for name in MONTHS) + ")"
-WRITTEN = rf"{_NAME}\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_NAME}\.?,? \d{{4}}"
+WRITTEN_DATE = rf"{_NAME}\.? \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_NAME}\.?,? \d{{4}}"
 """A regular expression for dates with the name of the month."""
-_DATE, _ISO = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})"), re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_SLASHED, _ISO = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})"), re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
 
 @functools.lru_cache(maxsize=1024)
-def date_of(text: str) -> tuple[int, int, int] | None:
+def parse_date(text: str) -> tuple[int, int, int] | None:
     """Year, month and day of a date: month/day/year, ISO, or with the month's name; None for any other text."""
     plain = text.strip()
-    if match := _DATE.fullmatch(plain):
+    if match := _SLASHED.fullmatch(plain):
         return int(match[3]), int(match[1]), int(match[2])
     if match := _ISO.fullmatch(plain):
         return int(match[1]), int(match[2]), int(match[3])
-    if not re.fullmatch(WRITTEN, plain):
+    if not re.fullmatch(WRITTEN_DATE, plain):
         return None
     day, year = sorted(map(int, re.findall(r"\d+", plain)))
     return year, next(n for n, name in enumerate(MONTHS, 1) if name[:3].title() in plain), day

@@ -14,27 +14,27 @@ def vocabulary(spelled: str) -> frozenset[str]:
     return frozenset(spelled.split())
 
 
-STOP = vocabulary(
+STOP_WORDS = vocabulary(
     "a an and any are as at be below by do each following for from have if in into is it its of on one onto or so that the their them then "
     "there these this those to up using when which with you your"
 )
 """Words that tell little about which element is meant."""
 
 _WORD = re.compile(r"[@#$]?\w+(?:[.:/'’-]\w+)*")
-_OWNER = re.compile(r"['’]s$")
+_GENITIVE = re.compile(r"['’]s$")
 _ENDINGS = ("ings", "ing", "ies", "ed", "es", "s", "ly")
-_SAME = ({"x", "×", "✕", "✖", "close"}, {"ok", "okay"}, {"login", "signin", "log in", "sign in"}, {"trash", "delete", "remove"})
+_SYNONYMS = ({"x", "×", "✕", "✖", "close"}, {"ok", "okay"}, {"login", "signin", "log in", "sign in"}, {"trash", "delete", "remove"})
 
 
 @functools.lru_cache(maxsize=8192)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, in order; numbers, prices, dates and @names stay whole. Of `Ann's` it is `ann`."""
-    return tuple(unowned(word) for word in _WORD.findall(text.casefold()))
+    return tuple(strip_genitive(word) for word in _WORD.findall(text.casefold()))
 
 
-def unowned(word: str) -> str:
+def strip_genitive(word: str) -> str:
     """The word without the ending of a genitive."""
-    return _OWNER.sub("", word) or word
+    return _GENITIVE.sub("", word) or word
 
 
 @functools.lru_cache(maxsize=8192)
@@ -47,14 +47,14 @@ def stem(word: str) -> str:
 
 
 @functools.lru_cache(maxsize=8192)
-def normal(text: str) -> str:
+def normalise(text: str) -> str:
     """Lower case, single spaces, no punctuation at the ends (unless there is nothing else)."""
     plain = " ".join(text.casefold().split())
     return plain.strip(" .,;:!?\"'“”()[]") or plain
 
 
 @functools.lru_cache(maxsize=8192)
-def squashed(text: str) -> str:
+def alphanumeric(text: str) -> str:
     """Letters and digits only, in lower case."""
     return re.sub(r"[\W_]+", "", text.casefold())
 
@@ -62,14 +62,14 @@ def squashed(text: str) -> str:
 @functools.lru_cache(maxsize=65536)
 def similarity(phrase: str, label: str) -> float:
     """How well a label fits a phrase, in [0, 1]: 1 when equal, above 0.9 when equal but for punctuation."""
-    wanted, given = normal(phrase), normal(label)
+    wanted, given = normalise(phrase), normalise(label)
     if not wanted or not given:
         return 0.0
     if wanted == given:
         return 1.0 if " ".join(phrase.split()) == " ".join(label.split()) else 0.98
-    if squashed(phrase) and squashed(phrase) == squashed(label):
+    if alphanumeric(phrase) and alphanumeric(phrase) == alphanumeric(label):
         return 0.94
-    if any(wanted in same and given in same for same in _SAME):
+    if any(wanted in same and given in same for same in _SYNONYMS):
         return 0.9
     return 0.88 * _overlap(words(phrase), words(label))
 
@@ -80,8 +80,8 @@ def _overlap(wanted: tuple[str, ...], given: tuple[str, ...]) -> float:
         return 0.0
     rest, common = list(given), 0.0
     for word in wanted:
-        found = max(rest, key=lambda other: alike(word, other), default="")
-        likeness = alike(word, found) if found else 0.0
+        found = max(rest, key=lambda other: word_similarity(word, other), default="")
+        likeness = word_similarity(word, found) if found else 0.0
         if likeness:
             rest.remove(found)
             common += likeness * _weight(word)
@@ -89,7 +89,7 @@ def _overlap(wanted: tuple[str, ...], given: tuple[str, ...]) -> float:
 
 
 @functools.lru_cache(maxsize=65536)
-def alike(one: str, other: str) -> float:
+def word_similarity(one: str, other: str) -> float:
     """How alike two words are, in [0, 1]: 1 when equal, 0.85 but for a common ending, 0.5 where the longer begins with the other."""
     if one == other:
         return 1.0
@@ -102,4 +102,4 @@ def alike(one: str, other: str) -> float:
 
 
 def _weight(word: str) -> float:
-    return 0.15 if word in STOP else 1.0
+    return 0.15 if word in STOP_WORDS else 1.0

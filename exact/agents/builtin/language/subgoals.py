@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from exact.agents.builtin.language.clauses import ACTS, Token
+from exact.agents.builtin.language.clauses import ACTION_VERBS, Token
 from exact.agents.builtin.language.lexical import vocabulary
 
 Kind = Literal["click", "select", "unselect", "fill", "find", "drag", "hover", "scroll", "answer"]
@@ -47,15 +47,15 @@ ROLES: dict[str, frozenset[str]] = {
 
 _NAMED_NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 ORDINALS = {word: n for n, word in enumerate(_NAMED_NTH, 1)} | {"last": -1}
-SUBMIT = vocabulary("submit ok okay done login send go search save confirm apply finish order buy book sign agree register")
+SUBMIT_WORDS = vocabulary("submit ok okay done login send go search save confirm apply finish order buy book sign agree register")
 """Words on buttons that usually end a form."""
 
 _CONDITION = vocabulary("when until while unless if greater less than odd even not")
-MANY = frozenset({"all", "both", "each", "every"})
+QUANTIFIERS = frozenset({"all", "both", "each", "every"})
 _NTH = re.compile(r"(\d+)(?:st|nd|rd|th)$")
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Subgoal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One thing that the instruction asks for."""
 
     kind: Kind
@@ -85,7 +85,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def conditional(self) -> bool:
         """Whether more is asked than can be seen to be done: a condition, or a verb that is not understood."""
-        return bool(_CONDITION & set(self.clause.casefold().split())) or (bool(self.verb) and self.verb not in ACTS)
+        return bool(_CONDITION & set(self.clause.casefold().split())) or (bool(self.verb) and self.verb not in ACTION_VERBS)
 
     @property
     def literal(self) -> bool:
@@ -106,25 +106,25 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The reading of an instruction."""
 
     instruction: str
-    parts: tuple[Part, ...]
+    parts: tuple[Subgoal, ...]
     texts: tuple[str, ...]
     """Everything that looks like a value: quoted strings, capitalised words, numbers; in order, without repeats."""
 
 
-def shouted(token: Token) -> bool:
+def is_all_caps(token: Token) -> bool:
     """Whether it is written in capitals: then it is a label, not grammar."""
     return len(token.text) > 1 and token.text.isupper()
 
 
-def roles_of(words: list[str]) -> frozenset[str]:
+def roles_named(words: list[str]) -> frozenset[str]:
     """The roles that the nouns among the words stand for."""
     found: frozenset[str] = frozenset()
     for word in words:
-        found |= role_of(word) or frozenset()
+        found |= roles_for_noun(word) or frozenset()
     return found
 
 
-def role_of(word: str) -> frozenset[str] | None:
+def roles_for_noun(word: str) -> frozenset[str] | None:
     """The roles that a noun (or its plural) stands for; None where it stands for none."""
     for form in (word, word.removesuffix("es"), word.removesuffix("s")):
         if form in ROLES:
@@ -134,21 +134,21 @@ def role_of(word: str) -> frozenset[str] | None:
 
 def names_field(word: str) -> bool:
     """Whether a noun may stand for something to write in: `field`, `box`."""
-    roles = role_of(word)
+    roles = roles_for_noun(word)
     return roles is not None and (not roles or "textbox" in roles)
 
 
-def nth(word: str) -> int | None:
+def ordinal_value(word: str) -> int | None:
     """The number of an ordinal: 3 for `3rd` and `third`, -1 for `last`; None where it is none."""
     match = _NTH.match(word)
     return int(match[1]) if match else ORDINALS.get(word)
 
 
-def ordinal_of(words: list[str]) -> int | None:
+def first_ordinal(words: list[str]) -> int | None:
     """The first ordinal among the words."""
-    return next((n for n in map(nth, words) if n), None)
+    return next((n for n in map(ordinal_value, words) if n), None)
 
 
-def text_of(some: list[Token], *, quoted: bool = True) -> str:
+def join_tokens(some: list[Token], *, quoted: bool = True) -> str:
     """The tokens as text."""
     return " ".join(t.text for t in some if quoted or not t.quoted)

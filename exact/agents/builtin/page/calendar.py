@@ -8,32 +8,32 @@ from __future__ import annotations
 import functools
 import re
 
-from exact.agents.builtin.language.dates import MONTHS, date_of
-from exact.agents.builtin.language.lexical import normal, vocabulary
-from exact.agents.builtin.page.page import FIELDS, Item, Page
+from exact.agents.builtin.language.dates import MONTHS, parse_date
+from exact.agents.builtin.language.lexical import normalise, vocabulary
+from exact.agents.builtin.page.page import FIELDS, Item, PageModel
 
 _BACK = vocabulary("prev previous < ‹ « ◀ ←")
 _ON = vocabulary("next > › » ▶ →")
 
 
 @functools.lru_cache(maxsize=512)
-def towards(date: str, page: Page) -> Item | None:
+def calendar_step(date: str, page: PageModel) -> Item | None:
     """What to click in the calendar to come to a date: the day, or the way to another month; None without a calendar."""
-    found, shown = date_of(date), _shown(page)
+    found, shown = parse_date(date), _shown_month(page)
     if found is None or shown is None:
         return None
     year, month, day = found
     away = (year * 12 + month) - shown
     wanted = {str(day)} if not away else _ON if away > 0 else _BACK
-    fitting = [item for item in page.actable if normal(item.label) in wanted and item.role not in FIELDS]
+    fitting = [item for item in page.actable if normalise(item.label) in wanted and item.role not in FIELDS]
     return min(fitting, key=lambda item: (item.role not in ("link", "button", "gridcell"), item.index), default=None)
 
 
-def _shown(page: Page) -> int | None:
+def _shown_month(page: PageModel) -> int | None:
     """Months since the year 0 of the month on show; None if the page shows none."""
     names = [item.element.name for item in page.items if item.role not in FIELDS and not item.echo]
     for n, name in enumerate(names):
-        found = normal(name).split()
+        found = normalise(name).split()
         if found and found[0] in MONTHS:
             year = re.search(r"\b(\d{4})\b", " ".join(names[n : n + 2]))
             if year:

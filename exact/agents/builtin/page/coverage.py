@@ -8,72 +8,72 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
-from exact.agents.builtin.language.clauses import ACTS, VERBS
-from exact.agents.builtin.language.lexical import STOP, words
-from exact.agents.builtin.language.subgoals import Goal, nth, role_of
+from exact.agents.builtin.language.clauses import ACTION_VERBS, VERBS
+from exact.agents.builtin.language.lexical import STOP_WORDS, words
+from exact.agents.builtin.language.subgoals import Goal, ordinal_value, roles_for_noun
 from exact.agents.builtin.page import page as pages
-from exact.agents.builtin.page.matching import page_words, standing_near
-from exact.agents.builtin.page.page import Item, Page
+from exact.agents.builtin.page.matching import page_words, proximity
+from exact.agents.builtin.page.page import Item, PageModel
 from exact.context import Taken
 
 
-def placed(goal: Goal, page: Page, history: Sequence[Taken]) -> float:
+def setting_coverage(goal: Goal, page: PageModel, history: Sequence[Taken]) -> float:
     """Which share of what is mentioned is on the page, or stood on or near what was clicked on the way; in [0, 1], 1 if nothing is."""
-    values = setting(goal)
+    values = setting_values(goal)
     if not values:
         return 1.0
-    known = page_words(page) | _clicked(goal, history)
-    return sum(1 for value in values if set(words(value)) - STOP <= known) / len(values)
+    known = page_words(page) | _clicked_words(goal, history)
+    return sum(1 for value in values if set(words(value)) - STOP_WORDS <= known) / len(values)
 
 
-def met(goal: Goal, page: Page, history: Sequence[Taken]) -> float:
+def word_coverage(goal: Goal, page: PageModel, history: Sequence[Taken]) -> float:
     """Which share of the instruction's words was met: on the page, in its fields, on or near what was clicked; in [0, 1].
 
     It needs no reading of the instruction, so it tells something where that went wrong.
     """
-    wanted = _content(goal)
+    wanted = _content_words(goal)
     if not wanted:
         return 1.0
     written = {word for item in page.items if item.element.value and not item.echo for word in words(item.element.value)}
-    return len(wanted & (page_words(page) | written | _clicked(goal, history))) / len(wanted)
+    return len(wanted & (page_words(page) | written | _clicked_words(goal, history))) / len(wanted)
 
 
-def astray(goal: Goal, history: Sequence[Taken]) -> int:
+def wrong_record_clicks(goal: Goal, history: Sequence[Taken]) -> int:
     """How many clicks went to an element though another just like it stood nearer to the values of the instruction: another's record."""
-    return sum(1 for step in history if step.action.name == "click" and not step.error and _is_astray(goal, step))
+    return sum(1 for step in history if step.action.name == "click" and not step.error and _is_wrong_record(goal, step))
 
 
-def _is_astray(goal: Goal, step: Taken) -> bool:
-    page = pages.read(step.observation, goal.instruction)
+def _is_wrong_record(goal: Goal, step: Taken) -> bool:
+    page = pages.read_page(step.observation, goal.instruction)
     item = page.by_id.get(step.action.elements[0])
     if item is None:
         return False
-    near = standing_near(item, goal, page)
-    return any(other.role == item.role and other.label == item.label and standing_near(other, goal, page) > near for other in page.actable)
+    near = proximity(item, goal, page)
+    return any(other.role == item.role and other.label == item.label and proximity(other, goal, page) > near for other in page.actable)
 
 
-def clicked(goal: Goal, history: Sequence[Taken]) -> Iterator[Item]:
+def clicked_items(goal: Goal, history: Sequence[Taken]) -> Iterator[Item]:
     """What was clicked on the way, in order."""
     for step in history:
-        item = pages.read(step.observation, goal.instruction).by_id.get(step.action.elements[0]) if step.action.elements else None
+        item = pages.read_page(step.observation, goal.instruction).by_id.get(step.action.elements[0]) if step.action.elements else None
         if item is not None and not step.error and step.action.name == "click":
             yield item
 
 
-def _clicked(goal: Goal, history: Sequence[Taken]) -> set[str]:
+def _clicked_words(goal: Goal, history: Sequence[Taken]) -> set[str]:
     """The words on and near what was clicked."""
-    return {word for item in clicked(goal, history) for word in words(f"{item.label} {item.near}")}
+    return {word for item in clicked_items(goal, history) for word in words(f"{item.label} {item.near}")}
 
 
 @functools.lru_cache(maxsize=256)
-def _content(goal: Goal) -> frozenset[str]:
+def _content_words(goal: Goal) -> frozenset[str]:
     """The instruction's words without grammar and names of roles; verbs that may stand on what does them are kept."""
-    spoken = frozenset(words(goal.instruction)) - STOP - (set(VERBS) - ACTS)
-    return frozenset(word for word in spoken if role_of(word) is None)
+    spoken = frozenset(words(goal.instruction)) - STOP_WORDS - (set(VERBS) - ACTION_VERBS)
+    return frozenset(word for word in spoken if roles_for_noun(word) is None)
 
 
 @functools.lru_cache(maxsize=256)
-def setting(goal: Goal) -> tuple[str, ...]:
+def setting_values(goal: Goal) -> tuple[str, ...]:
     """The values in the instruction that no part acts on or writes: whose record it is, in which list."""
     own = {
         word
@@ -82,7 +82,9 @@ def setting(goal: Goal) -> tuple[str, ...]:
         for text in (*part.targets, part.text, part.ending, part.verb)
         for word in words(text)
     }
-    grammar = own | STOP | set(VERBS)
+    grammar = own | STOP_WORDS | set(VERBS)
     return tuple(
-        value for value in goal.texts if set(words(value)) - grammar and not nth(value.casefold()) and role_of(value.casefold()) is None
+        value
+        for value in goal.texts
+        if set(words(value)) - grammar and not ordinal_value(value.casefold()) and roles_for_noun(value.casefold()) is None
     )

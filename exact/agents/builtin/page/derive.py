@@ -10,45 +10,50 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from exact.agents.builtin.language.dates import date_of
-from exact.agents.builtin.language.lexical import normal, vocabulary, words
-from exact.agents.builtin.language.subgoals import Part, names_field, nth, ordinal_of
+from exact.agents.builtin.language.dates import parse_date
+from exact.agents.builtin.language.lexical import normalise, vocabulary, words
+from exact.agents.builtin.language.subgoals import Subgoal, first_ordinal, names_field, ordinal_value
 from exact.agents.builtin.page.matching import affinity
-from exact.agents.builtin.page.page import FIELDS, TEXTS, Item, Page
+from exact.agents.builtin.page.page import FIELDS, TEXTS, Item, PageModel
 
 _UNITS = {"sentence": r"[^.!?]+", "word": r"[\w'’-]+", "letter": r"[^\W\d_]", "character": r"\S"}
 """Nouns for pieces of a text, large ones first."""
 _POINTING = vocabulary("below above shown displayed see seen visible appears screen page picture image reads says")
 
 _SUM = re.compile(r"(-?\d+)\s*([+\-−x×*/÷])\s*(-?\d+)\s*=")
-_REST = re.compile(r"[a-z]\s*([+\-−])\s*(\d+)\s*=\s*(-?\d+)|(\d+)\s*([+\-−])\s*[a-z]\s*=\s*(-?\d+)")
+_EQUATION = re.compile(r"[a-z]\s*([+\-−])\s*(\d+)\s*=\s*(-?\d+)|(\d+)\s*([+\-−])\s*[a-z]\s*=\s*(-?\d+)")
 _OPERATORS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "−": operator.sub} | dict.fromkeys(
     "x×*", operator.mul
 )
 
 
-def derived(part: Part, page: Page) -> str:
+def derive_text(part: Subgoal, page: PageModel) -> str:
     """The text that a field should get though no text was given; empty when nothing suggests one."""
-    told = next(filter(None, (beside(target, page) for target in part.targets)), "")
+    told = next(filter(None, (adjacent_text(target, page) for target in part.targets)), "")
     said = words(part.described)
     return (
-        told or _counted(said, page) or _reckoned(page) or _looked_up(said, part, page) or _copied(said, part, page) or _shown(said, page)
+        told
+        or _piece_of_text(said, page)
+        or _computed(page)
+        or _looked_up_value(said, part, page)
+        or _copied_value(said, part, page)
+        or _shown_text(said, page)
     )
 
 
-def beside(label: str, page: Page) -> str:
+def adjacent_text(label: str, page: PageModel) -> str:
     """The text that stands next to an equal label elsewhere on the page, as in a table of two columns; else empty."""
-    wanted = normal(label)
-    return next((value for name, value in _records(page) if wanted and normal(name) == wanted), "")
+    wanted = normalise(label)
+    return next((value for name, value in _records(page) if wanted and normalise(name) == wanted), "")
 
 
-def _records(page: Page) -> list[tuple[str, str]]:
+def _records(page: PageModel) -> list[tuple[str, str]]:
     """Names and what stands beside them."""
     cells = [item for item in page.items if item.role in ("cell", "gridcell", "definition", "term", "rowheader")]
     return [(cell.label, other.label) for cell, other in pairwise(cells)]
 
 
-def _counted(said: tuple[str, ...], page: Page) -> str:
+def _piece_of_text(said: tuple[str, ...], page: PageModel) -> str:
     """The word, letter or sentence that is told by its place in the longest text."""
     text = max((item.label for item in page.items if item.role in TEXTS | {"paragraph"} and not item.echo), key=len, default="")
     asked = False
@@ -65,24 +70,24 @@ def _place(said: tuple[str, ...], unit: str) -> int | None:
     at = next((n for n, word in enumerate(said) if word == unit), None)
     if at is None:
         return None
-    after = [int(word) if word.isdigit() else nth(word) for word in said[at + 1 : at + 4]]
-    return next(filter(None, [*map(nth, said[max(0, at - 2) : at][::-1]), *after]), None)
+    after = [int(word) if word.isdigit() else ordinal_value(word) for word in said[at + 1 : at + 4]]
+    return next(filter(None, [*map(ordinal_value, said[max(0, at - 2) : at][::-1]), *after]), None)
 
 
-def _reckoned(page: Page) -> str:
+def _computed(page: PageModel) -> str:
     for item in page.items:
         if item.echo or item.role not in TEXTS:
             continue
         if (match := _SUM.search(item.label)) and match[2] in _OPERATORS:
             return str(_OPERATORS[match[2]](int(match[1]), int(match[3])))
-        if match := _REST.search(item.label):
-            return str(_unknown(match))
+        if match := _EQUATION.search(item.label):
+            return str(_solve_unknown(match))
     return ""
 
 
-def _looked_up(said: tuple[str, ...], part: Part, page: Page) -> str:
+def _looked_up_value(said: tuple[str, ...], part: Subgoal, page: PageModel) -> str:
     """What stands beside the longest name that is mentioned, or in the field of that name."""
-    records = [*_records(page), *((item.label, item.element.value or "") for item in _full(part, page))]
+    records = [*_records(page), *((item.label, item.element.value or "") for item in _filled_fields(part, page))]
     named = [(len(name), at, value) for label, value in records if value and (name := words(label)) for at in _places(name, said)]
     return max(named, default=(0, 0, ""))[2]
 
@@ -91,21 +96,21 @@ def _places(name: tuple[str, ...], said: tuple[str, ...]) -> list[int]:
     return [at for at in range(len(said)) if said[at : at + len(name)] == name]
 
 
-def _copied(said: tuple[str, ...], part: Part, page: Page) -> str:
+def _copied_value(said: tuple[str, ...], part: Subgoal, page: PageModel) -> str:
     """What another field holds, where one is spoken of: by its place, or the first."""
-    full = _full(part, page) if any(map(names_field, said)) else []
-    place = ordinal_of(list(said)) or 1
+    full = _filled_fields(part, page) if any(map(names_field, said)) else []
+    place = first_ordinal(list(said)) or 1
     return full[place - 1 if 0 < place <= len(full) else -1].element.value or "" if full else ""
 
 
-def _full(part: Part, page: Page) -> list[Item]:
+def _filled_fields(part: Subgoal, page: PageModel) -> list[Item]:
     """The fields that hold something, without the one to be written in."""
     fields = [item for item in page.actable if item.role in FIELDS]
     own = max(reversed(fields), key=lambda item: affinity(part, item, page), default=None)
     return [item for item in fields if item.element.value and item is not own]
 
 
-def _shown(said: tuple[str, ...], page: Page) -> str:
+def _shown_text(said: tuple[str, ...], page: PageModel) -> str:
     """The longest text that labels nothing, where what to write is only pointed at."""
     if not _POINTING & set(said):
         return ""
@@ -115,25 +120,25 @@ def _shown(said: tuple[str, ...], page: Page) -> str:
     return max(texts, key=len, default="")
 
 
-def _unknown(match: re.Match[str]) -> int:
+def _solve_unknown(match: re.Match[str]) -> int:
     if match[1]:
         return int(match[3]) - int(match[2]) if match[1] == "+" else int(match[3]) + int(match[2])
     return int(match[6]) - int(match[4]) if match[5] == "+" else int(match[4]) - int(match[6])
 
 
-def field_text(item: Item, text: str) -> str:
+def format_for_field(item: Item, text: str) -> str:
     """The text in the form that the field takes: 24-hour time in time fields, ISO dates in date fields."""
     if "time" in item.role and (match := re.fullmatch(r"\s*(\d{1,2}):(\d\d)\s*([AaPp])\.?[Mm]\.?\s*", text)):
         hour = int(match[1]) % 12 + (12 if match[3].lower() == "p" else 0)
         return f"{hour:02d}:{match[2]}"
-    if "date" in item.role and (date := date_of(text)):
+    if "date" in item.role and (date := parse_date(text)):
         return "{}-{:02d}-{:02d}".format(*date)
     return text
 
 
-def settings(item: Item, part: Part) -> list[str]:
+def field_settings(item: Item, part: Subgoal) -> list[str]:
     """What choosing the part's targets means in a field that takes only numbers, or only dates, in its notation."""
-    fitting = str.isdigit if item.role == "spinbutton" else date_of if "date" in item.role else None
+    fitting = str.isdigit if item.role == "spinbutton" else parse_date if "date" in item.role else None
     if fitting is None or part.kind != "select":
         return []
-    return [field_text(item, target) for target in part.targets if fitting(target.lstrip("-"))]
+    return [format_for_field(item, target) for target in part.targets if fitting(target.lstrip("-"))]

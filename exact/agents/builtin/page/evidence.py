@@ -10,8 +10,8 @@ import re
 
 import msgspec
 
-from exact.agents.builtin.language.lexical import normal, words
-from exact.agents.builtin.page.page import FIELDS, Item, Page
+from exact.agents.builtin.language.lexical import normalise, words
+from exact.agents.builtin.page.page import FIELDS, Item, PageModel
 
 OWN, ROW, SECTION, TOP = 1.0, 0.9, 0.75, 0.6
 """How much a word counts where it stands: in the same sentence or label, the same row or record, the heading above, any heading."""
@@ -26,7 +26,7 @@ _VALUE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}/\d{2,4}|[$€£]?\d+(?:[.,
 _SHORT, _LONG = 5, 40
 
 
-class Fact(msgspec.Struct, frozen=True, eq=False):
+class Statement(msgspec.Struct, frozen=True, eq=False):
     """Something that may be told."""
 
     text: str
@@ -37,93 +37,99 @@ class Fact(msgspec.Struct, frozen=True, eq=False):
 
 
 @functools.lru_cache(maxsize=128)
-def facts(page: Page) -> tuple[Fact, ...]:
+def read_statements(page: PageModel) -> tuple[Statement, ...]:
     """All that a page says, in document order; what is said twice stands twice."""
-    found: list[Fact] = []
-    tops = {word for item in page.items if _heads(item, page) for word in words(item.element.name)}
+    found: list[Statement] = []
+    tops = {word for item in page.items if _is_heading(item, page) for word in words(item.element.name)}
     section: tuple[str, ...] = ()
     for item in page.items:
         text = " ".join(item.element.name.split())
         if item.role == "heading" and text:
             section = words(text)
-        if item.echo or item.role not in _SAYS or not text or _repeats(item, page):
+        if item.echo or item.role not in _SAYS or not text or _repeats_parent(item, page):
             continue
-        far = dict.fromkeys(tops, TOP) | dict.fromkeys(section, SECTION) | dict.fromkeys(words(_record(item, page)), ROW)
-        far |= dict.fromkeys(words(_label(item, page)), OWN)
-        found.extend(_said(text, far))
-    return (*found, *_records(page, tops))
+        far = dict.fromkeys(tops, TOP) | dict.fromkeys(section, SECTION) | dict.fromkeys(words(_record_text(item, page)), ROW)
+        far |= dict.fromkeys(words(_label_of(item, page)), OWN)
+        found.extend(_text_statements(text, far))
+    return (*found, *_row_statements(page, tops))
 
 
-def _said(text: str, far: dict[str, float]) -> list[Fact]:
+def _text_statements(text: str, far: dict[str, float]) -> list[Statement]:
     """What one text says, as a whole and in its parts."""
     if match := _LABELLED.match(text):
         far = far | dict.fromkeys(words(match[1]), OWN)
-        return [Fact(match[2], far), *_inside(match[2], far)] if len(words(match[2])) <= _LONG else _inside(match[2], far)
+        return (
+            [Statement(match[2], far), *_sentence_statements(match[2], far)]
+            if len(words(match[2])) <= _LONG
+            else _sentence_statements(match[2], far)
+        )
     if len(words(text)) <= _SHORT:
-        return [Fact(text, far), *(_inside(text, far) if any(c.isdigit() for c in text) else [])]
-    return _inside(text, far)
+        return [Statement(text, far), *(_sentence_statements(text, far) if any(c.isdigit() for c in text) else [])]
+    return _sentence_statements(text, far)
 
 
-def _inside(text: str, far: dict[str, float]) -> list[Fact]:
+def _sentence_statements(text: str, far: dict[str, float]) -> list[Statement]:
     found = []
     for sentence in _SENTENCE.split(text):
         spoken = dict.fromkeys(words(sentence), OWN)
         values = [match[0] for match in _VALUE.finditer(sentence) if match[0].strip() != text]
-        found += [Fact(value, {**far, **{word: OWN for word in spoken if word not in words(value)}}) for value in values]
+        found += [Statement(value, {**far, **{word: OWN for word in spoken if word not in words(value)}}) for value in values]
         if _SHORT < len(spoken) <= _LONG:
-            found.append(Fact(sentence, far | spoken, whole=True))
+            found.append(Statement(sentence, far | spoken, whole=True))
     return found
 
 
-def _records(page: Page, tops: set[str]) -> list[Fact]:
+def _row_statements(page: PageModel, tops: set[str]) -> list[Statement]:
     """Each row of a table as one thing: what stands in it, and what its columns are called."""
     found = []
     for item in page.items:
         cells = _cells(item, page)
         if cells:
             text = " ".join(cell.element.name for cell in cells if cell.element.name)
-            heads = [word for cell in cells for word in words(_label(cell, page))]
+            heads = [word for cell in cells for word in words(_label_of(cell, page))]
             if 1 < len(words(text)) <= _LONG:
-                found.append(Fact(text, dict.fromkeys(tops, TOP) | dict.fromkeys(heads, OWN) | dict.fromkeys(words(text), OWN), whole=True))
+                found.append(
+                    Statement(text, dict.fromkeys(tops, TOP) | dict.fromkeys(heads, OWN) | dict.fromkeys(words(text), OWN), whole=True)
+                )
     return found
 
 
-def _cells(row: Item, page: Page) -> list[Item]:
+def _cells(row: Item, page: PageModel) -> list[Item]:
     if row.role != "row":
         return []
     return [cell for cell in page.items if cell.parent == row.index and cell.role in ("cell", "gridcell")]
 
 
-def _heads(item: Item, page: Page) -> bool:
+def _is_heading(item: Item, page: PageModel) -> bool:
     """Whether it is a heading, or stands in one."""
     return not item.echo and "heading" in (item.role, page.items[item.parent].role if item.parent >= 0 else "")
 
 
-def _repeats(item: Item, page: Page) -> bool:
+def _repeats_parent(item: Item, page: PageModel) -> bool:
     """Whether what holds it says the same."""
     above = page.items[item.parent] if item.parent >= 0 else None
-    return above is not None and normal(above.element.name) == normal(item.element.name)
+    return above is not None and normalise(above.element.name) == normalise(item.element.name)
 
 
-def _record(item: Item, page: Page) -> str:
+def _record_text(item: Item, page: PageModel) -> str:
     """What the row or record says that holds an item, the item left out."""
     holder = item.parent
     while holder >= 0 and page.items[holder].role not in _RECORDS:
         holder = page.items[holder].parent
     if holder < 0:
         return ""
-    inside = [other for other in page.items[holder + 1 : holder + 60] if other.index != item.index and _within(other, holder, page)]
+    inside = [other for other in page.items[holder + 1 : holder + 60] if other.index != item.index and _is_within(other, holder, page)]
     return " ".join(other.element.name for other in inside if other.role not in FIELDS)
 
 
-def _within(item: Item, holder: int, page: Page) -> bool:
+def _is_within(item: Item, holder: int, page: PageModel) -> bool:
     above = item.parent
     while above > holder:
         above = page.items[above].parent
     return above == holder
 
 
-def _label(item: Item, page: Page) -> str:
+def _label_of(item: Item, page: PageModel) -> str:
     """What a cell is called: the header before it in its row, and that of its column; of anything else, a term or label before it."""
     if item.role not in ("cell", "gridcell", "definition"):
         before = page.items[item.index - 1].element.name if item.index else ""
@@ -131,10 +137,10 @@ def _label(item: Item, page: Page) -> str:
         return before if named else ""
     row = [other for other in page.items[: item.index] if other.parent == item.parent]
     head = row[-1].element.name if row and row[-1].role in _HEADS else ""
-    return f"{head} {_column(item, len(row), page)}"
+    return f"{head} {_column_header(item, len(row), page)}"
 
 
-def _column(item: Item, place: int, page: Page) -> str:
+def _column_header(item: Item, place: int, page: PageModel) -> str:
     for other in reversed(page.items[: item.index]):
         if other.role == "row" and other.index != item.parent:
             heads = [each for each in page.items[other.index : item.index] if each.parent == other.index]

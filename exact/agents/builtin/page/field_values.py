@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 
-from exact.agents.builtin.language.clauses import Token, tokens
-from exact.agents.builtin.language.lexical import STOP, alike, normal, vocabulary, words
-from exact.agents.builtin.page.page import FIELDS, Item, Page
+from exact.agents.builtin.language.clauses import Token, tokenize
+from exact.agents.builtin.language.lexical import STOP_WORDS, normalise, vocabulary, word_similarity, words
+from exact.agents.builtin.page.page import FIELDS, Item, PageModel
 
 _ENDS = frozenset({",", ".", ";", "!", "?", "and"})
 _SEARCH = vocabulary("search find filter")
@@ -17,30 +17,32 @@ _FILLED = frozenset({"combobox", "listbox"}) | FIELDS
 
 
 @functools.lru_cache(maxsize=256)
-def quotes(instruction: str) -> tuple[str, ...]:
+def quoted_texts(instruction: str) -> tuple[str, ...]:
     """The quoted texts of an instruction."""
-    return tuple(token.text for token in tokens(instruction) if token.quoted)
+    return tuple(token.text for token in tokenize(instruction) if token.quoted)
 
 
 @functools.lru_cache(maxsize=4096)
-def told(label: str, instruction: str) -> str:
+def given_value(label: str, instruction: str) -> str:
     """The value that an instruction gives for a field of this label; empty where it gives none."""
-    names = [word for word in words(label) if word not in STOP]
-    some = tokens(instruction)
+    names = [word for word in words(label) if word not in STOP_WORDS]
+    some = tokenize(instruction)
     called = [
-        n for n, token in enumerate(some) if not token.quoted and any(alike(token.lower, name) >= 0.85 for name in names[:1] + names[-1:])
+        n
+        for n, token in enumerate(some)
+        if not token.quoted and any(word_similarity(token.lower, name) >= 0.85 for name in names[:1] + names[-1:])
     ]
     for n in sorted(called, key=lambda n: not any(token.lower == "to" for token in some[max(0, n - 2) : n])):  # what it is to become
-        if value := _value(some[n + 1 :]):
+        if value := _leading_value(some[n + 1 :]):
             return value
-        sentence = _sentence(some[n + 1 :])
+        sentence = _rest_of_sentence(some[n + 1 :])
         to = [m for m, each in enumerate(sentence) if each.lower == "to"]
-        if to and (value := _value(sentence[to[-1] + 1 :])):
+        if to and (value := _leading_value(sentence[to[-1] + 1 :])):
             return value
     return ""
 
 
-def searches(item: Item, page: Page) -> bool:
+def is_search_field(item: Item, page: PageModel) -> bool:
     """Whether a field is there to search by: it says so, or the button after it does."""
     if item.role not in FIELDS:
         return False
@@ -48,34 +50,34 @@ def searches(item: Item, page: Page) -> bool:
     return item.role == "searchbox" or bool(_SEARCH & set(words(item.label) + (words(after.label) if after else ())))
 
 
-def given(instruction: str, page: Page) -> list[tuple[Item, str]]:
+def given_fields(instruction: str, page: PageModel) -> list[tuple[Item, str]]:
     """The fields of a page for which an instruction gives a value, each with it."""
-    fields = [item for item in page.actable if item.role in _FILLED and not searches(item, page)]
-    return [(item, value) for item in fields if (value := told(item.label, instruction))]
+    fields = [item for item in page.actable if item.role in _FILLED and not is_search_field(item, page)]
+    return [(item, value) for item in fields if (value := given_value(item.label, instruction))]
 
 
-def complete(instruction: str, page: Page) -> bool | None:
+def form_is_complete(instruction: str, page: PageModel) -> bool | None:
     """Whether a form holds all that an instruction gives for it, quoted texts too; None where it gives nothing for it."""
-    wanted, texts = given(instruction, page), quotes(instruction)
-    fields = [item for item in page.actable if item.role in _FILLED and not searches(item, page)]
+    wanted, texts = given_fields(instruction, page), quoted_texts(instruction)
+    fields = [item for item in page.actable if item.role in _FILLED and not is_search_field(item, page)]
     open_ = [item for item in fields if item.role in FIELDS and not item.element.value]
-    written = [text for text in texts if any(holds(item, text) for item in fields)]
+    written = [text for text in texts if any(shows_value(item, text) for item in fields)]
     if not wanted and not written:
         return None
-    return all(holds(item, value) for item, value in wanted) and (len(written) == len(texts) or not open_)
+    return all(shows_value(item, value) for item, value in wanted) and (len(written) == len(texts) or not open_)
 
 
-def holds(item: Item, value: str) -> bool:
+def shows_value(item: Item, value: str) -> bool:
     """Whether a field shows a value."""
-    return normal(item.element.value or "") == normal(value)
+    return normalise(item.element.value or "") == normalise(value)
 
 
-def _sentence(some: list[Token]) -> list[Token]:
+def _rest_of_sentence(some: list[Token]) -> list[Token]:
     end = next((n for n, token in enumerate(some) if token.text in (".", "!", "?") and not token.quoted), len(some))
     return some[:end]
 
 
-def _value(some: list[Token]) -> str:
+def _leading_value(some: list[Token]) -> str:
     """What begins there: a quoted text, a name or number of several words, or one plain word that ends its phrase."""
     if not some:
         return ""
@@ -89,4 +91,4 @@ def _value(some: list[Token]) -> str:
     if run:
         return " ".join(run)
     ended = len(some) == 1 or some[1].text in _ENDS
-    return some[0].text if some[0].text.isalpha() and some[0].lower not in STOP and ended else ""
+    return some[0].text if some[0].text.isalpha() and some[0].lower not in STOP_WORDS and ended else ""

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import functools
 
-from exact.agents.builtin.language.lexical import STOP, normal, similarity, stem, words
-from exact.agents.builtin.language.subgoals import SUBMIT, Goal, Part
-from exact.agents.builtin.page.page import CHOICES, FIELDS, Item, Page
-from exact.agents.builtin.page.superlatives import extreme
+from exact.agents.builtin.language.lexical import STOP_WORDS, normalise, similarity, stem, words
+from exact.agents.builtin.language.subgoals import SUBMIT_WORDS, Goal, Subgoal
+from exact.agents.builtin.page.page import CHOICES, FIELDS, Item, PageModel
+from exact.agents.builtin.page.superlatives import superlative_item
 
-SURE = 0.75
+CONFIDENT = 0.75
 """From this affinity on an element is taken to be the one that is meant."""
 
 
 @functools.lru_cache(maxsize=65536)
-def affinity(part: Part, item: Item, page: Page) -> float:
+def affinity(part: Subgoal, item: Item, page: PageModel) -> float:
     """Whether the part means this element, in [0, 1]."""
     if part.kind == "fill":
         return _field_affinity(part, item, page)
-    if (meant := extreme(part, page)) is not None:
+    if (meant := superlative_item(part, page)) is not None:
         return 0.85 if item is meant else 0.1
     score = max((similarity(target, item.label) for target in part.targets), default=0.0)
-    if part.literal and _adds_known(part, item.label):
+    if part.literal and _adds_only_handles(part, item.label):
         score = max(score, 0.8)
     if part.verb:
         both = max((similarity(f"{part.verb} {target}", item.label) for target in part.targets), default=0.0)
@@ -40,13 +40,13 @@ def affinity(part: Part, item: Item, page: Page) -> float:
         return 0.95 if _is_nth(part.ordinal, item, page) else 0.1 * score
     if fits and score < 0.3 and not is_submit(item):
         alone = page.counts.get(item.role, 0) == 1
-        score = max(score, _by_role(part, alone) + 0.1 * _drawn(item, page))
+        score = max(score, _role_affinity(part, alone) + 0.1 * _is_pictured(item, page))
     elif part.roles and score >= 0.3:
         score += 0.04 if fits else -0.04
     return min(max(score - (0.0 if item.widget else 0.03), 0.0), 1.0)
 
 
-def _adds_known(part: Part, label: str) -> bool:
+def _adds_only_handles(part: Subgoal, label: str) -> bool:
     """Whether the label is a target and otherwise only a handle: `Block @ann` for `Block`."""
     given = words(label)
     for target in part.targets:
@@ -56,13 +56,13 @@ def _adds_known(part: Part, label: str) -> bool:
     return False
 
 
-def _drawn(item: Item, page: Page) -> bool:
+def _is_pictured(item: Item, page: PageModel) -> bool:
     """Whether a picture on the page is called as the element is."""
     label = set(words(item.label))
     return bool(label) and any(label & set(words(other.label)) for other in page.items if other.role in ("graphics-symbol", "image", "img"))
 
 
-def _by_role(part: Part, alone: bool) -> float:
+def _role_affinity(part: Subgoal, alone: bool) -> float:
     """Affinity of an element of which only the role fits."""
     if not part.targets:
         return 0.9 if alone else 0.5
@@ -71,7 +71,7 @@ def _by_role(part: Part, alone: bool) -> float:
     return 0.6 if alone else 0.45
 
 
-def _field_affinity(part: Part, item: Item, page: Page) -> float:
+def _field_affinity(part: Subgoal, item: Item, page: PageModel) -> float:
     if item.role not in FIELDS | {"combobox"}:
         return 0.0
     if "readonly" in item.element.states:
@@ -93,40 +93,40 @@ def _field_affinity(part: Part, item: Item, page: Page) -> float:
     return 0.25 if rivals >= 0.3 else 0.5
 
 
-def _is_nth(ordinal: int, item: Item, page: Page) -> bool:
+def _is_nth(ordinal: int, item: Item, page: PageModel) -> bool:
     return item.nth == (ordinal if ordinal > 0 else page.counts.get(item.role, 0))
 
 
 def is_submit(item: Item) -> bool:
     """Whether its label says that it ends a form."""
-    return item.role in ("button", "link", "image", "img") and normal(item.label) in SUBMIT
+    return item.role in ("button", "link", "image", "img") and normalise(item.label) in SUBMIT_WORDS
 
 
 @functools.lru_cache(maxsize=65536)
-def mentioned(label: str, goal: Goal) -> float:
+def mention_score(label: str, goal: Goal) -> float:
     """How surely the instruction speaks of this label, in [0, 1]: its words stand there together, the rarer the better."""
     inner = words(label)
-    if not inner or all(word in STOP for word in inner) or len(inner) > 12:
+    if not inner or all(word in STOP_WORDS for word in inner) or len(inner) > 12:
         return 0.0
     text = words(goal.instruction)
     for at in range(len(text) - len(inner) + 1):
         if text[at : at + len(inner)] == inner or tuple(map(stem, text[at : at + len(inner)])) == tuple(map(stem, inner)):
             return 1.0 if label.strip() in goal.texts or any(label.strip() in value for value in goal.texts) else 0.7
-    common = {stem(w) for w in inner if w not in STOP} & {stem(w) for w in text}
+    common = {stem(w) for w in inner if w not in STOP_WORDS} & {stem(w) for w in text}
     return 0.6 * len(common) / len(inner)
 
 
 @functools.lru_cache(maxsize=65536)
-def standing_near(item: Item, goal: Goal, page: Page) -> float:
+def proximity(item: Item, goal: Goal, page: PageModel) -> float:
     """Which share of the values in the instruction that the page shows stands around this element, in [0, 1]."""
     own = set(words(item.label))
     around = set(words(item.near)) - own
-    shown = {word for value in goal.texts for word in words(value)} - own - STOP
+    shown = {word for value in goal.texts for word in words(value)} - own - STOP_WORDS
     shown &= page_words(page)
     return len(shown & around) / len(shown) if shown else 0.0
 
 
 @functools.lru_cache(maxsize=256)
-def page_words(page: Page) -> set[str]:
+def page_words(page: PageModel) -> set[str]:
     """The words on the page outside the instruction's echo."""
     return {word for item in page.items if not item.echo for word in words(item.element.name)}

@@ -9,7 +9,7 @@ import functools
 
 import msgspec
 
-from exact.agents.builtin.language.lexical import normal, squashed
+from exact.agents.builtin.language.lexical import alphanumeric, normalise
 from exact.observation import Box, Element, Observation
 
 FIELDS = frozenset({"textbox", "searchbox", "textarea", "spinbutton", "inputtime", "date", "inputdate", "datetime", "colorwell"})
@@ -52,7 +52,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     @property
     def mute(self) -> bool:
         """Whether its label says nothing: none, or only signs."""
-        return not squashed(self.label)
+        return not alphanumeric(self.label)
 
     @property
     def on(self) -> bool:
@@ -60,7 +60,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return bool({"checked", "selected", "pressed"} & set(self.element.states))
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class PageModel(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The elements of a state, read."""
 
     items: tuple[Item, ...]
@@ -72,12 +72,12 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 @functools.lru_cache(maxsize=256)
-def read(observation: Observation, instruction: str) -> Page:
+def read_page(observation: Observation, instruction: str) -> PageModel:
     """The page of an observation."""
     elements = observation.elements
     parents = _parents(elements)
-    echo = _echo(elements, parents, instruction)
-    ends = _ends(elements)
+    echo = _echo_indices(elements, parents, instruction)
+    ends = _subtree_ends(elements)
     counts: dict[str, int] = {}
     items: list[Item] = []
     for index, element in enumerate(elements):
@@ -85,7 +85,7 @@ def read(observation: Observation, instruction: str) -> Page:
         if index not in echo:
             counts[role] = counts.get(role, 0) + 1
         label = element.name.strip() or _label(index, elements, parents, ends, echo)
-        near = _near(index, elements, parents, ends, echo)
+        near = _nearby_text(index, elements, parents, ends, echo)
         items.append(
             Item(
                 index=index,
@@ -95,19 +95,19 @@ def read(observation: Observation, instruction: str) -> Page:
                 near=near,
                 echo=index in echo,
                 nth=counts.get(role, 0),
-                dead=role in TEXTS and _is_dead(parents[index], elements, parents),
+                dead=role in TEXTS and _is_inert(parents[index], elements, parents),
                 parent=parents[index],
             )
         )
-    return Page(
+    return PageModel(
         items=tuple(items),
         by_id={item.element.id: item for item in items},
         counts=counts,
-        actable=tuple(item for item in items if _actable(item, items)),
+        actable=tuple(item for item in items if _is_actable(item, items)),
     )
 
 
-def _actable(item: Item, items: list[Item]) -> bool:
+def _is_actable(item: Item, items: list[Item]) -> bool:
     if item.echo or item.role in _IDLE or "disabled" in item.element.states:
         return False
     if item.widget:
@@ -115,7 +115,7 @@ def _actable(item: Item, items: list[Item]) -> bool:
     holder = item.parent
     while holder >= 0:
         above = items[holder]
-        if above.widget or (above.role not in _IDLE and normal(above.element.name) == normal(item.element.name) != ""):
+        if above.widget or (above.role not in _IDLE and normalise(above.element.name) == normalise(item.element.name) != ""):
             return False
         holder = above.parent
     return True
@@ -131,7 +131,7 @@ def _parents(elements: tuple[Element, ...]) -> list[int]:
     return parents
 
 
-def _ends(elements: tuple[Element, ...]) -> list[int]:
+def _subtree_ends(elements: tuple[Element, ...]) -> list[int]:
     """For each element, the index after its last descendant."""
     ends, open_ = [len(elements)] * len(elements), list[int]()
     for index, element in enumerate(elements):
@@ -141,12 +141,12 @@ def _ends(elements: tuple[Element, ...]) -> list[int]:
     return ends
 
 
-def _echo(elements: tuple[Element, ...], parents: list[int], instruction: str) -> set[int]:
+def _echo_indices(elements: tuple[Element, ...], parents: list[int], instruction: str) -> set[int]:
     """Indices of the text that repeats the instruction, and of the elements that hold nothing else."""
-    goal = squashed(instruction)
-    texts = [(i, squashed(e.name)) for i, e in enumerate(elements) if e.role.casefold() in TEXTS]
+    goal = alphanumeric(instruction)
+    texts = [(i, alphanumeric(e.name)) for i, e in enumerate(elements) if e.role.casefold() in TEXTS]
     if not texts:
-        texts = [(i, squashed(e.name)) for i, e in enumerate(elements) if e.role.casefold() not in WIDGETS and e.name]
+        texts = [(i, alphanumeric(e.name)) for i, e in enumerate(elements) if e.role.casefold() not in WIDGETS and e.name]
     for start in range(len(texts)):
         run, at, matched = [], 0, 0
         for index, text in texts[start:]:
@@ -193,7 +193,7 @@ def _label(index: int, elements: tuple[Element, ...], parents: list[int], ends: 
     return ""
 
 
-def _is_dead(holder: int, elements: tuple[Element, ...], parents: list[int]) -> bool:
+def _is_inert(holder: int, elements: tuple[Element, ...], parents: list[int]) -> bool:
     while holder >= 0:
         if elements[holder].role.casefold() in WIDGETS | {"generic", "listitem", "cell", "row"}:
             return False
@@ -209,7 +209,7 @@ def _inside_field(index: int, elements: tuple[Element, ...], parents: list[int])
     return False
 
 
-def _before(index: int, elements: tuple[Element, ...], echo: set[int]) -> str:
+def _text_before(index: int, elements: tuple[Element, ...], echo: set[int]) -> str:
     """The run of text before an element among its like: what a record in a flat list says before its buttons."""
     depth, at, texts = elements[index].depth, index - 1, list[str]()
     while at >= 0 and elements[at].depth >= depth and index - at < _REACH:
@@ -222,19 +222,21 @@ def _before(index: int, elements: tuple[Element, ...], echo: set[int]) -> str:
     return " ".join(reversed(texts))[:400]
 
 
-def _near(index: int, elements: tuple[Element, ...], parents: list[int], ends: list[int], echo: set[int]) -> str:
-    own = normal(elements[index].name)
+def _nearby_text(index: int, elements: tuple[Element, ...], parents: list[int], ends: list[int], echo: set[int]) -> str:
+    own = normalise(elements[index].name)
     holder = parents[index]
     while holder >= 0 and ends[holder] - holder <= _REACH and elements[holder].role.casefold() not in _IDLE:
         inside = range(holder, ends[holder])
-        texts = [elements[i].name.strip() for i in inside if i not in echo and elements[i].name.strip() and normal(elements[i].name) != own]
+        texts = [
+            elements[i].name.strip() for i in inside if i not in echo and elements[i].name.strip() and normalise(elements[i].name) != own
+        ]
         if texts:
             if _one_group(holder, ends, elements):
                 return " ".join(dict.fromkeys(texts))
             break
         holder = parents[holder]
     around = range(max(0, index - _REACH), min(len(elements), index + _REACH))
-    return _before(index, elements, echo) or _row(elements[index].box, around, elements)
+    return _text_before(index, elements, echo) or _row_text(elements[index].box, around, elements)
 
 
 def _one_group(holder: int, ends: list[int], elements: tuple[Element, ...]) -> bool:
@@ -242,7 +244,7 @@ def _one_group(holder: int, ends: list[int], elements: tuple[Element, ...]) -> b
     return sum(1 for e in elements[holder : ends[holder]] if e.role.casefold() in TEXTS) <= 12
 
 
-def _row(box: Box | None, inside: range, elements: tuple[Element, ...]) -> str:
+def _row_text(box: Box | None, inside: range, elements: tuple[Element, ...]) -> str:
     """The text at the same height."""
     if box is None:
         return ""

@@ -9,8 +9,8 @@ import functools
 import re
 
 from exact.agents.builtin.language.lexical import vocabulary, words
-from exact.agents.builtin.language.subgoals import Part
-from exact.agents.builtin.page.page import FIELDS, Item, Page
+from exact.agents.builtin.language.subgoals import Subgoal
+from exact.agents.builtin.page.page import FIELDS, Item, PageModel
 
 _MOST = vocabulary("greatest largest biggest highest most maximum longest latest oldest")
 _LEAST = vocabulary("smallest lowest least minimum shortest cheapest earliest fewest youngest")
@@ -18,13 +18,13 @@ _DURATION = re.compile(r"(\d+)\s*h(?:ours?)?\s*(\d+)?\s*m?")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 
 
-def superlative(part: Part) -> str:
+def superlative(part: Subgoal) -> str:
     """The superlative among the part's words; empty where there is none."""
     return next((word for word in words(part.clause) if word in _MOST | _LEAST), "")
 
 
 @functools.lru_cache(maxsize=512)
-def extreme(part: Part, page: Page) -> Item | None:
+def superlative_item(part: Subgoal, page: PageModel) -> Item | None:
     """The element that the part's superlative means; None where there is no superlative or nothing to compare."""
     word = superlative(part)
     if not word:

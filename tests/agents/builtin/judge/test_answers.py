@@ -1,5 +1,5 @@
-from exact.agents.builtin.judge.answers import answers, fits
-from exact.agents.builtin.language.question import question
+from exact.agents.builtin.judge.answers import fits_type, rank_answers
+from exact.agents.builtin.language.question import parse_question
 from exact.agents.builtin.page import page as pages
 from tests.agents.builtin.pages import page
 
@@ -36,7 +36,7 @@ SHEET = page(
 
 
 def best(instruction, observation, *met):
-    found = answers(question(instruction), pages.read(observation, instruction), frozenset(met))
+    found = rank_answers(parse_question(instruction), pages.read_page(observation, instruction), frozenset(met))
     return [each.text for each in found]
 
 
@@ -57,8 +57,8 @@ def test_a_number_is_found_in_the_sentence_that_the_question_is_about():
 
 def test_what_was_opened_on_the_way_counts_for_what_the_page_says():
     alone = page(("StaticText", "It closes at 18:30."))
-    asked = question("When does the kiosk close?")
-    far, near = (answers(asked, pages.read(alone, ""), met)[0].score for met in (frozenset(), frozenset({"kiosk"})))
+    asked = parse_question("When does the kiosk close?")
+    far, near = (rank_answers(asked, pages.read_page(alone, ""), met)[0].score for met in (frozenset(), frozenset({"kiosk"})))
     assert near > far
 
 
@@ -68,8 +68,8 @@ def test_two_questions_are_answered_in_one():
 
 
 def test_a_page_that_says_nothing_of_it_gives_no_good_answer():
-    asked = question("How many whales were seen in 1931?")
-    found = answers(asked, pages.read(CREW, ""), frozenset())
+    asked = parse_question("How many whales were seen in 1931?")
+    found = rank_answers(asked, pages.read_page(CREW, ""), frozenset())
     assert all(each.score < 0.2 for each in found)
 
 
@@ -79,6 +79,6 @@ def test_the_question_itself_is_no_answer():
 
 
 def test_sorts_are_told_by_digits_and_dates():
-    assert fits("number", "12 tons") and not fits("number", "2024-01-02") and not fits("number", "twelve")
-    assert fits("date", "2024-01-02") and fits("date", "1 May 2024") and not fits("date", "May")
-    assert fits("person", "Ole Lund") and not fits("person", "3302")
+    assert fits_type("number", "12 tons") and not fits_type("number", "2024-01-02") and not fits_type("number", "twelve")
+    assert fits_type("date", "2024-01-02") and fits_type("date", "1 May 2024") and not fits_type("date", "May")
+    assert fits_type("person", "Ole Lund") and not fits_type("person", "3302")

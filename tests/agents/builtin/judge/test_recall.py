@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.agents.builtin.judge.recall import MOST, WEIGHT, adjustment
+from exact.agents.builtin.judge.recall import MAX_ADJUSTMENT, MAX_WEIGHT, reflection_adjustment
 from exact.context import Reflection
 from tests.agents.builtin.pages import ACTIONS, context, page
 
@@ -18,7 +18,7 @@ def lesson(surprise=0.5, *, attempt="one", state="", id="r", action='click butto
 
 def change(*lessons, seen=SAVE, history=()):
     told = context("Save", seen, *history, reflections=lessons)
-    return adjustment(told, "policy", ACTIONS.parse("click [1]"), seen, told.history)
+    return reflection_adjustment(told, "policy", ACTIONS.parse("click [1]"), seen, told.history)
 
 
 @pytest.mark.parametrize(("now", "counts"), [("a list of results", False), ("an empty form and more", True)])
@@ -29,20 +29,20 @@ def test_a_lesson_counts_no_more_where_its_action_was_done_in_a_state_that_fits_
 
 
 def test_what_one_attempt_alone_teaches_counts_half_and_a_warning_less_than_praise():
-    assert change(lesson(0.5))[0] == pytest.approx(WEIGHT / 2)
-    assert change(lesson(-0.5))[0] == pytest.approx(-WEIGHT / 5)
-    assert change(lesson(-0.25), lesson(-0.25, attempt="two"))[0] == pytest.approx(-WEIGHT / 3)
+    assert change(lesson(0.5))[0] == pytest.approx(MAX_WEIGHT / 2)
+    assert change(lesson(-0.5))[0] == pytest.approx(-MAX_WEIGHT / 5)
+    assert change(lesson(-0.25), lesson(-0.25, attempt="two"))[0] == pytest.approx(-MAX_WEIGHT / 3)
 
 
 def test_lessons_of_one_attempt_do_not_confirm_each_other_and_those_of_two_do():
     alone = change(lesson(0.25, id="a"), lesson(0.25, id="b"))
     both = change(lesson(0.25, id="a"), lesson(0.25, id="b", attempt="two"))
-    assert alone[0] == pytest.approx(WEIGHT * 0.5)
-    assert both[0] == pytest.approx(WEIGHT * 2 / 3)
+    assert alone[0] == pytest.approx(MAX_WEIGHT * 0.5)
+    assert both[0] == pytest.approx(MAX_WEIGHT * 2 / 3)
 
 
 def test_one_that_disagrees_takes_from_what_is_said_and_confirms_nothing():
-    assert change(lesson(0.5), lesson(-0.25, attempt="two"))[0] == pytest.approx(WEIGHT * 0.5 / 2)
+    assert change(lesson(0.5), lesson(-0.25, attempt="two"))[0] == pytest.approx(MAX_WEIGHT * 0.5 / 2)
     assert change(lesson(0.5), lesson(-0.5, attempt="two"))[0] == 0.0
 
 
@@ -61,5 +61,5 @@ def test_lessons_about_other_actions_and_of_other_kinds_say_nothing():
 def test_a_change_is_bounded_and_never_against_what_all_say_together(said):
     total = sum(max(-1.0, min(1.0, 2 * surprise)) for surprise, _ in said)
     found = change(*(lesson(surprise, attempt=attempt, id=str(n)) for n, (surprise, attempt) in enumerate(said)))[0]
-    assert abs(found) <= MOST
+    assert abs(found) <= MAX_ADJUSTMENT
     assert found * total >= 0 or abs(total) < 1e-9

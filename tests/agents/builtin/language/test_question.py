@@ -1,10 +1,10 @@
 import pytest
 
-from exact.agents.builtin.language.question import question
+from exact.agents.builtin.language.question import parse_question
 
 
 def only(instruction):
-    [part] = question(instruction).parts
+    [part] = parse_question(instruction).parts
     return part
 
 
@@ -32,18 +32,18 @@ def test_what_it_is_about_are_its_words_without_grammar_and_names_stand_out():
 
 
 def test_how_to_answer_is_not_what_is_asked():
-    asked = question("Which berth is free? Answer with its number, or N/A if there is none.")
+    asked = parse_question("Which berth is free? Answer with its number, or N/A if there is none.")
     assert (asked.absent, asked.rest) == ("N/A", "Which berth is free?")
     assert asked.words == {"berth", "free"}
 
 
 def test_two_things_may_be_asked_at_once():
-    assert [part.sort for part in question("Who runs the mill, and how many sacks does it grind?").parts] == ["person", "number"]
+    assert [part.sort for part in parse_question("Who runs the mill, and how many sacks does it grind?").parts] == ["person", "number"]
 
 
 @pytest.mark.parametrize("instruction", ["Delete the boat.", "Click on the tab Two.", "Open the page about knots.", ""])
 def test_what_asks_nothing_is_no_question(instruction):
-    assert question(instruction) is None
+    assert parse_question(instruction) is None
 
 
 def test_to_tell_something_is_a_question_without_its_mark():

@@ -2,13 +2,13 @@
 
 import pytest
 
-from exact.agents.builtin.judge.progress import holds
-from exact.agents.builtin.language.instruction import read
+from exact.agents.builtin.judge.progress import holds_text
+from exact.agents.builtin.language.instruction import parse_instruction
 from exact.agents.builtin.language.lexical import similarity
 from exact.agents.builtin.page import page as pages
-from exact.agents.builtin.page.calendar import towards
-from exact.agents.builtin.page.derive import derived, field_text
-from exact.agents.builtin.page.superlatives import extreme
+from exact.agents.builtin.page.calendar import calendar_step
+from exact.agents.builtin.page.derive import derive_text, format_for_field
+from exact.agents.builtin.page.superlatives import superlative_item
 from exact.agents.builtin.policy import BuiltinPolicy
 from tests.agents.builtin.pages import ACTIONS, context, page
 
@@ -18,9 +18,9 @@ async def best(given):
 
 
 def text_for(instruction, observation):
-    goal = read(instruction)
+    goal = parse_instruction(instruction)
     part = next(part for part in goal.parts if part.kind == "fill")
-    return derived(part, pages.read(observation, instruction))
+    return derive_text(part, pages.read_page(observation, instruction))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_label_is_closer_to_its_phrase_than_to_another(phrase, near, far):
 @pytest.mark.parametrize(("shown", "wanted"), [("May 2024", "17"), ("April 2024", "Next"), ("January 2025", "Prev")])
 def test_a_calendar_is_turned_to_the_month_and_then_the_day_is_clicked(shown, wanted):
     month = page(("link", "Prev"), ("link", "Next"), ("StaticText", shown), ("link", "16"), ("link", "17"))
-    assert towards("05/17/2024", pages.read(month, "")).label == wanted
+    assert calendar_step("05/17/2024", pages.read_page(month, "")).label == wanted
 
 
 @pytest.mark.parametrize(("word", "wanted"), [("cheapest", "Book B"), ("greatest", "Book C")])
@@ -46,8 +46,8 @@ def test_a_superlative_means_the_element_with_that_number(word, wanted):
         ("StaticText", "$95"),
         ("button", "Book C"),
     )
-    (part,) = read(f"Buy the {word} one").parts
-    assert extreme(part, pages.read(shop, "")).label == wanted
+    (part,) = parse_instruction(f"Buy the {word} one").parts
+    assert superlative_item(part, pages.read_page(shop, "")).label == wanted
 
 
 def test_a_value_is_looked_up_beside_its_label():
@@ -65,8 +65,8 @@ def test_a_word_of_a_text_is_counted_out():
 
 
 def test_a_time_field_gets_24_hours():
-    clock = pages.read(page(("InputTime", "")), "").items[0]
-    assert (field_text(clock, "12:05 AM"), field_text(clock, "1:30 PM")) == ("00:05", "13:30")
+    clock = pages.read_page(page(("InputTime", "")), "").items[0]
+    assert (format_for_field(clock, "12:05 AM"), format_for_field(clock, "1:30 PM")) == ("00:05", "13:30")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_time_field_gets_24_hours():
     [("••••", "x9ab", "", True), ("•••", "x9ab", "", False), ("Norland", "Nor", "land", True), ("Nor", "Nor", "land", False)],
 )
 def test_a_field_holds_a_text_also_masked_or_completed(value, text, ending, held):
-    assert holds(value, text, ending) == held
+    assert holds_text(value, text, ending) == held
 
 
 async def test_a_text_in_the_wrong_field_is_cleared():

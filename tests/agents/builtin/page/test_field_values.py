@@ -1,7 +1,7 @@
 import pytest
 
 from exact.agents.builtin.page import page as pages
-from exact.agents.builtin.page.field_values import complete, searches, told
+from exact.agents.builtin.page.field_values import form_is_complete, given_value, is_search_field
 from tests.agents.builtin.pages import page
 
 
@@ -20,24 +20,26 @@ from tests.agents.builtin.pages import page
     ],
 )
 def test_a_field_is_given_what_stands_with_its_label(label, instruction, value):
-    assert told(label, instruction) == value
+    assert given_value(label, instruction) == value
 
 
 def form(*values):
-    return pages.read(page(("textbox", "Title", *values[:1]), ("textbox", "Text", *values[1:]), ("button", "Save")), "")
+    return pages.read_page(page(("textbox", "Title", *values[:1]), ("textbox", "Text", *values[1:]), ("button", "Save")), "")
 
 
 def test_a_form_is_complete_when_it_holds_all_that_is_given_and_quoted():
     asked = 'Add a note "Closed" with the title Harbour.'
-    assert complete(asked, form()) is False
-    assert complete(asked, form("=Harbour")) is False
-    assert complete(asked, form("=Harbour", "=Closed")) is True
+    assert form_is_complete(asked, form()) is False
+    assert form_is_complete(asked, form("=Harbour")) is False
+    assert form_is_complete(asked, form("=Harbour", "=Closed")) is True
 
 
 def test_a_form_for_which_nothing_is_given_is_neither():
-    assert complete("Delete the note.", form()) is None
+    assert form_is_complete("Delete the note.", form()) is None
 
 
 def test_a_field_to_search_by_says_so_or_its_button_does():
-    seen = pages.read(page(("textbox", ""), ("button", "Search"), ("textbox", "Find a page"), ("textbox", "Title"), ("button", "Save")), "")
-    assert [searches(item, seen) for item in seen.items if item.role == "textbox"] == [True, True, False]
+    seen = pages.read_page(
+        page(("textbox", ""), ("button", "Search"), ("textbox", "Find a page"), ("textbox", "Title"), ("button", "Save")), ""
+    )
+    assert [is_search_field(item, seen) for item in seen.items if item.role == "textbox"] == [True, True, False]

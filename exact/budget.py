@@ -37,7 +37,7 @@ class Budget:
             limit, used, held = self.limits[kind], self.spent.get(kind, 0.0), self.reserved.get(kind, 0.0)
             if used + held + amount > limit + 1e-9:
                 over = used + amount > limit + 1e-9
-                raise BudgetExceeded(self.scope, kind, limit, usage=used, wanted=amount, held=not over)
+                raise BudgetExceeded(self.scope, kind, limit, usage=used, wanted=amount, reserved=not over)
         if self.parent:
             self.parent.check(kind, amount)
 

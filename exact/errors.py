@@ -82,15 +82,17 @@ class UncertainCommit(ExactError):
 class BudgetExceeded(ExactError):
     """A reservation would pass a limit. `scope` and `kind` say which; the search ends with its best answer so far.
 
-    `usage`: what was spent of it; `wanted`: what was asked for; `held`: whether it is only held back by other work under way.
+    `usage`: what was spent of it; `wanted`: what was asked for; `reserved`: whether only reservations of other work are in the way.
     """
 
-    def __init__(self, scope: str, kind: str, limit: float, *, usage: float | None = None, wanted: float = 1.0, held: bool = False) -> None:
+    def __init__(
+        self, scope: str, kind: str, limit: float, *, usage: float | None = None, wanted: float = 1.0, reserved: bool = False
+    ) -> None:
         used = limit if usage is None else usage
         left = max(0.0, limit - used)
         rest = "is used up" if left <= 0 or usage is None else f"has {left:g} left where {wanted:g} are needed"
         super().__init__(f"the {scope}'s budget of {limit:g} {kind} {rest}")
-        self.scope, self.kind, self.limit, self.usage, self.wanted, self.held = scope, kind, limit, used, wanted, held
+        self.scope, self.kind, self.limit, self.usage, self.wanted, self.reserved = scope, kind, limit, used, wanted, reserved
 
     @property
     def remaining(self) -> float:

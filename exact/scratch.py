@@ -26,7 +26,7 @@ _YOUNG = 60.0
 _LOCK = "owner.json"
 
 
-class Room:
+class ScratchFolder:
     """A folder that is ours alone."""
 
     def __init__(self, kind: str, parent: Path | None = None) -> None:
@@ -64,7 +64,7 @@ class Room:
 @contextmanager
 def scratch(kind: str) -> Iterator[Path]:
     """An empty folder inside a room of its own, for as long as the block runs. Raises EnvironmentFailure."""
-    room = Room(kind)
+    room = ScratchFolder(kind)
     try:
         yield room.folder("files")
     finally:

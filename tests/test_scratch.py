@@ -9,10 +9,10 @@ import pytest
 
 from exact import scratch
 from exact.errors import EnvironmentFailure
-from exact.scratch import Room, owner, started, sweep
+from exact.scratch import ScratchFolder, owner, started, sweep
 
-OPEN = "import os, sys; from exact.scratch import Room; from pathlib import Path"
-KILLED = f'{OPEN}; print(Room("environments", Path(sys.argv[1])).path, flush=True)'
+OPEN = "import os, sys; from exact.scratch import ScratchFolder; from pathlib import Path"
+KILLED = f'{OPEN}; print(ScratchFolder("environments", Path(sys.argv[1])).path, flush=True)'
 
 
 def left_by_a_dead_process(parent: Path) -> Path:
@@ -21,7 +21,7 @@ def left_by_a_dead_process(parent: Path) -> Path:
 
 
 def test_a_room_is_private_and_says_whose_it_is(tmp_path: Path) -> None:
-    mine = Room("environments", tmp_path)
+    mine = ScratchFolder("environments", tmp_path)
     assert mine.path.stat().st_mode & 0o777 == 0o700
     assert owner(mine.path) == {"pid": os.getpid(), "started": started(os.getpid())}
     mine.close()
@@ -32,7 +32,7 @@ def test_a_room_is_private_and_says_whose_it_is(tmp_path: Path) -> None:
 def test_what_a_dead_process_left_is_removed_when_the_next_room_is_opened(tmp_path: Path) -> None:
     left = left_by_a_dead_process(tmp_path)
     assert left.is_dir()
-    mine = Room("environments", tmp_path)
+    mine = ScratchFolder("environments", tmp_path)
     assert list(tmp_path.iterdir()) == [mine.path]
     mine.close()
 
@@ -72,7 +72,7 @@ def test_a_folder_whose_owner_has_made_its_lock_and_not_yet_taken_it_is_left_alo
 
 
 def test_a_forked_copy_of_the_owner_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = Room("environments", tmp_path)
+    mine = ScratchFolder("environments", tmp_path)
     monkeypatch.setattr(scratch.os, "getpid", lambda: 1)
     mine.close()
     assert mine.path.is_dir()
@@ -80,11 +80,11 @@ def test_a_forked_copy_of_the_owner_removes_nothing(tmp_path: Path, monkeypatch:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match=r"no room for temporary files in .*nowhere: No such file .*TMPDIR"):
-        Room("environments", tmp_path / "nowhere")
+        ScratchFolder("environments", tmp_path / "nowhere")
 
 
 def test_what_cannot_be_removed_yet_keeps_its_lock_for_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = Room("environments", tmp_path)
+    mine = ScratchFolder("environments", tmp_path)
     mine.folder("files")
     with monkeypatch.context() as patched:
         patched.setattr(scratch.shutil, "rmtree", lambda *_, **__: None)

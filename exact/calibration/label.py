@@ -12,8 +12,8 @@ from contextlib import AbstractAsyncContextManager
 import msgspec
 
 from exact.agents.base import Policy
-from exact.calibration.collect import Source, judged_nodes
-from exact.calibration.measure import Judgement
+from exact.calibration.collect import Source, evaluated_nodes
+from exact.calibration.measure import Prediction
 from exact.context import Context, Taken
 from exact.environments.base import Environment, EnvironmentFactory, evaluate_outcome
 from exact.errors import ActionError, UsageError
@@ -26,7 +26,7 @@ STEPS = 15
 """Of the policy at most, where the run has no cap on actions."""
 
 
-class Labelled(msgspec.Struct, frozen=True, kw_only=True):
+class LabelledState(msgspec.Struct, frozen=True, kw_only=True):
     """A state's judgement and how the policy fared from it."""
 
     task: str
@@ -38,8 +38,8 @@ class Labelled(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why there is no outcome, where the state was not reached again: then it counts for nothing."""
 
-    def judgement(self) -> Judgement:
-        return Judgement(self.task, self.node, self.value, self.success)
+    def prediction(self) -> Prediction:
+        return Prediction(self.task, self.node, self.value, self.success)
 
 
 async def label(
@@ -50,12 +50,12 @@ async def label(
     policy: Policy,
     seed: int = 0,
     known: Container[tuple[str, int]] = (),
-) -> AsyncIterator[Labelled]:
+) -> AsyncIterator[LabelledState]:
     """Outcomes of `count` judged states drawn without return, or of all where there are fewer. Raises UsageError, EnvironmentFailure.
 
     Only where `reset` undoes everything: the policy acts for real. `known`: task and node of states that are not to be drawn.
     """
-    nodes = [drawn for drawn in judged_nodes(source) if (drawn[0].id, drawn[2].id) not in known]
+    nodes = [drawn for drawn in evaluated_nodes(source) if (drawn[0].id, drawn[2].id) not in known]
     for task, state, node in random.Random(seed).sample(nodes, min(count, len(nodes))):
         async with environments(task) as opened, opened.open(simulation=False) as environment:
             if not environment.capabilities.isolated or not environment.capabilities.evaluates:
@@ -63,9 +63,9 @@ async def label(
             yield await _outcome(source, task, state, node, environment, policy)
 
 
-async def _outcome(source: Source, task: Task, state: State, node: Node, environment: Environment, policy: Policy) -> Labelled:
+async def _outcome(source: Source, task: Task, state: State, node: Node, environment: Environment, policy: Policy) -> LabelledState:
     assert node.evaluation is not None
-    found = Labelled(task=task.id, node=node.id, value=node.evaluation.value, success=False, steps=0)
+    found = LabelledState(task=task.id, node=node.id, value=node.evaluation.value, success=False, steps=0)
     if reason := await _arrive(environment, task, node):
         return msgspec.structs.replace(found, reason=reason)
     actions = [str(point.action) for point in waypoints(node) if point.action is not None]

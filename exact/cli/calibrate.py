@@ -14,8 +14,8 @@ from exact.cli.newfile import NewFile
 
 if TYPE_CHECKING:
     from exact.calibration.collect import Source
-    from exact.calibration.label import Labelled
-    from exact.calibration.measure import Judgement
+    from exact.calibration.label import LabelledState
+    from exact.calibration.measure import Prediction
 
 
 @click.command()
@@ -37,11 +37,11 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
     sources = [open_source(RunFolder.open(run)) for run in runs]
     if fit is not None:
         _refuse_calibrated(sources)
-    groups: dict[tuple[str, str], list[Judgement]] = {}
+    groups: dict[tuple[str, str], list[Prediction]] = {}
     for source in sources:
         labels = asyncio.run(_labels(source, count, seed, quiet=as_json))
         groups.setdefault((source.judge, "committed"), []).extend(committed(source))
-        groups.setdefault((source.judge, "drawn"), []).extend(each.judgement() for each in labels if not each.reason)
+        groups.setdefault((source.judge, "drawn"), []).extend(each.prediction() for each in labels if not each.reason)
     found = {key: judged for key, judged in groups.items() if judged}
     if not found:
         from exact.errors import UsageError
@@ -52,15 +52,15 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
     click.echo(json.dumps([_figures(*key, judged) for key, judged in found.items()]) if as_json else "\n".join(_lines(found)))
 
 
-async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list[Labelled]:
+async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list[LabelledState]:
     """Those that are kept, and as many new ones as are missing."""
     from exact.agents.agent import build_agent
-    from exact.calibration.label import Labelled, label
+    from exact.calibration.label import LabelledState, label
     from exact.runs.journal.store import append_line, read_lines
     from exact.runs.runner import open_models
 
     path = source.folder.path / "labels.jsonl"
-    kept = list(read_lines(path, Labelled))
+    kept = list(read_lines(path, LabelledState))
     if count <= len(kept):
         return kept
     from exact.benchmarks.open import kind_of, open_environments
@@ -102,7 +102,7 @@ def _refuse_calibrated(sources: Sequence[Source]) -> None:
             )
 
 
-def _write(path: Path, groups: dict[tuple[str, str], list[Judgement]]) -> None:
+def _write(path: Path, groups: dict[tuple[str, str], list[Prediction]]) -> None:
     """The curve of the drawn states where there are any, else of the committed ones. Raises UsageError for several value functions."""
     import msgspec
 
@@ -119,7 +119,7 @@ def _write(path: Path, groups: dict[tuple[str, str], list[Judgement]]) -> None:
     path.write_bytes(msgspec.json.encode(fit(judged, f"{judge}, {len(judged)} {kind} states of {tasks} tasks")))
 
 
-def _figures(judge: str, sample: str, judged: Sequence[Judgement]) -> dict[str, Any]:
+def _figures(judge: str, sample: str, judged: Sequence[Prediction]) -> dict[str, Any]:
     from exact.calibration.measure import auc, brier, interval, refitted, reliability
 
     again = refitted(judged)
@@ -136,7 +136,7 @@ def _figures(judge: str, sample: str, judged: Sequence[Judgement]) -> dict[str, 
     }
 
 
-def _lines(groups: dict[tuple[str, str], list[Judgement]]) -> Iterator[str]:
+def _lines(groups: dict[tuple[str, str], list[Prediction]]) -> Iterator[str]:
     for (judge, sample), judged in groups.items():
         found = _figures(judge, sample, judged)
         yield f"{judge}: {found['states']} {sample} states of {found['tasks']} tasks, {found['success']:.0%} of them came to success"

@@ -84,7 +84,7 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
     if not whole:
         yield from _state(node)
     below = "" if whole else "below it: "
-    yield f"  {below}{figures.states} states, {figures.judgements} judgements, {figures.depth} deep (mean {figures.mean_depth:.1f})"
+    yield f"  {below}{figures.states} states, {figures.evaluations} judgements, {figures.depth} deep (mean {figures.mean_depth:.1f})"
     yield f"  {figures.proposals} proposals, {_figure(figures.branching)} a state, {_percent(figures.unused)} never followed"
     yield f"  visit entropy {_figure(figures.entropy)}, agreement of Q and V {_figure(figures.agreement)}"
     if whole:
@@ -98,8 +98,8 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
 def _state(node: Node) -> Iterator[str]:
     from exact.report.model.text import one_line
 
-    kind = " end" if node.terminated else " held back" if node.held else ""
-    yield f"  node {node.id}{kind}, depth {node.depth}, N {node.visits}, V {_figure(node.value)} of {node.judgements} judgements"
+    kind = " end" if node.terminated else " held back" if node.blocked else ""
+    yield f"  node {node.id}{kind}, depth {node.depth}, N {node.visits}, V {_figure(node.value)} of {node.evaluations} judgements"
     yield f"  fingerprint {one_line(node.fingerprint) or '-'}, observation {node.observation[:12] or '-'}"
     if node.closed:
         yield f"  closed: {one_line(node.closed)}"
@@ -130,7 +130,7 @@ def _edge(edge: Edge) -> str:
 
 def _principal(reading: Reading, node: Node) -> Iterator[Edge]:
     from exact.search.registry import final_choice
-    from exact.search.rules.variation import principal
+    from exact.search.rules.final import principal
 
     for index in principal(reading.state.tree, final_choice(reading.config.search), node):
         yield node.edges[index]

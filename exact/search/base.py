@@ -38,7 +38,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, tag="selection", gc=F
     k: int = 1
     """For proposals: how many distinct ones at most."""
     draw: int = 0
-    """How many judgements, samples or rollouts of this state were asked for before: what is random is keyed by (seed, node, draw)."""
+    """How many evaluations, samples or rollouts of this state were asked for before: what is random is keyed by (seed, node, draw)."""
     policy: int = 0
     """For proposals, samples and rollouts: which of the agent's policies, by index."""
     rivals: tuple[int, ...] = ()
@@ -49,7 +49,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, tag="selection", gc=F
     """Whether what is needed after the step should be asked for at the same time, to save waiting."""
     confirms: bool = False
     """For a value: whether it must be independent of the judgement it confirms."""
-    contests: bool = False
+    reevaluates: bool = msgspec.field(name="contests", default=False)
     """For a value: whether it is to tell the root's candidates apart, which the search's own values do not."""
 
 
@@ -69,8 +69,8 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True, tag="stepped", gc=False
     fingerprint: str
     """Empty when the step ended the episode."""
     terminated: bool = False
-    held: bool = False
-    """A write was held back: what the action leads to is unknown. Not searched below; judged by what lies before."""
+    blocked: bool = msgspec.field(name="held", default=False)
+    """A write was blocked: what the action leads to is unknown. Not searched below; judged by what lies before."""
     observation: str = ""
     """Blob id."""
     screenshot: str = ""
@@ -161,7 +161,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 class Algorithm(Protocol):
     """A search over one tree."""
 
-    looks_ahead: bool
+    simulates: bool
     """Whether it tries actions before one is committed. Else nothing is kept to come back to, and no state is judged unasked."""
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:

@@ -1,24 +1,23 @@
 """Monte Carlo tree search: PUCT by default, UCT by choice.
 
 A leaf is judged on its first visit and expanded on its second; the root is judged too. One iteration backs up one value. An end
-is an estimate like any other: it may be judged again, up to `judgements` times, and then nothing more is to be learnt there.
+is an estimate like any other: it may be judged again, up to `evaluations` times, and then nothing more is to be learnt there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from exact.context import Evaluation
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
-from exact.search.foresee import foresee
 from exact.search.rules.backup import back_up
-from exact.search.rules.contest import asked_again, note, settled, undecided
 from exact.search.rules.exhaust import learnt, over, reopen, settle
-from exact.search.rules.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising
+from exact.search.rules.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising, principal
+from exact.search.rules.reevaluate import asked_again, note, settled, undecided
+from exact.search.rules.schedule import Widening
 from exact.search.rules.select import SelectionRule, follow, puct
 from exact.search.rules.stop import clear, promising, route, winner
-from exact.search.rules.variation import principal
-from exact.search.rules.widen import Widening
 from exact.search.tree import Node, Path, Tree
 from exact.search.work import Work
 
@@ -33,7 +32,7 @@ class MCTS(Work):
     """Ask/tell MCTS. `iterations` are granted for each committed action; what is left over carries to the next.
 
     rule: selection. final: final choice. depth: actions below the root at most. expansion, collision: see above. revisit: whether an
-    end backs up again what is known of it (`repeat`) or is closed once it was judged `judgements` times (`exhaust`). think: prior
+    end backs up again what is known of it (`repeat`) or is closed once it was judged `evaluations` times (`exhaust`). think: prior
     at which an action is committed without a search. enough: value at which an end, once confirmed, ends the search. early: whether
     to stop when the decision can no longer change. subtree: whether iterations are visits of the root, so that a kept subtree counts.
     plan: whether a decision is a whole path. widening: progressive widening. contest: of the iterations, how many at the end go to the
@@ -59,7 +58,7 @@ class MCTS(Work):
         subtree: bool = False,
         plan: bool = False,
         widening: Widening | None = None,
-        contest: int = 0,
+        reevaluations: int = 0,
         z: float = 1.0,
         noise: float = 0.3,
         **more: Any,
@@ -69,7 +68,7 @@ class MCTS(Work):
         self.expansion, self.collision, self.revisit = expansion, collision, revisit
         self.think, self.enough, self.early = think, enough, early
         self.subtree, self.plan, self.widening = subtree, plan, widening
-        self.contest, self.z, self.noise = contest, z, noise
+        self.reevaluations, self.z, self.noise = reevaluations, z, noise
         self.after: tuple[Need, ...] = ("value",) if expansion == "lazy" else ("value", "proposals")
         self.stops = early or think is not None or enough is not None
         self.stepping: tuple[Need, ...] = ("step", *self.after)
@@ -78,12 +77,12 @@ class MCTS(Work):
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root
-        if root.closed or root.terminated or root.held:
+        if root.closed or root.terminated or root.blocked:
             return self._last(tree, root.closed or "the episode has ended")
         if self.stops and (stopped := self._stopped(tree)) is not None:
             return stopped
         while tree.iterations + root.in_flight < tree.allowed:
-            if (asked := self._contested(tree)) is not None:
+            if (asked := self._reevaluate(tree)) is not None:
                 return asked
             found = self._walk(tree)
             if found is not None:
@@ -101,12 +100,12 @@ class MCTS(Work):
             return self.commit(tree, others, "could not be searched, but promises more than what was")
         if not order:
             return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")
-        if self.contest and (said := settled(tree, order, self.z, self.noise)) is not None:
+        if self.reevaluations and (said := settled(tree, order, self.z, self.noise)) is not None:
             return self.commit(tree, said, "judged best of those within the noise of each other", plan=said[:1] if self.plan else ())
         return self.commit(tree, order, self.final.reason, plan=principal(tree, self.final) if self.plan else ())
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
-        found = [*foresee(tree, self.rule, self.depth), *super().forecast(tree, k)]
+        found = [*_likely_steps(tree, self.rule, self.depth), *super().forecast(tree, k)]
         return list({node.id: node for node in found}.values())[:k]
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
@@ -134,7 +133,7 @@ class MCTS(Work):
                 return Wait()
             if node.evaluation is None:
                 return self.select_state(tree, path, node, *self._of_a_state(node, deepest))
-            if node.terminated or node.held or node.depth >= deepest:
+            if node.terminated or node.blocked or node.depth >= deepest:
                 return self._again(tree, path, node)
             grows = widens or node.refused or not node.expansions
             if grows and (asked := self._expands(tree, path, node)) is not None:
@@ -180,22 +179,22 @@ class MCTS(Work):
 
     def _again(self, tree: Tree, path: Path, node: Node) -> Selection | None:
         """A visit to a state that has no children: another judgement, or what is known once more, or nothing more to learn."""
-        if node.judgements < self.judgements:
-            return self.select_state(tree, path, node, "value", draw=node.judgements)
+        if node.evaluations < self.evaluations:
+            return self.select_state(tree, path, node, "value", draw=node.evaluations)
         if self.revisit == "repeat":
-            back_up(tree, path, node, node.judged / node.judgements, rule=self.backup, discount=self.discount)
+            back_up(tree, path, node, node.value_sum / node.evaluations, rule=self.backup, discount=self.discount)
             return None
         edge = path[-1][1]
         if len(edge.outcomes) == 1:
-            edge.closed, edge.settled, edge.ahead = "exhausted: it was judged as often as it may be", True, 1
+            edge.closed, edge.settled, edge.distance = "exhausted: it was judged as often as it may be", True, 1
         elif not self._over(tree, path, "exhausted: it was judged as often as it may be"):
-            back_up(tree, path, node, node.judged / node.judgements, rule=self.backup, discount=self.discount)
+            back_up(tree, path, node, node.value_sum / node.evaluations, rule=self.backup, discount=self.discount)
         return None
 
     def _over(self, tree: Tree, path: Path, reason: str) -> bool:
         """Close the last edge of a path, if nothing is left to learn in any of its outcomes; whether it was."""
         edge, deepest = path[-1][1], tree.root.depth + self.depth
-        if not over(edge, judgements=self.judgements, deepest=deepest):
+        if not over(edge, evaluations=self.evaluations, deepest=deepest):
             return False
         edge.closed = reason
         settle(edge, discount=self.discount, deepest=deepest)
@@ -208,13 +207,13 @@ class MCTS(Work):
         if node is tree.root:
             if not self.final.order(tree, node) and node.expansions <= self.retries:
                 return self.select_state(tree, path, node, "proposals", draw=node.expansions)
-            return self._contested(tree, early=True) or self._last(tree, "every action was tried")
+            return self._reevaluate(tree, early=True) or self._last(tree, "every action was tried")
         again, node.closed = node.closed, "exhausted: every action was tried"
         if not self._over(tree, path, node.closed) and again:  # it counts once more beside the outcomes that are still open
             back_up(tree, path, node, learnt(node), rule=self.backup, discount=self.discount)
         return None
 
-    def _contested(self, tree: Tree, *, early: bool = False) -> Selection | Wait | None:
+    def _reevaluate(self, tree: Tree, *, early: bool = False) -> Selection | Wait | None:
         """At the end of the search: one more judgement of a candidate, where the best are not told apart yet.
 
         Wait while each of them is being judged: what is left over is kept for them.
@@ -222,17 +221,17 @@ class MCTS(Work):
         early: the search ends with iterations left over, because all was tried.
         """
         root = tree.root
-        late = tree.allowed - tree.iterations - root.in_flight <= self.contest
-        if not self.contest or not root.visited or not (late or early) or asked_again(tree) >= self.contest:
+        late = tree.allowed - tree.iterations - root.in_flight <= self.reevaluations
+        if not self.reevaluations or not root.visited or not (late or early) or asked_again(tree) >= self.reevaluations:
             return None
         index = undecided(tree, self.final.order(tree, root), self.z, self.noise)
         if index is None or isinstance(index, Wait):
             return index
         edge = root.edges[index]
         child = follow(edge)
-        return self.select_state(tree, [(root, edge)], child, "value", draw=child.judgements, contests=True)
+        return self.select_state(tree, [(root, edge)], child, "value", draw=child.evaluations, reevaluates=True)
 
-    def contested(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
+    def record_reevaluation(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
         note(tree, node, evaluation, max(tree.noise, self.noise))
 
     # --- ending
@@ -249,7 +248,7 @@ class MCTS(Work):
             if winner(tree, self.enough) is not None:
                 return Done("an end was good enough, and confirmed")
             if (end := promising(tree, self.enough)) is not None:
-                return self.select_state(tree, self._path(tree, end), end, "value", draw=end.judgements, confirms=True)
+                return self.select_state(tree, self._path(tree, end), end, "value", draw=end.evaluations, confirms=True)
         left = max(0, tree.allowed - tree.iterations)  # what failed in flight may overdraw
         if self.early and tree.root.visited and self.final.settled(tree, tree.root, left):
             return Done("the decision can no longer change")
@@ -269,6 +268,24 @@ class MCTS(Work):
             for index in self.final.order(tree, tree.root):
                 edge = tree.root.edges[index]
                 child = edge.child
-                if child is not None and not child.pending and 0 < child.judgements < self.judgements:
-                    return self.select_state(tree, [(tree.root, edge)], child, "value", draw=child.judgements)
+                if child is not None and not child.pending and 0 < child.evaluations < self.evaluations:
+                    return self.select_state(tree, [(tree.root, edge)], child, "value", draw=child.evaluations)
         return Wait()
+
+
+def _likely_steps(tree: Tree, rule: SelectionRule, depth: int) -> Iterator[Node]:
+    """Yield the states in which a step is likely next: those with proposals in flight, then the one to which the rule leads now.
+
+    Changes nothing. depth: the maximum number of actions below the root.
+    """
+    for work in tree.open.values():
+        if "proposals" in work.left or "sample" in work.left:
+            yield work.target if work.target is not None else tree.nodes[work.selection.node]
+    deepest, node = tree.root.depth + depth, tree.root
+    while not (node.leaf or node.closed or node.depth >= deepest):
+        index = rule(tree, node) if node.expansions and not node.pending else -1
+        child = node.edges[index].child if index >= 0 else None
+        if child is None:
+            yield node
+            return
+        node = follow(node.edges[index])

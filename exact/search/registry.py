@@ -25,7 +25,6 @@ from exact.search.mcts import MCTS
 from exact.search.rules import backup, candidates, final, first_play, normalise, schedule, select
 from exact.search.rules.improve import by_noise, by_visits
 from exact.search.rules.posterior import Beta, Gaussian
-from exact.search.rules.widen import progressive
 
 Build = Callable[[SearchConfig], Algorithm]
 
@@ -69,15 +68,15 @@ def _mcts(config: SearchConfig) -> Algorithm:
         early=config.early,
         subtree=config.subtree,
         plan=config.commit == "plan",
-        widening=None if config.widening is None else progressive(config.widening, config.widening_power),
-        **_contest(config),
+        widening=None if config.widening is None else schedule.progressive(config.widening, config.widening_power),
+        **_reevaluation(config),
         **common(config),
     )
 
 
-def _contest(config: SearchConfig) -> dict[str, Any]:
+def _reevaluation(config: SearchConfig) -> dict[str, Any]:
     """How the root's candidates are judged again."""
-    return {"contest": config.reevaluations or 0, "z": config.z, "noise": config.noise}
+    return {"reevaluations": config.reevaluations or 0, "z": config.z, "noise": config.noise}
 
 
 def _walks(config: SearchConfig) -> dict[str, Any]:
@@ -92,7 +91,7 @@ def _walks(config: SearchConfig) -> dict[str, Any]:
         "early": config.early,
         "subtree": config.subtree,
         "plan": config.commit == "plan",
-        **_contest(config),
+        **_reevaluation(config),
         **common(config),
     }
 
@@ -161,7 +160,7 @@ def common(config: SearchConfig) -> dict[str, Any]:
     return {
         "k": config.k,
         "retries": config.retries,
-        "judgements": config.evaluations or 1,
+        "evaluations": config.evaluations or 1,
         "backup": backups[config.backup],
         "discount": config.discount,
         "merging": config.merging,
@@ -181,7 +180,7 @@ def rule(config: SearchConfig) -> select.SelectionRule:
         normalise=normal[config.normalise],
         parallel=config.parallel,
         mask=config.collision != "wait",
-        doubt=config.disagreement_bonus,
+        disagreement_bonus=config.disagreement_bonus,
     )
 
 

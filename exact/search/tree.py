@@ -33,7 +33,7 @@ class Fate:
     unsearched: bool = False
     futile: bool = False
     settled: bool = False
-    ahead: int = 0
+    distance: int = 0
     failures: int = 0
     policy: int = 0
 
@@ -93,7 +93,7 @@ class Edge:
     """Whether it must not be committed either: refused by the environment, or it changes nothing."""
     settled = _Seldom[bool]()
     """Whether it was closed because there is nothing more to learn below: its Q stands."""
-    ahead = _Seldom[int]()
+    distance = _Seldom[int]()
     """Of a settled edge: how many actions it is to the best end, this one included."""
     failures = _Seldom[int]()
     policy = _Seldom[int]()
@@ -127,15 +127,15 @@ class Node:
     beyond: str = ""
     """What tells it from states that look alike: see Stepped."""
     terminated: bool = False
-    held: bool = False
+    blocked: bool = False
     """Whether what lies behind the action is unknown, because a write was held back."""
     evaluation: Evaluation | None = None
     """The first judgement of this state: V."""
-    judgements: int = 0
+    evaluations: int = 0
     """How many there were, rollouts included."""
-    judged: float = 0.0
+    value_sum: float = 0.0
     """Sum of their values."""
-    seen: int = 0
+    arrivals: int = 0
     """How often the edge led here rather than to another outcome."""
     visits: int = 0
     """N: own back-ups plus the visits of its edges."""
@@ -155,8 +155,8 @@ class Node:
 
     @property
     def value(self) -> float | None:
-        """V: the mean of its judgements, or None before the first."""
-        return self.judged / self.judgements if self.judgements else None
+        """V: the mean of its evaluations, or None before the first."""
+        return self.value_sum / self.evaluations if self.evaluations else None
 
     @property
     def mean(self) -> float | None:
@@ -171,7 +171,7 @@ class Node:
     @property
     def leaf(self) -> bool:
         """Whether nothing can be expanded below, by the nature of the state."""
-        return self.terminated or self.held
+        return self.terminated or self.blocked
 
     @property
     def visited(self) -> bool:
@@ -208,7 +208,7 @@ class Open(msgspec.Struct, eq=False):
     left: list[Need]
 
 
-class Broken(NamedTuple):
+class OutageRecord(NamedTuple):
     """What was closed because models or environments failed for too long."""
 
     at: Node
@@ -241,32 +241,32 @@ class Tree:
         """Where states are merged: the node of each state."""
         self.low, self.high = 1.0, 0.0
         """The range of the values backed up."""
-        self.began = 0
+        self.search_began = 0
         """Iterations when the last were granted."""
         self.ends: list[Node] = []
         """Terminated states that were judged, in order of their first judgement."""
-        self.said: dict[str, list[Node]] = {}
+        self.answers: dict[str, list[Node]] = {}
         """Those that gave an answer, by the answer: see answers.py."""
         self.confirmed: dict[int, float] = {}
         """Values that an independent judgement gave to ends, by node id."""
-        self.contested: dict[int, list[tuple[float, float]]] = {}
+        self.reevaluations: dict[int, list[tuple[float, float]]] = {}
         """What rivals for the decision were judged again, by node id: values, each with its variance."""
         self.squares, self.repeats = 0.0, 0
-        """Sum of squared deviations of judgements of one state, and how many of them could deviate."""
+        """Sum of squared deviations of evaluations of one state, and how many of them could deviate."""
         self.phase: Phase | None = None
         """Where a sequential halving stands."""
         self.affordable: int | None = None
         """How many iterations there can be in all by what the rest of the budget pays for; None: no limit but `allowed`."""
-        self.broken: list[Broken] = []
+        self.outages: list[OutageRecord] = []
         """What failures of the infrastructure closed and nothing has opened since, in order."""
-        self.drawn: list[tuple[Node, int]] = []
+        self.sampled: list[tuple[Node, int]] = []
         """Actions that were drawn one by one and not followed yet: the state and the index of the edge, in order of arrival."""
 
     @property
-    def share(self) -> float:
+    def progress(self) -> float:
         """How far the present search is: 0 at its first iteration, 1 at its last."""
-        last = self.allowed - self.began - 1
-        return min(1.0, max(0.0, (self.iterations - self.began) / last)) if last > 0 else 0.0
+        last = self.allowed - self.search_began - 1
+        return min(1.0, max(0.0, (self.iterations - self.search_began) / last)) if last > 0 else 0.0
 
     @property
     def noise(self) -> float:

@@ -33,17 +33,17 @@ from exact.search.rules.merge import Merging, lands_on
 from exact.search.rules.noise import measure
 from exact.search.rules.schedule import Branching, constant
 from exact.search.rules.validate import validate
-from exact.search.tree import Broken, Edge, Node, Open, Path, SearchError, Tree
+from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError, Tree
 
 
 class Work:
     """Base of the algorithms: reservations, results, failures, the move of the root. Holds no state: all of it is in the tree.
 
     k: distinct proposals at an expansion (`branching` says how many at which depth). retries: how often failed work is asked for
-    again. iterations: granted for each committed action. judgements: how often one state may be judged.
+    again. iterations: granted for each committed action. evaluations: how often one state may be judged.
     """
 
-    looks_ahead = True
+    simulates = True
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Work:
         k: int,
         retries: int = 2,
         iterations: int = 1,
-        judgements: int = 1,
+        evaluations: int = 1,
         backup: Backup = mean,
         discount: float = 1.0,
         merging: Merging = "siblings",
@@ -59,7 +59,7 @@ class Work:
         candidates: Candidates = best,
         temperature: float = 1.0,
     ) -> None:
-        self.k, self.retries, self.iterations, self.judgements = k, retries, iterations, judgements
+        self.k, self.retries, self.iterations, self.evaluations = k, retries, iterations, evaluations
         self.backup, self.discount, self.merging = backup, discount, merging
         self.branching, self.candidates, self.temperature = branching, candidates, temperature
 
@@ -92,7 +92,7 @@ class Work:
         rivals: tuple[int, ...] = (),
         depth: int = 0,
         confirms: bool = False,
-        contests: bool = False,
+        reevaluates: bool = False,
     ) -> Selection:
         """Reserve: judge a state, propose in it, compare what lies below, or roll out from it."""
         node.pending = True
@@ -100,7 +100,7 @@ class Work:
             k = self.k if self.branching is constant else self.branching(self.k, node.depth - tree.root.depth)
         selection = Selection(
             id=tree.selections, node=node.id, needs=needs, k=k, draw=draw, policy=policy, rivals=rivals, depth=depth, confirms=confirms,
-            contests=contests,
+            reevaluates=reevaluates,
         )  # fmt: skip
         return _reserved(tree, path, node, selection)
 
@@ -118,8 +118,8 @@ class Work:
             self.judge(tree, work.path, target, result.evaluation)
             if selection.confirms:
                 tree.confirmed[target.id] = result.evaluation.value
-            if selection.contests:
-                self.contested(tree, target, result.evaluation)
+            if selection.reevaluates:
+                self.record_reevaluation(tree, target, result.evaluation)
         elif isinstance(result, Stepped) and left[0] == "step":
             self._stepped(tree, work, result)
         elif isinstance(result, Failure):
@@ -176,7 +176,7 @@ class Work:
         child = tree.add(node, selection.edge)
         place(child, result)
         work.left.remove("step")
-        leaf = child.terminated or child.held
+        leaf = child.terminated or child.blocked
         if self.merging != "none" and not leaf and lands_on(self, tree, work.path, child, edge):
             work.left.clear()
             return
@@ -186,15 +186,15 @@ class Work:
             work.left = ["value" if need == "rollout" else need for need in work.left]
 
     def judge(self, tree: Tree, path: Path, node: Node, evaluation: Evaluation) -> None:
-        """One judgement of a state: count it, and back it up. Ends with one answer back up the mean of all its judgements."""
-        if node.judgements or evaluation.samples:
+        """One judgement of a state: count it, and back it up. Ends with one answer back up the mean of all its evaluations."""
+        if node.evaluations or evaluation.samples:
             measure(tree, node, evaluation)
         if node.evaluation is None:
             node.evaluation = evaluation
             if node.terminated:
                 keep(tree, node)
-        node.judgements += 1
-        node.judged += evaluation.value
+        node.evaluations += 1
+        node.value_sum += evaluation.value
         value = evaluation.value if not node.terminated else pooled(tree, node)
         back_up(tree, path, node, value, rule=self.backup, discount=self.discount)
 
@@ -228,7 +228,7 @@ class Work:
             assert edge.child is not None
             self.judge(tree, [(node, edge)], edge.child, Evaluation(value=score, rationale=result.rationale))
 
-    def contested(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
+    def record_reevaluation(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
         """A judgement that is to tell rivals apart; for searches that ask for such."""
 
     # --- what went otherwise
@@ -243,7 +243,7 @@ class Work:
                 edge.futile, edge.unsearched = failure.kind == "action", failure.kind != "action"
                 work.path[-1][0].refused |= edge.futile
                 tree.iterations += 1
-                self._note(tree, failure, Broken(work.path[-1][0], None, edge, edge.closed, 1))
+                self._note(tree, failure, OutageRecord(work.path[-1][0], None, edge, edge.closed, 1))
         elif failure.kind == "action" and node.edges and work.left[0] in ("proposals", "sample"):
             node.expansions += 1  # the policy has nothing to add: what it proposed before still stands
         elif self._gives_up(node, failure):
@@ -253,12 +253,12 @@ class Work:
             edge_there = work.path[-1][1] if work.path else None
             if edge_there is not None:
                 edge_there.closed = node.closed
-            self._note(tree, failure, Broken(node, node, edge_there, node.closed, charged))
+            self._note(tree, failure, OutageRecord(node, node, edge_there, node.closed, charged))
 
-    def _note(self, tree: Tree, failure: Failure, broken: Broken) -> None:
+    def _note(self, tree: Tree, failure: Failure, broken: OutageRecord) -> None:
         """Remember what the infrastructure closed: see outage.py."""
         if failure.kind in ("model", "environment"):
-            tree.broken.append(broken)
+            tree.outages.append(broken)
 
     def _gives_up(self, target: Node | Edge, failure: Failure) -> bool:
         target.failures += 1
@@ -273,7 +273,7 @@ class Work:
             known = tree.add(node, result.edge)
             place(known, result.stepped)
         else:
-            known.seen += 1
+            known.arrivals += 1
         target = work.target if work.target is not None else work.path[-1][1]
         target.failures += 1
         if target.failures > self.retries:
@@ -310,7 +310,7 @@ class Work:
 
     def grant(self, tree: Tree) -> None:
         """Allow the iterations of the next commit; what was left over stays."""
-        tree.began = tree.iterations
+        tree.search_began = tree.iterations
         tree.allowed += self.iterations
 
     def _drop(self, tree: Tree) -> None:
@@ -367,8 +367,8 @@ def _reserved(tree: Tree, path: Path, target: Node | None, selection: Selection)
 def place(node: Node, result: Stepped) -> None:
     """Write what a step showed into the state it led to."""
     node.fingerprint, node.observation, node.screenshot = result.fingerprint, result.observation, result.screenshot
-    node.terminated, node.held, node.beyond = result.terminated, result.held, result.beyond
-    node.seen += 1
+    node.terminated, node.blocked, node.beyond = result.terminated, result.blocked, result.beyond
+    node.arrivals += 1
 
 
 def normalise_priors(edges: Sequence[Edge]) -> None:
@@ -387,7 +387,7 @@ def _is(node: Node, result: Stepped) -> bool:
 def _warm_start(child: Node, foreseen: Node, observed: Stepped) -> None:
     """Another state came than was foreseen: keep of the dropped one what still holds."""
     if foreseen.leaf and observed.terminated:
-        child.evaluation, child.judgements, child.judged = foreseen.evaluation, foreseen.judgements, foreseen.judged
+        child.evaluation, child.evaluations, child.value_sum = foreseen.evaluation, foreseen.evaluations, foreseen.value_sum
     if not child.leaf:
         child.edges = [Edge(edge.action, edge.prior, edge.rationale, edge.writes) for edge in foreseen.edges if not edge.futile]
 

@@ -8,7 +8,7 @@ import pytest
 
 from exact.action import ActionSpace
 from exact.agents.recalibrate import load_curve
-from exact.calibration.collect import committed, judge, judged_nodes, open_source
+from exact.calibration.collect import committed, evaluated_nodes, open_source, value_function_name
 from exact.calibration.label import label
 from exact.context import Context, Proposal
 from exact.environments.toy.agents import ToyPolicy
@@ -36,7 +36,7 @@ async def test_each_drawn_state_gets_the_outcome_of_the_policys_own_way(tmp_path
     found = [
         each async for each in label(source, 12, environments=opens(environment), policy=ToyPolicy(environment))
     ]  # fmt: skip
-    nodes = {node.id: node for _, _, node in judged_nodes(source)}
+    nodes = {node.id: node for _, _, node in evaluated_nodes(source)}
     assert len({each.node for each in found}) == len(found) == min(12, len(nodes))
     assert not any(each.reason for each in found)
     assert {each.success for each in found} == {True, False}, "some states of the maze are traps"
@@ -54,7 +54,7 @@ async def test_a_state_that_is_not_reached_again_has_no_outcome(tmp_path: Path) 
 async def test_states_with_a_label_are_not_drawn_again(tmp_path: Path) -> None:
     environment = maze()
     source = await searched(tmp_path / "run", ToyFactory(environment))
-    every = {(task.id, node.id) for task, _, node in judged_nodes(source)}
+    every = {(task.id, node.id) for task, _, node in evaluated_nodes(source)}
     known = set(sorted(every)[2:])
     found = [
         each
@@ -98,7 +98,7 @@ def test_value_functions_that_mean_other_things_by_a_grade_have_other_names() ->
     llm, calibrated = {"kind": "llm"}, {"kind": "llm", "calibration": "curve.json"}
     values: list[dict[str, object]] = [llm, {"kind": "llm", "grades": "web"}, calibrated, {"kind": "ensemble", "members": [llm]}]
     values += [{"kind": "ensemble", "members": [calibrated]}]
-    names = [judge(config(value=value, models=models)) for value in values]
+    names = [value_function_name(config(value=value, models=models)) for value in values]
     assert names[0] == "llm m" and len(set(names)) == len(names)
 
 

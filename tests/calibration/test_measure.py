@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.calibration.measure import Judgement, auc, brier, fit, interval, refitted, reliability
+from exact.calibration.measure import Prediction, auc, brier, fit, interval, refitted, reliability
 
 JUDGED = st.lists(
-    st.builds(Judgement, st.sampled_from("abc"), st.just(0), st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]), st.booleans()), min_size=1
+    st.builds(Prediction, st.sampled_from("abc"), st.just(0), st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]), st.booleans()), min_size=1
 )
 
 
-def of(*pairs: tuple[float, bool]) -> list[Judgement]:
-    return [Judgement("t", i, value, success) for i, (value, success) in enumerate(pairs)]
+def of(*pairs: tuple[float, bool]) -> list[Prediction]:
+    return [Prediction("t", i, value, success) for i, (value, success) in enumerate(pairs)]
 
 
 def test_the_figures_of_a_known_sample():
@@ -27,7 +27,7 @@ def test_one_outcome_alone_says_nothing_about_telling_them_apart():
 
 
 @given(JUDGED)
-def test_a_fitted_curve_never_falls_and_is_no_worse_on_what_it_was_fitted_to(judged: list[Judgement]) -> None:
+def test_a_fitted_curve_never_falls_and_is_no_worse_on_what_it_was_fitted_to(judged: list[Prediction]) -> None:
     curve = fit(judged)
     points = [curve(value / 20) for value in range(21)]
     assert points == sorted(points) and all(0 <= each <= 1 for each in points)
@@ -36,18 +36,18 @@ def test_a_fitted_curve_never_falls_and_is_no_worse_on_what_it_was_fitted_to(jud
 
 def test_a_fit_finds_what_grades_are_worth():
     dice, worth = random.Random(1), {0.2: 0.1, 0.5: 0.2, 0.8: 0.9}
-    judged = [Judgement(f"t{i % 20}", i, v, dice.random() < worth[v]) for i, v in enumerate(dice.choices(list(worth), k=3000))]
+    judged = [Prediction(f"t{i % 20}", i, v, dice.random() < worth[v]) for i, v in enumerate(dice.choices(list(worth), k=3000))]
     curve = fit(judged)
     assert all(curve(value) == pytest.approx(rate, abs=0.05) for value, rate in worth.items())
     assert brier(refitted(judged)) < brier(judged)
 
 
 def test_refitting_never_sees_the_task_it_is_tried_on():
-    judged = [Judgement("a", 0, 0.5, True)] * 5 + [Judgement("b", 0, 0.5, False)] * 5
+    judged = [Prediction("a", 0, 0.5, True)] * 5 + [Prediction("b", 0, 0.5, False)] * 5
     assert {(one.task, one.value) for one in refitted(judged)} == {("a", 0.0), ("b", 1.0)}
 
 
 def test_intervals_resample_tasks_and_hold_the_figure():
-    judged = [Judgement(f"t{i % 8}", i, 0.6, i % 3 == 0) for i in range(80)]
+    judged = [Prediction(f"t{i % 8}", i, 0.6, i % 3 == 0) for i in range(80)]
     found = interval(judged, brier)
     assert found is not None and found.low <= found.value <= found.high

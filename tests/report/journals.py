@@ -193,7 +193,7 @@ class Recorder:
         if leads in self.environment:
             self.pages[len(self.state.tree.nodes)] = self.environment[leads]
         seen.pop("effects", None)
-        return Stepped(held=held, **({"fingerprint": ""} | seen))
+        return Stepped(blocked=held, **({"fingerprint": ""} | seen))
 
     def _seen(self, leads: str) -> dict[str, Any]:
         if leads in ("END", "HELD"):
@@ -260,7 +260,7 @@ class Recorder:
         self.write(ev.Decided(step=len(self.state.committed), action=action.key, decision=decision, stopped=stopped))
         leads = otherwise or self.pages[root.id].moves[action.key]
         seen, child = self._seen(leads), root.edges[index].child
-        agrees = None if child is None or child.held else child.fingerprint == seen.get("fingerprint", "")
+        agrees = None if child is None or child.blocked else child.fingerprint == seen.get("fingerprint", "")
         paid = leads == "END"
         effects = (SideEffect(kind="request", method="POST", url="http://shop.test/pay", status=201),) if paid else ()
         self.write(

@@ -67,12 +67,12 @@ async def test_candidates_that_the_cheap_judge_cannot_tell_apart_are_put_to_the_
     await (runner := cascading(tmp_path / "run", environment, dear, Recorded({}))).run()
     events = journal(tmp_path / "run")
     asked = [event.answer for event in events if isinstance(event, ev.Asked) and isinstance(event.answer, Selection)]
-    assert sum(selection.contests for selection in asked) == len(dear.asked) == 2 <= 12 // 4
+    assert sum(selection.reevaluates for selection in asked) == len(dear.asked) == 2 <= 12 // 4
     assert [event.action for event in events if isinstance(event, ev.Committed)] == ['go "right"']
     decided = next(event.decision for event in events if isinstance(event, ev.Decided))
     assert decided.reason == "judged best of those within the noise of each other"
     folded = fold(runner.config, read(next((tmp_path / "run" / "tasks").iterdir()) / "journal.jsonl"))
-    assert {len(values) for values in folded.tree.contested.values()} == {1}
+    assert {len(values) for values in folded.tree.reevaluations.values()} == {1}
 
 
 async def test_ends_and_confirmations_go_to_the_dear_judge_and_the_rest_to_the_cheap_one(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_ends_and_confirmations_go_to_the_dear_judge_and_the_rest_to_the_c
 async def test_without_a_cascade_no_iteration_is_kept_for_contests(tmp_path: Path) -> None:
     runner = toy_runner(tmp_path / "run", ToyFactory(corridors()), config(search={"algorithm": "mcts", "iterations": 12, "k": 4}))
     await runner.run()
-    assert not any(isinstance(e, ev.Asked) and getattr(e.answer, "contests", False) for e in journal(tmp_path / "run"))
+    assert not any(isinstance(e, ev.Asked) and getattr(e.answer, "reevaluates", False) for e in journal(tmp_path / "run"))
 
 
 class Together(Recorded):

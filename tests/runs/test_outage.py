@@ -92,7 +92,7 @@ async def test_what_was_exhausted_because_of_an_outage_is_searched_when_it_is_ov
     assert line.score == 1.0
     settings = config(search={"algorithm": "mcts", "iterations": 30, "k": 4, "depth": 4})
     tree = fold(settings, journal(tmp_path)).tree
-    assert not tree.broken and not [node for node in tree.walk() if node.closed.startswith("model")]
+    assert not tree.outages and not [node for node in tree.walk() if node.closed.startswith("model")]
 
 
 async def test_a_journal_from_before_is_read_as_it_was_written(tmp_path: Path) -> None:

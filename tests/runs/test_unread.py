@@ -108,7 +108,7 @@ async def test_a_journal_from_before_in_which_it_was_an_outage_is_gone_on_with(t
     """It folds to what it was: closed, and opened again by what goes on with it; then it is scored."""
     await attempt(tmp_path, "react", chain(2), "policy", lambda call: ModelError(UNREAD))
     tree = fold(settings("react"), journal(tmp_path)).tree  # type: ignore[arg-type]
-    assert tree.root.closed == f"model: {UNREAD}" and len(tree.broken) == 1
+    assert tree.root.closed == f"model: {UNREAD}" and len(tree.outages) == 1
     line = await attempt(tmp_path, "react", chain(2), "policy", unread)
     assert (line.status, line.score) == ("scored", 0.0)
     told = [event.result.kind for event in journal(tmp_path) if isinstance(event, ev.Told) and isinstance(event.result, Failure)]

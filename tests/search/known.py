@@ -115,10 +115,10 @@ class Held(Harness):
 
     def step(self, node: Node, edge: Edge) -> Stepped:
         writes = self.graph.states[self.state(node)].edges[str(edge.action.args[0])].write
-        return Stepped(fingerprint="", held=True) if writes and not self.graph.isolated else super().step(node, edge)
+        return Stepped(fingerprint="", blocked=True) if writes and not self.graph.isolated else super().step(node, edge)
 
     def looks(self, node: Node) -> float:
-        return super().looks(node.parent if node.held and node.parent is not None else node)
+        return super().looks(node.parent if node.blocked and node.parent is not None else node)
 
     def commit(self) -> str:
         index = self.algorithm.decide(self.tree).edges[0]

@@ -72,7 +72,7 @@ def test_visiting_a_terminal_again_costs_nothing_and_counts_where_that_is_the_ch
 
 
 def test_an_end_is_judged_as_often_as_it_may_be_and_then_there_is_nothing_more_to_learn() -> None:
-    run = Harness(two_arms(), mcts(iterations=50, judgements=3))
+    run = Harness(two_arms(), mcts(iterations=50, evaluations=3))
     assert run.search() == Done("every action was tried")
     assert [selection.draw for selection in run.asked if "value" in selection.needs and selection.node in (1, 2)] == [1, 2, 1, 2]
     assert [(edge.visits, edge.settled) for edge in run.tree.root.edges] == [(3, True), (3, True)]
@@ -291,7 +291,7 @@ def test_a_held_state_is_judged_and_not_searched_below() -> None:
     run.meet(run.select())
     run.meet(run.select())
     step = run.select()
-    run.tell(step, Stepped(fingerprint="s0", held=True))
+    run.tell(step, Stepped(fingerprint="s0", blocked=True))
     run.tell(step, valued(0.9))
     assert isinstance(run.ask(), Done)
     edge = run.tree.root.edges[0]

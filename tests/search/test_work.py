@@ -203,7 +203,7 @@ def test_what_lay_behind_a_held_write_is_searched_once_it_was_committed() -> Non
     """The page may look the same after the write as where it was held back; what comes next is still unknown."""
     run = begun()
     step = run.select()
-    run.tell(step, Stepped(fingerprint="s0", held=True))
+    run.tell(step, Stepped(fingerprint="s0", blocked=True))
     run.tell(step, valued(0.9))
     assert not run.algorithm.advance(run.tree, 0, Stepped(fingerprint="s0"))
     assert not run.tree.root.leaf

@@ -16,7 +16,7 @@ from typing import IO, NamedTuple, Protocol
 from exact.environments.process.guest import TOKEN
 from exact.environments.process.stderr import Stderr
 from exact.errors import EnvironmentFailure
-from exact.scratch import Room
+from exact.scratch import ScratchFolder
 
 _KEPT = (
     *("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "DISPLAY", "XAUTHORITY", "LD_LIBRARY_PATH", "SSL_CERT_FILE"),
@@ -75,7 +75,7 @@ class Processes:
 
     async def start(self, args: Sequence[str], env: Mapping[str, str]) -> PlainProcess:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        room = Room("guest")
+        room = ScratchFolder("guest")
         try:
             process = subprocess.Popen(  # noqa: ASYNC220 - asyncio starts them the same way
                 list(args),
@@ -103,14 +103,20 @@ class PlainProcess:
     """A guest without a sandbox. Made by Processes."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], stdin: asyncio.StreamWriter, stdout: _Ear, stderr: _Ear, log: Path | None, room: Room
+        self,
+        process: subprocess.Popen[bytes],
+        stdin: asyncio.StreamWriter,
+        stdout: _Ear,
+        stderr: _Ear,
+        log: Path | None,
+        room: ScratchFolder,
     ) -> None:
         self._process, self.stdin, self.stdout, self._room = process, stdin, stdout.reader, room
         self._hearing = (stdout.transport, stderr.transport)
         self._stderr = Stderr(stderr.reader, process.pid, log)
 
     @classmethod
-    async def attached(cls, process: subprocess.Popen[bytes], log: Path | None, room: Room) -> PlainProcess:
+    async def attached(cls, process: subprocess.Popen[bytes], log: Path | None, room: ScratchFolder) -> PlainProcess:
         """Take over its three pipes, and the room that its TMPDIR is in."""
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         loop = asyncio.get_running_loop()

@@ -20,7 +20,7 @@ from exact.environments.sandbox.packing import Packing
 from exact.environments.sandbox.runsc import Runsc, find_runsc
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
-from exact.scratch import Room, sweep
+from exact.scratch import ScratchFolder, sweep
 
 LIMIT = 4 << 30
 """Bytes of images kept; never more than half of what is free where they lie."""
@@ -32,7 +32,7 @@ _SHM = Path("/dev/shm")
 class Sandboxes:
     """All sandboxes of one owner. Made by `open_sandboxes`."""
 
-    def __init__(self, runsc: Runsc, room: Room, limit: int, log: Path | None = None) -> None:
+    def __init__(self, runsc: Runsc, room: ScratchFolder, limit: int, log: Path | None = None) -> None:
         self.runsc, self._room, self._log = runsc, room, log
         self.images = Images(min(limit, shutil.disk_usage(room.path).free // 2))
         self.packing = Packing(self.images)
@@ -130,7 +130,7 @@ async def open_sandboxes(*, limit: int = LIMIT, parent: Path | None = None, log:
 
     Raises EnvironmentFailure where there is no usable runsc, or no room for images.
     """
-    sandboxes = Sandboxes(find_runsc(), Room("environments", parent or _place()), limit, log)
+    sandboxes = Sandboxes(find_runsc(), ScratchFolder("environments", parent or _place()), limit, log)
     atexit.register(sandboxes.abandon)
     try:
         yield sandboxes

@@ -99,7 +99,7 @@ def _status(node: Node) -> tuple[data.Status, str]:
     edge = node.edge
     if edge is not None and edge.child is not node:
         return "unlike", "the committed step led to another state than the search had seen"
-    if node.held:
+    if node.blocked:
         return "held", "a write was held back, so what lies behind it is unknown"
     if node.terminated:
         return "terminal", "the episode ended: nothing after it is seen"

@@ -140,7 +140,7 @@ class Reading:
     def merged(self, node: Node) -> Node:
         """The node that stands for this one: the real end where the search foresaw an end, or held back what was then done."""
         now = node.edge.child if node.edge is not None else None
-        return now if now is not None and (node.held or (node.terminated and now.terminated)) else node
+        return now if now is not None and (node.blocked or (node.terminated and now.terminated)) else node
 
     def child(self, step: ev.Committed | None, root: Node) -> Node | None:
         """The state that a committed step led to."""
@@ -171,7 +171,7 @@ def _result(result: Result) -> str:
         case Valued():
             return f"was told a value of {result.evaluation.value:.3f}"
         case Stepped():
-            return f"came to {'an end' if result.terminated else 'a held write' if result.held else f'a state {result.fingerprint[:8]}'}"
+            return f"came to {'an end' if result.terminated else 'a held write' if result.blocked else f'a state {result.fingerprint[:8]}'}"
         case Proposed():
             return "was proposed " + ", ".join(f"{one_line(p.action.key, 60)} ({p.prior:.2f})" for p in result.proposals)
         case Failure():

@@ -134,7 +134,7 @@ class Attempt(Setting):
         evaluation = found = root.evaluation
         learned = self.memory is not None and self.config.reflection.outcome == "judge" and self.config.reflection.confirm
         if found is None or learned:
-            if found is None and not self.state.algorithm.looks_ahead and await self._is_scored():
+            if found is None and not self.state.algorithm.simulates and await self._is_scored():
                 return
             try:
                 evaluation = await self._judgement(root, confirms=found is not None)
@@ -152,7 +152,7 @@ class Attempt(Setting):
         limit = self.config.limits.seconds
         async with asyncio.timeout(None if limit is None else max(0.0, limit - self.journal.now)):
             with self.state.budget.reserve({"evaluations": 1}):
-                seen = await self.context(root, "value", draw=root.judgements, confirms=confirms)
+                seen = await self.context(root, "value", draw=root.evaluations, confirms=confirms)
                 return await self.agent.value.evaluate(seen)
 
     async def _is_scored(self) -> bool:

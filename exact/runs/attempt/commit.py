@@ -81,7 +81,7 @@ class Commits:
         """
         if not self._setting.live.isolated:
             return wrote
-        if not self._state.algorithm.looks_ahead or self._state.plan:
+        if not self._state.algorithm.simulates or self._state.plan:
             return False  # nothing is searched from there
         done = self._state.committed[-1]
         unseen = done.agrees is False or (wrote and done.agrees is None)

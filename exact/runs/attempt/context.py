@@ -20,7 +20,7 @@ from exact.runs.journal.commands import Mailbox, mailbox
 from exact.runs.journal.file import Journal
 from exact.runs.journal.state import State
 from exact.runs.journal.store import Blobs
-from exact.search.steer import obstacle
+from exact.search.intervention import obstacle
 from exact.search.tree import Node
 from exact.task import Task
 

@@ -115,7 +115,7 @@ class Fulfil:
                 try:
                     return await self._result(need, selection, work, held)
                 except BudgetExceeded as exceeded:
-                    if exceeded.scope == "iteration" or not exceeded.held or not await self._room(held):
+                    if exceeded.scope == "iteration" or not exceeded.reserved or not await self._room(held):
                         raise
         finally:
             self._at_work -= 1

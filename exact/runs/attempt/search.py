@@ -16,7 +16,7 @@ from exact.runs.attempt.slots import Places
 from exact.runs.journal import events as ev
 from exact.runs.journal.ledger import SELECTION
 from exact.search.base import Done, Selection, Wait
-from exact.search.steer import PRUNED
+from exact.search.intervention import PRUNED
 from exact.search.tree import SearchError
 
 LOOK = 0.2

@@ -46,7 +46,7 @@ class Walk:
         return Stepped(
             fingerprint=acted.fingerprint,
             terminated=acted.terminated,
-            held=any(effect.is_blocked for effect in acted.effects),
+            blocked=any(effect.is_blocked for effect in acted.effects),
             observation=acted.observation,
             screenshot=acted.screenshot,
             beyond=beyond(node.beyond, acted.effects, acted.info),
@@ -156,7 +156,7 @@ class Walk:
         assert child.parent is not None
         seen = seen_in(divergence.transition, self._setting.blobs)
         effects, info = seen.pop("effects"), seen.pop("info")
-        stepped = Stepped(held=any(effect.is_blocked for effect in effects), beyond=beyond(child.parent.beyond, effects, info), **seen)
+        stepped = Stepped(blocked=any(effect.is_blocked for effect in effects), beyond=beyond(child.parent.beyond, effects, info), **seen)
         return Diverged(node=child.parent.id, edge=child.via, stepped=stepped)
 
 

@@ -17,10 +17,10 @@ from exact.environments.base import SideEffect
 from exact.errors import JournalError
 from exact.runs.journal import events as ev
 from exact.search.base import Algorithm, Batched, Compared, Diverged, Done, Result, Rolled, Selection, Stepped, Valued
+from exact.search.intervention import expand, prune
 from exact.search.registry import algorithm
 from exact.search.rules.afford import Replans, affordable
-from exact.search.rules.outage import mend
-from exact.search.steer import expand, prune
+from exact.search.rules.outage import reopen_outages
 from exact.search.tree import Node, Tree
 from exact.search.work import Work
 
@@ -257,7 +257,7 @@ class State:
             case ev.Resumed():
                 self.finished = None
                 if event.mended and isinstance(self.algorithm, Work):
-                    mend(self.algorithm, self.tree)
+                    reopen_outages(self.algorithm, self.tree)
                     self.done, self.gathering = None, not self.tree.open
 
     # --- moves
@@ -400,7 +400,7 @@ class State:
                 cap, before = getattr(caps, kind), left.get(kind)
                 if cap is not None:
                     left[kind] = cap - amount if before is None else min(before, cap - amount)
-        return affordable(spent, left, self.tree.iterations - self.tree.began)
+        return affordable(spent, left, self.tree.iterations - self.tree.search_began)
 
     def _moment(self, node: Node) -> Moment:
         left = self.budget.remaining("actions")

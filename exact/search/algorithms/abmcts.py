@@ -22,7 +22,7 @@ from exact.search.base import Done, Proposed, Result, Selection, Wait
 from exact.search.mcts import MCTS
 from exact.search.rules.draw import generator
 from exact.search.rules.final import FinalChoice
-from exact.search.rules.posterior import Belief, Beta, Seen
+from exact.search.rules.posterior import Belief, Beta, Moments
 from exact.search.rules.select import follow
 from exact.search.tree import Edge, Node, Open, Path, Tree
 
@@ -44,8 +44,8 @@ class ABMCTS(MCTS):
 
     def _walk(self, tree: Tree) -> Selection | Wait | Done | None:
         """First what was drawn and is not followed yet, then from the root."""
-        while tree.drawn:
-            node, index = tree.drawn.pop(0)
+        while tree.sampled:
+            node, index = tree.sampled.pop(0)
             path, edge = _way(tree, node), node.edges[index]
             if path is not None and not edge.closed and (edge.child is not None or not edge.in_flight):
                 return self._follow(tree, path, node, index)
@@ -54,7 +54,7 @@ class ABMCTS(MCTS):
     def _down(self, tree: Tree, node: Node, path: Path) -> Selection | Wait | Done | None:
         while True:
             if node.evaluation is None and node is not tree.root:
-                return Wait() if node.pending else self.select_state(tree, path, node, "value", draw=node.judgements)
+                return Wait() if node.pending else self.select_state(tree, path, node, "value", draw=node.evaluations)
             if node.leaf or node.depth >= tree.root.depth + self.depth:
                 return Wait() if node.pending else self._again(tree, path, node)
             index = self._choose(tree, node)
@@ -82,7 +82,7 @@ class ABMCTS(MCTS):
         if _sampling(tree, node) or (node is tree.root and tree.open):
             return Wait()
         if node is tree.root and all(edge.closed for edge in node.edges):
-            return self._contested(tree, early=True) or self._last(tree, "every action was tried, and the policy draws no other")
+            return self._reevaluate(tree, early=True) or self._last(tree, "every action was tried, and the policy draws no other")
         return super()._stuck(tree, path, node)
 
     # --- choosing
@@ -109,7 +109,7 @@ class ABMCTS(MCTS):
         """Which policy draws: that of the highest draw from all that its actions led to."""
         if self.policies == 1:
             return 0
-        seen = [Seen()] * self.policies
+        seen = [Moments()] * self.policies
         for state in tree.nodes:
             if state.edge is not None and state.value is not None and state.edge.policy < self.policies:
                 seen[state.edge.policy] = seen[state.edge.policy].plus(one(state.value))
@@ -126,7 +126,7 @@ class ABMCTS(MCTS):
             for edge in node.edges[known:]:
                 edge.policy = work.selection.policy
             keys = [edge.action.key for edge in node.edges]
-            tree.drawn += [(node, keys.index(proposal.action.key)) for proposal in result.proposals]
+            tree.sampled += [(node, keys.index(proposal.action.key)) for proposal in result.proposals]
 
     # --- the end
 
@@ -136,14 +136,14 @@ class ABMCTS(MCTS):
         return sorted(possible, key=lambda i: (-self.belief.mean(below(node.edges[i])), -node.edges[i].visits, i))
 
 
-def one(value: float) -> Seen:
+def one(value: float) -> Moments:
     """One value."""
-    return Seen(1, value, value * value)
+    return Moments(1, value, value * value)
 
 
-def below(edge: Edge) -> Seen:
+def below(edge: Edge) -> Moments:
     """The values of all judged states that an edge leads to, the first ones included."""
-    seen = Seen()
+    seen = Moments()
     for child in edge.outcomes:
         if child.value is not None:
             seen = seen.plus(one(child.value))
@@ -152,15 +152,15 @@ def below(edge: Edge) -> Seen:
     return seen
 
 
-def widths(node: Node) -> tuple[Seen, Seen]:
+def widths(node: Node) -> tuple[Moments, Moments]:
     """What GEN and CONT have had at a node: the children's own values, and the values below them."""
-    wide, all_ = Seen(), Seen()
+    wide, all_ = Moments(), Moments()
     for edge in node.edges:
         all_ = all_.plus(below(edge))
         for child in edge.outcomes:
             if child.value is not None:
                 wide = wide.plus(one(child.value))
-    return wide, Seen(all_.n - wide.n, all_.total - wide.total, all_.squares - wide.squares)
+    return wide, Moments(all_.n - wide.n, all_.total - wide.total, all_.squares - wide.squares)
 
 
 def _unjudged(edge: Edge) -> bool:

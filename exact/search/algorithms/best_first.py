@@ -2,7 +2,7 @@
 
 The frontier holds actions that were proposed and not tried; each is worth what the state it starts in was judged to be, `V(s)`. The
 most valuable is tried: one step, one judgement. Of equals the earlier proposal goes first, then the earlier state. It ends after
-`iterations` judgements (theirs: 20) and chooses the best state seen anywhere, the first of equals.
+`iterations` evaluations (theirs: 20) and chooses the best state seen anywhere, the first of equals.
 
 Conventions. The root is judged too and counts as one iteration, as in the paper (their program starts all root actions at 0.5
 instead). A state is proposed in when its first action is due, not when it is judged: the order is the same, and what is never

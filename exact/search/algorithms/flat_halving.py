@@ -5,8 +5,8 @@ B iterations, each of `ceil(log2 n)` phases pulls its c arms `max(1, floor(B / (
 judgement, `ceil(c / 2)`, at last two; B and n count from what is left when a phase begins. Equal means: the higher prior, then the first.
 Committed is the highest mean of the last phase.
 
-A state is judged at most `judgements` times: with the default of 1 this is one look at each action. The root itself is not judged, nothing
-is searched below its children, and the judgements of one state wait for each other while those of different states do not.
+A state is judged at most `evaluations` times: with the default of 1 this is one look at each action. The root itself is not judged, nothing
+is searched below its children, and the evaluations of one state wait for each other while those of different states do not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from exact.search.work import Work
 
 
 class FlatHalving(Work):
-    """iterations: judgements of children for each commit. most: with how many arms to begin, by prior; None: all."""
+    """iterations: evaluations of children for each commit. most: with how many arms to begin, by prior; None: all."""
 
     def __init__(self, *, most: int | None = None, **more: Any) -> None:
         super().__init__(**more)
@@ -75,7 +75,7 @@ class FlatHalving(Work):
             needs: tuple[Need, ...] = ("step", "value")
             return self.select_step(tree, [(root, edge)], index, needs=needs)
         child = follow(edge)
-        return self.select_state(tree, [(root, edge)], child, "value", draw=child.judgements)
+        return self.select_state(tree, [(root, edge)], child, "value", draw=child.evaluations)
 
     def _next(self, tree: Tree, root: Node) -> Selection | Wait | Done | None:
         """Begin the next phase; None: it has begun."""
@@ -97,13 +97,13 @@ class FlatHalving(Work):
 
     def _pullable(self, edge: Edge) -> bool:
         """Whether an arm may be pulled once more."""
-        return not edge.closed and (edge.child is None or follow(edge).judgements < self.judgements)
+        return not edge.closed and (edge.child is None or follow(edge).evaluations < self.evaluations)
 
 
 def _worth(edge: Edge) -> float:
-    """Mean of the judgements of the states an arm led to; of one never pulled 0, so that priors order them."""
-    judged = sum(child.judged for child in edge.outcomes)
-    count = sum(child.judgements for child in edge.outcomes)
+    """Mean of the evaluations of the states an arm led to; of one never pulled 0, so that priors order them."""
+    judged = sum(child.value_sum for child in edge.outcomes)
+    count = sum(child.evaluations for child in edge.outcomes)
     return judged / count if count else 0.0
 
 

@@ -55,7 +55,7 @@ class Gumbel(MCTS):
         if (stopped := self._stopped(tree)) is not None:
             return stopped
         while tree.iterations + root.in_flight < tree.allowed:
-            if (asked := self._contested(tree)) is not None:
+            if (asked := self._reevaluate(tree)) is not None:
                 return asked
             found = self._root(tree, root) or self._phase(tree, root)
             if found is not None:

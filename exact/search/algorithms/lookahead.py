@@ -42,7 +42,7 @@ class Lookahead(Work):
         if self._left(tree) < 1:
             return _last(tree, f"{tree.iterations} iterations")
         if self.enough is not None and (end := promising(tree, self.enough)) is not None:
-            return self.select_state(tree, way(tree, end), end, "value", draw=end.judgements, confirms=True)
+            return self.select_state(tree, way(tree, end), end, "value", draw=end.evaluations, confirms=True)
         return self._next(tree) or _last(tree, "nothing more is to be tried")
 
     def decide(self, tree: Tree) -> Decision:

@@ -11,7 +11,7 @@ from exact.search.work import Work
 class React(Work):
     """One proposal a step; another one if it was refused."""
 
-    looks_ahead = False
+    simulates = False
 
     def __init__(self, *, retries: int = 2) -> None:
         super().__init__(k=1, retries=retries)

@@ -11,7 +11,7 @@ from exact.search.tree import Edge, Node, Tree
 Way = tuple[str, ...]
 """Canonical texts of the actions from the first root; a further outcome of an action has its number behind it: `go "on" #1`."""
 
-FIELDS = ("fingerprint", "terminated", "held", "closed", "visits", "value", "prior", "q")
+FIELDS = ("fingerprint", "terminated", "blocked", "closed", "visits", "value", "prior", "q")
 """What is compared of a state and of the action that leads to it."""
 
 
@@ -24,7 +24,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     other: str | float | bool | None
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
+class TreeDifference(msgspec.Struct, frozen=True, kw_only=True):
     """All that differs; empty where the trees are alike."""
 
     only_one: tuple[Way, ...] = ()
@@ -36,10 +36,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.only_one or self.only_other or self.changes)
 
 
-def diff(one: Tree, other: Tree, *, tolerance: float = 1e-9) -> Difference:
+def diff(one: Tree, other: Tree, *, tolerance: float = 1e-9) -> TreeDifference:
     """Compare two trees from their first roots, state by state, by the actions that lead there. Numbers within `tolerance` are equal."""
     left, right = dict(_states(one)), dict(_states(other))
-    return Difference(
+    return TreeDifference(
         only_one=tuple(way for way in left if way not in right),
         only_other=tuple(way for way in right if way not in left),
         changes=tuple(change for way in left if way in right for change in _changes(way, left[way], right[way], tolerance)),
@@ -69,7 +69,7 @@ def _facts(edge: Edge | None, node: Node) -> _Facts:
     return {
         "fingerprint": node.fingerprint,
         "terminated": node.terminated,
-        "held": node.held,
+        "blocked": node.blocked,
         "closed": node.closed,
         "visits": node.visits,
         "value": node.value,

@@ -33,7 +33,7 @@ def _node(node: Node) -> dict[str, object]:
         "observation": node.observation,
         "screenshot": node.screenshot,
         "terminated": node.terminated,
-        "held": node.held,
+        "blocked": node.blocked,
         "visits": node.visits,
         "evaluation": node.evaluation,
         "closed": node.closed,
@@ -56,7 +56,7 @@ def _edge(edge: Edge) -> dict[str, object]:
 def to_networkx(tree: Tree) -> networkx.DiGraph[int]:
     """The states from the first root down as a graph, keyed by node id, with scalar attributes.
 
-    Nodes: `root`, `depth`, `fingerprint`, `observation`, `screenshot` (blob ids), `terminated`, `held`, `visits`, `judgements`,
+    Nodes: `root`, `depth`, `fingerprint`, `observation`, `screenshot` (blob ids), `terminated`, `blocked`, `visits`, `evaluations`,
     `proposals`, `closed`, and `value` (V) where there is one. Edges: `index`, `action`, `prior`, `visits`, `closed`, `rationale`, and
     `q` where it was visited. What was proposed and never followed leads nowhere, so it is counted in `proposals` alone. A merged
     state has several edges to it.
@@ -98,9 +98,9 @@ def _state(tree: Tree, node: Node) -> dict[str, object]:
         "observation": node.observation,
         "screenshot": node.screenshot,
         "terminated": node.terminated,
-        "held": node.held,
+        "blocked": node.blocked,
         "visits": node.visits,
-        "judgements": node.judgements,
+        "evaluations": node.evaluations,
         "proposals": len(node.edges),
         "closed": node.closed,
     }

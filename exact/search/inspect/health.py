@@ -56,7 +56,7 @@ def _priors(states: Sequence[Node]) -> Symptom | None:
 
 def _saturated(states: Sequence[Node]) -> Symptom | None:
     """Values at the ends of the scale cannot rank."""
-    judged = [state for state in states if state.judgements and not state.terminated]
+    judged = [state for state in states if state.evaluations and not state.terminated]
     text = "{:.0%} of states that are not ends are valued at 0 or 1: such values rank nothing; use a judge of finer grain or more samples"
     return _over("saturated", _share(judged, lambda s: not 0.02 < (s.value or 0.0) < 0.98), 0.5, len(judged), text)
 

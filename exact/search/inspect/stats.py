@@ -16,7 +16,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
 
     states: int
     """Nodes, the first included; those closed as no-ops, twins or merged ones too."""
-    judgements: int
+    evaluations: int
     proposals: int
     """Actions proposed in all states."""
     unused: float | None
@@ -41,7 +41,7 @@ def stats(tree: Tree, node: Node | None = None) -> Stats:
     edges = [edge for state in expanded for edge in state.edges]
     return Stats(
         states=len(states),
-        judgements=sum(state.judgements for state in states),
+        evaluations=sum(state.evaluations for state in states),
         proposals=len(edges),
         unused=_share([edge.child is None for edge in edges if edge.child is not None or not edge.closed]),
         depth=max(state.depth for state in states) - first.depth,

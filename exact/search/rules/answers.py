@@ -7,7 +7,7 @@ import msgspec
 from exact.search.tree import Node, Tree
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerVote(msgspec.Struct, frozen=True, kw_only=True):
     """One answer that branches of a search stopped with."""
 
     key: str
@@ -15,7 +15,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[int, ...]
     """Ids of the ends that gave it, in order of their first judgement."""
     value: float
-    """Mean of all judgements of them, in [0, 1]."""
+    """Mean of all evaluations of them, in [0, 1]."""
     weight: float
     """Sum of their values: a vote, weighted by how good each looked (self-consistency, Wang et al. 2023)."""
 
@@ -29,25 +29,25 @@ def keep(tree: Tree, node: Node) -> None:
     """Take an end in that is judged for the first time."""
     tree.ends.append(node)
     if answer := key(node):
-        tree.said.setdefault(answer, []).append(node)
+        tree.answers.setdefault(answer, []).append(node)
 
 
 def pooled(tree: Tree, node: Node) -> float:
-    """Mean of all judgements of the ends that give a judged end's answer, its own included."""
-    same = [end for end in tree.said.get(key(node), ()) if end is not node]
-    count = node.judgements + sum(end.judgements for end in same)
-    return (node.judged + sum(end.judged for end in same)) / count
+    """Mean of all evaluations of the ends that give a judged end's answer, its own included."""
+    same = [end for end in tree.answers.get(key(node), ()) if end is not node]
+    count = node.evaluations + sum(end.evaluations for end in same)
+    return (node.value_sum + sum(end.value_sum for end in same)) / count
 
 
-def answers(tree: Tree) -> list[Answer]:
+def answers(tree: Tree) -> list[AnswerVote]:
     """The answers given in a tree, the heaviest first, then in order of appearance."""
     pooled_ = [
-        Answer(
+        AnswerVote(
             key=answer,
             nodes=tuple(end.id for end in ends),
-            value=sum(end.judged for end in ends) / sum(end.judgements for end in ends),
-            weight=sum(end.judged / end.judgements for end in ends),
+            value=sum(end.value_sum for end in ends) / sum(end.evaluations for end in ends),
+            weight=sum(end.value_sum / end.evaluations for end in ends),
         )
-        for answer, ends in tree.said.items()
+        for answer, ends in tree.answers.items()
     ]
     return sorted(pooled_, key=lambda answer: -answer.weight)

@@ -10,21 +10,21 @@ from exact.search.rules.backup import Backup
 from exact.search.tree import Edge, Node, Tree
 
 
-def over(edge: Edge, *, judgements: int, deepest: int) -> bool:
+def over(edge: Edge, *, evaluations: int, deepest: int) -> bool:
     """Whether in no outcome of an edge anything is left to learn: closed, or nothing follows and it was judged as often as it may be.
 
-    judgements: how often that is. deepest: the depth at which nothing follows.
+    evaluations: how often that is. deepest: the depth at which nothing follows.
     """
-    return all(child.closed or (_ends(child, deepest) and child.judgements >= judgements) for child in edge.outcomes)
+    return all(child.closed or (_ends(child, deepest) and child.evaluations >= evaluations) for child in edge.outcomes)
 
 
 def settle(edge: Edge, *, discount: float, deepest: int) -> None:
     """An edge that is over: its Q is now that of the best way on, `discount` times, if nothing below failed. Keeps its counts."""
     if all(_is_known(child, deepest) for child in edge.outcomes):
         edge.settled = True
-        seen = sum(child.seen for child in edge.outcomes)
-        edge.q = discount * sum(child.seen * _best(child) for child in edge.outcomes) / seen
-        edge.ahead = 1 + max(_ahead(child) for child in edge.outcomes)
+        seen = sum(child.arrivals for child in edge.outcomes)
+        edge.q = discount * sum(child.arrivals * _best(child) for child in edge.outcomes) / seen
+        edge.distance = 1 + max(_ahead(child) for child in edge.outcomes)
 
 
 def learnt(node: Node) -> float:
@@ -46,8 +46,8 @@ def reopen(tree: Tree, rule: Backup, *, deeper: bool) -> None:
     for node in sorted(tree.walk(), key=lambda node: -node.depth):  # what lies below comes first
         for edge in node.edges:
             if edge.closed.startswith("exhausted") and any(map(goes_on, edge.outcomes)):
-                edge.closed, edge.settled, edge.ahead = "", False, 0
-                edge.q = rule(edge, max(edge.outcomes, key=lambda child: child.seen)) if edge.visits else 0.0
+                edge.closed, edge.settled, edge.distance = "", False, 0
+                edge.q = rule(edge, max(edge.outcomes, key=lambda child: child.arrivals)) if edge.visits else 0.0
         if node.closed.startswith("exhausted") and goes_on(node):
             node.closed = ""
 
@@ -80,4 +80,4 @@ def _best(node: Node) -> float:
 def _ahead(node: Node) -> int:
     """How many actions it is from a state to the best end: the nearest of equals."""
     best = _best(node)
-    return min((edge.ahead for edge in node.edges if edge.settled and not edge.futile and edge.q == best), default=0)
+    return min((edge.distance for edge in node.edges if edge.settled and not edge.futile and edge.q == best), default=0)

@@ -77,17 +77,17 @@ def _max_robust(tree: Tree, node: Node) -> list[int]:
 def _lower_bound(z: float, noise: float) -> Callable[[Tree, Node], list[int]]:
     def order(tree: Tree, node: Node) -> list[int]:
         error = z * max(tree.noise, noise)
-        return _ordered(node, lambda edge: (-(edge.q - error / math.sqrt(backing(edge))), edge.ahead, -edge.visits, -edge.prior))
+        return _ordered(node, lambda edge: (-(edge.q - error / math.sqrt(backing(edge))), edge.distance, -edge.visits, -edge.prior))
 
     return order
 
 
 def backing(edge: Edge) -> int:
-    """How many judgements stand behind Q: of a settled edge those of one end, however much was tried on the way to it."""
+    """How many evaluations stand behind Q: of a settled edge those of one end, however much was tried on the way to it."""
     if not edge.settled:
         return edge.visits
     child = edge.child
-    return max(1, child.judgements) if child is not None and child.leaf else 1
+    return max(1, child.evaluations) if child is not None and child.leaf else 1
 
 
 def _outvoted(tree: Tree, node: Node, left: int) -> bool:
@@ -144,3 +144,21 @@ def lower_bound(z: float = 1.0, noise: float = 0.3) -> FinalChoice:
 
 LOWER_BOUND = lower_bound()
 """Its default form."""
+
+
+def principal(tree: Tree, final: FinalChoice, node: Node | None = None) -> list[int]:
+    """Return the principal variation: the edge index of each state's final choice, down to the first state without visited edges.
+
+    node: where it begins; by default the root.
+    """
+    node, edges = node or tree.root, list[int]()
+    while not node.leaf:
+        order = final.order(tree, node)
+        if not order:
+            break
+        edges.append(order[0])
+        child = node.edges[order[0]].child
+        if child is None:
+            break
+        node = child
+    return edges

@@ -13,7 +13,7 @@ FirstPlay = Callable[[Node], float]
 
 def parent_value(node: Node) -> float:
     """The state's own V, 0.5 where it has none: an action is thought neither better nor worse than where it starts."""
-    return node.judged / node.judgements if node.judgements else 0.5
+    return node.value_sum / node.evaluations if node.evaluations else 0.5
 
 
 def parent_mean(node: Node) -> float:

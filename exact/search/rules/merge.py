@@ -55,7 +55,7 @@ def _noop(work: Work, tree: Tree, path: Path, child: Node, passed: Node) -> None
     if passed.evaluation is None or passed.value is None:
         tree.iterations += 1
         return
-    child.evaluation, child.judgements, child.judged = passed.evaluation, 1, passed.value
+    child.evaluation, child.evaluations, child.value_sum = passed.evaluation, 1, passed.value
     back_up(tree, path, child, passed.value, rule=work.backup, discount=work.discount)
 
 

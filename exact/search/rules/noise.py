@@ -1,4 +1,4 @@
-"""How far judgements of one state lie apart: what the search can know of its judge's noise."""
+"""How far evaluations of one state lie apart: what the search can know of its judge's noise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def measure(tree: Tree, node: Node, evaluation: Evaluation) -> None:
     """Take one more judgement of `node` into the tree's measured noise, before it is counted.
 
     Two sources: the opinions behind one evaluation (the variance of their mean is `within^2 / n`; where nothing says where they part,
-    `disagreement^2 / (n - 1)`), and repeated judgements of one state (Welford's update). What the order of reading does cancels in the
+    `disagreement^2 / (n - 1)`), and repeated evaluations of one state (Welford's update). What the order of reading does cancels in the
     mean, and a spread between judges is no noise. Noise that is the same each time a state is judged cannot be seen this way.
     """
     opinions = len(evaluation.samples)
@@ -20,7 +20,7 @@ def measure(tree: Tree, node: Node, evaluation: Evaluation) -> None:
     elif opinions > 1:
         tree.squares += evaluation.disagreement**2 / (opinions - 1)
         tree.repeats += 1
-    elif node.judgements:
-        before = node.judged / node.judgements
-        tree.squares += (evaluation.value - before) ** 2 * node.judgements / (node.judgements + 1)
+    elif node.evaluations:
+        before = node.value_sum / node.evaluations
+        tree.squares += (evaluation.value - before) ** 2 * node.evaluations / (node.evaluations + 1)
         tree.repeats += 1

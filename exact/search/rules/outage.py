@@ -39,10 +39,10 @@ def _broken(root: Node) -> list[str]:
     return closed if all(map(_is_broken, closed)) else []
 
 
-def mend(algorithm: Work, tree: Tree) -> None:
+def reopen_outages(algorithm: Work, tree: Tree) -> None:
     """Open what failures closed below the root, and what was exhausted for want of it; allow the iterations that they took once more."""
     below = {node.id for node in tree.walk()}
-    for broken in tree.broken:
+    for broken in tree.outages:
         if broken.at.id in below:
             tree.allowed += broken.charged
             for closed in (broken.node, broken.edge):
@@ -50,7 +50,7 @@ def mend(algorithm: Work, tree: Tree) -> None:
                     closed.closed, closed.failures = "", 0
             if broken.edge is not None and not broken.edge.closed:
                 broken.edge.unsearched = False
-    tree.broken.clear()
+    tree.outages.clear()
     tree.resting = None
     reopen(tree, algorithm.backup, deeper=False)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 
-class Seen(NamedTuple):
+class Moments(NamedTuple):
     """The values that an arm has had, as far as a posterior needs them."""
 
     n: int = 0
@@ -27,18 +27,18 @@ class Seen(NamedTuple):
     squares: float = 0.0
     """Sum of the squared values."""
 
-    def plus(self, other: Seen) -> Seen:
-        return Seen(self.n + other.n, self.total + other.total, self.squares + other.squares)
+    def plus(self, other: Moments) -> Moments:
+        return Moments(self.n + other.n, self.total + other.total, self.squares + other.squares)
 
 
 class Belief(Protocol):
     """A prior, and what becomes of it."""
 
-    def draw(self, seen: Seen, dice: random.Random) -> float:
+    def draw(self, seen: Moments, dice: random.Random) -> float:
         """A mean that the arm may have."""
         ...
 
-    def mean(self, seen: Seen) -> float:
+    def mean(self, seen: Moments) -> float:
         """The mean that is expected of it."""
         ...
 
@@ -50,10 +50,10 @@ class Beta:
     a: float = 0.5
     b: float = 0.5
 
-    def draw(self, seen: Seen, dice: random.Random) -> float:
+    def draw(self, seen: Moments, dice: random.Random) -> float:
         return dice.betavariate(self.a + seen.total, self.b + seen.n - seen.total)
 
-    def mean(self, seen: Seen) -> float:
+    def mean(self, seen: Moments) -> float:
         return (self.a + seen.total) / (self.a + self.b + seen.n)
 
 
@@ -66,15 +66,15 @@ class Gaussian:
     nu: float = 1.0
     tau2: float = 0.1
 
-    def draw(self, seen: Seen, dice: random.Random) -> float:
+    def draw(self, seen: Moments, dice: random.Random) -> float:
         kappa, nu = self.kappa + seen.n, self.nu + seen.n
         variance = self._sum(seen) / 2 / max(dice.gammavariate(nu / 2, 1.0), 1e-300)
         return dice.normalvariate(self.mean(seen), math.sqrt(variance / kappa))
 
-    def mean(self, seen: Seen) -> float:
+    def mean(self, seen: Moments) -> float:
         return (self.kappa * self.m + seen.total) / (self.kappa + seen.n)
 
-    def _sum(self, seen: Seen) -> float:
+    def _sum(self, seen: Moments) -> float:
         """`nu_n tau2_n`."""
         if not seen.n:
             return self.nu * self.tau2

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from exact.search.tree import Node
+
 CSchedule = Callable[[float], float]
 """The exploration constant at a share of the search in [0, 1]: 0 before the first iteration, 1 at the last."""
 
@@ -42,3 +44,15 @@ def constant(k: int, depth: int) -> int:
 def decaying(factor: float) -> Branching:
     """`k * factor ** depth` children, rounded; `factor` in (0, 1]."""
     return lambda k, depth: max(1, round(k * factor**depth))
+
+
+Widening = Callable[[Node], int]
+"""Number of children that a state may have now; at least 1."""
+
+
+def progressive(scale: float, power: float) -> Widening:
+    """Return progressive widening: `ceil(scale * N ** power)` children at N visits (Coulom 2007, Chaslot et al. 2008).
+
+    scale: above 0. power: in (0, 1].
+    """
+    return lambda node: max(1, math.ceil(scale * max(node.visits, 1) ** power))

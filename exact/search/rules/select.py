@@ -54,21 +54,22 @@ def rule(
     parallel: Parallel = "counts",
     mask: bool = True,
     ends: Ends = "explore",
-    doubt: float = 0.0,
+    disagreement_bonus: float = 0.0,
 ) -> SelectionRule:
     """A rule of these parts. c >= 0 on values in [0, 1]; mask: whether an edge whose state is being worked on is passed over.
 
-    doubt: the exploration term of an edge is multiplied by `1 + doubt * between`, between being the spread between the judges of the state
+    disagreement_bonus: the exploration term of an edge is multiplied by `1 + disagreement_bonus * between`, between being the spread
+    between the judges of the state
     it leads to. Neither the order in which a judge reads nor its own wavering counts: more samples cure those, another look does not.
     """
     weight_of, by_prior = explore.weight, explore.by_prior
     constant = c if not callable(c) else None
     explores = ends == "explore"
-    among_others = _among_others(by_prior, explores, parallel == "loss", mask, doubt)
-    plain = by_prior and not doubt
+    among_others = _among_others(by_prior, explores, parallel == "loss", mask, disagreement_bonus)
+    plain = by_prior and not disagreement_bonus
 
     def follow(tree: Tree, node: Node) -> int:
-        weight = (constant if constant is not None else c(tree.share)) * weight_of(node.visits + node.in_flight)  # type: ignore[operator]
+        weight = (constant if constant is not None else c(tree.progress)) * weight_of(node.visits + node.in_flight)  # type: ignore[operator]
         if normalise:
             weight *= normalise(tree, node)  # the highest of (Q - low) / span + u is that of Q + span u
         unseen = first_play(node)
@@ -92,7 +93,9 @@ def rule(
     return follow
 
 
-def _among_others(by_prior: bool, explores: bool, losing: bool, mask: bool, doubt: float) -> Callable[[Node, float, float], int]:
+def _among_others(
+    by_prior: bool, explores: bool, losing: bool, mask: bool, disagreement_bonus: float
+) -> Callable[[Node, float, float], int]:
     """The choice of a rule where selections are in flight, judges part, or priors do not count; from the weight and an untried action's
     value."""
 
@@ -110,7 +113,7 @@ def _among_others(by_prior: bool, explores: bool, losing: bool, mask: bool, doub
                 if losing:
                     score *= edge.visits / visits
             if explores or not edge.visits or edge.child is None or not edge.child.terminated:
-                bonus = weight * (1 + doubt * _parted(edge)) if doubt else weight
+                bonus = weight * (1 + disagreement_bonus * _disagreement(edge)) if disagreement_bonus else weight
                 if by_prior:
                     score += bonus * edge.prior / (1 + visits)
                 else:
@@ -122,7 +125,7 @@ def _among_others(by_prior: bool, explores: bool, losing: bool, mask: bool, doub
     return follow
 
 
-def _parted(edge: Edge) -> float:
+def _disagreement(edge: Edge) -> float:
     """How far the judges of the state that an edge leads to part from each other, in [0, 0.5]."""
     state = edge.child
     return state.evaluation.between if state is not None and state.evaluation is not None else 0.0
@@ -143,4 +146,4 @@ def follow(edge: Edge) -> Node:
     assert edge.child is not None
     if not edge.others:
         return edge.child
-    return max(edge.outcomes, key=lambda node: node.seen / (1 + node.visits + node.in_flight))
+    return max(edge.outcomes, key=lambda node: node.arrivals / (1 + node.visits + node.in_flight))

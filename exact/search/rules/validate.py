@@ -44,7 +44,7 @@ def _batch(selection: Selection, result: Batched) -> None:
     values = [evaluation.value for evaluation in result.evaluations]
     if len(values) != len(selection.rivals):
         raise SearchError(
-            f"node {selection.node}: {len(values)} judgements for {len(selection.rivals)} rivals: one for each, in their order"
+            f"node {selection.node}: {len(values)} evaluations for {len(selection.rivals)} rivals: one for each, in their order"
         )
     if not all(0.0 <= value <= 1.0 for value in values):
         raise SearchError(f"node {selection.node}: values {values} are not all in [0, 1]: mend the value function")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.scratch import Room
+from exact.scratch import ScratchFolder
 
 OWNER = '''
 import asyncio, sys
@@ -67,5 +67,5 @@ def test_when_the_parent_is_killed_no_process_remains_and_the_next_start_removes
     while alive(str(tmp_path)):
         assert time.monotonic() < end
         time.sleep(0.02)
-    Room("environments", tmp_path).close()
+    ScratchFolder("environments", tmp_path).close()
     assert list(tmp_path.iterdir()) == []

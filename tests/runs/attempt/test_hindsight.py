@@ -101,21 +101,21 @@ async def test_what_was_expected_of_a_step_holds_nothing_of_what_came(tmp_path: 
     ("backup", "came", "settled", "q", "visits", "expected"),
     [
         ("mean", {}, False, 0.4, 2, 0.7),  # 0.1 and then 0.7 from below
-        ("mean", {"judgements": 3, "judged": 0.6, "backups": 3}, False, 0.3, 4, 0.6),  # 0.2 three times, and then 0.6 from below
-        ("mean", {"judgements": 3, "judged": 0.6, "backups": 3}, False, 0.2, 3, 0.5),  # nothing from below
-        ("mean", {"judgements": 2, "judged": 1.8, "backups": 2, "terminated": True}, False, 0.9, 2, 0.5),
-        ("max", {"judgements": 2, "judged": 1.8, "backups": 2, "terminated": True}, False, 0.9, 2, 0.5),
+        ("mean", {"evaluations": 3, "value_sum": 0.6, "backups": 3}, False, 0.3, 4, 0.6),  # 0.2 three times, and then 0.6 from below
+        ("mean", {"evaluations": 3, "value_sum": 0.6, "backups": 3}, False, 0.2, 3, 0.5),  # nothing from below
+        ("mean", {"evaluations": 2, "value_sum": 1.8, "backups": 2, "terminated": True}, False, 0.9, 2, 0.5),
+        ("max", {"evaluations": 2, "value_sum": 1.8, "backups": 2, "terminated": True}, False, 0.9, 2, 0.5),
         ("mean", {}, True, 0.8, 2, 0.8),  # it is the best way on alone
         ("max", {}, False, 0.8, 2, 0.8),
-        ("max", {"judgements": 2, "judged": 1.8, "backups": 2}, False, 0.9, 2, 0.5),
+        ("max", {"evaluations": 2, "value_sum": 1.8, "backups": 2}, False, 0.9, 2, 0.5),
     ],
 )
 def test_judgements_of_the_state_that_came_are_taken_out_of_q(
     backup: str, came: dict[str, Any], settled: bool, q: float, visits: int, expected: float
 ) -> None:
-    before = Node(id=0, judgements=1, judged=0.5, edges=[Edge(Action("go", (), "go"), 1.0)])
+    before = Node(id=0, evaluations=1, value_sum=0.5, edges=[Edge(Action("go", (), "go"), 1.0)])
     before.edges[0].settled = settled
-    after = Node(id=1, parent=before, via=0, **{"judgements": 1, "judged": 0.1, "backups": 1, **came})
+    after = Node(id=1, parent=before, via=0, **{"evaluations": 1, "value_sum": 0.1, "backups": 1, **came})
     found = algorithm(config(search={"algorithm": "mcts", "backup": backup}).search)
     assert _expected(found, before, before.edges[0], after, q, visits) == pytest.approx(expected)
 

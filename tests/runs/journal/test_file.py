@@ -53,7 +53,7 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
     ev.Unaccounted(role="value", node=1, model="m", lost=(NASTY,), usage=Usage(input_tokens=3, cost=0.5), selection=4),
     ev.Failed(what="model", node=0, reason=NASTY),
     ev.Recalled(node=0, kind="policy", memory="v", reflections=(REFLECTION,)),
-    ev.Told(selection=0, result=Stepped(fingerprint="f", held=True)),
+    ev.Told(selection=0, result=Stepped(fingerprint="f", blocked=True)),
     ev.Commanded(id="c1", command="prune", node=3, by=NASTY, refused="there is no state 3"),
     ev.Told(selection=0, result=Valued(evaluation=Evaluation(value=0.1 + 0.2, samples=(0.0, 1.0), rationale=NASTY))),
     ev.Told(selection=0, result=Proposed(proposals=(Proposal(action=Action("go", ("x", 1.5), "go x", ("4",)), prior=1 / 3),))),

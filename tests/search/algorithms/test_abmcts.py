@@ -16,7 +16,7 @@ from exact.search.algorithms.abmcts import ABMCTS, below, one, widths
 from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued
 from exact.search.registry import algorithm
 from exact.search.rules.draw import generator
-from exact.search.rules.posterior import Belief, Beta, Gaussian, Seen
+from exact.search.rules.posterior import Belief, Beta, Gaussian, Moments
 from exact.search.tree import Tree
 from tests.search.harness import Harness, check_idle, go, graph
 
@@ -27,8 +27,8 @@ def made(**more: object) -> ABMCTS:
     return ABMCTS(**{"iterations": 24, "merging": "none", **more})  # type: ignore[arg-type]
 
 
-def seen(values: list[float]) -> Seen:
-    found = Seen()
+def seen(values: list[float]) -> Moments:
+    found = Moments()
     for value in values:
         found = found.plus(one(value))
     return found
@@ -119,7 +119,7 @@ def test_a_known_action_that_is_drawn_again_leads_on_in_its_child() -> None:
 
 
 def test_priors_are_the_frequencies_of_the_draws() -> None:
-    run = Harness(bandit(3, rewards=[0.5, 0.5, 0.5]), made(iterations=60, judgements=60))
+    run = Harness(bandit(3, rewards=[0.5, 0.5, 0.5]), made(iterations=60, evaluations=60))
     run.search()
     draws = run.tree.root.expansions
     assert draws > 5 and sum(edge.prior for edge in run.tree.root.edges) == pytest.approx(1.0)

@@ -44,7 +44,7 @@ def test_a_state_is_proposed_in_when_its_first_action_is_due() -> None:
 def test_it_ends_after_as_many_judgements_as_granted() -> None:
     run = Harness(chain(6), best_first(iterations=4))
     assert run.search() == Done("4 iterations")
-    assert sum(node.judgements for node in run.tree.nodes) == 4
+    assert sum(node.evaluations for node in run.tree.nodes) == 4
 
 
 def test_it_looks_no_deeper_than_told() -> None:
@@ -56,9 +56,9 @@ def test_it_looks_no_deeper_than_told() -> None:
 def test_a_plan_is_the_whole_way_to_the_best_state_and_replan_its_first_action() -> None:
     for plan, edges in [(True, (1, 1)), (False, (1,))]:
         run = Harness(graph(fork()), best_first(iterations=5, plan=plan))
-        run.tree.nodes[0].judged = 0.0
+        run.tree.nodes[0].value_sum = 0.0
         run.search()
-        run.tree.nodes[2].judged = 0.1  # r itself: the end below it is better
+        run.tree.nodes[2].value_sum = 0.1  # r itself: the end below it is better
         assert run.algorithm.decide(run.tree).edges == edges
 
 

@@ -49,7 +49,7 @@ def test_equal_draws_share_their_step_and_their_judgement() -> None:
     run = begun("arm 0", "arm 1", "arm 0")
     run.search()
     assert sum("step" in s.needs for s in run.asked) == 2
-    assert [node.judgements for node in run.tree.nodes] == [0, 1, 1]
+    assert [node.evaluations for node in run.tree.nodes] == [0, 1, 1]
 
 
 def test_each_trajectory_draws_for_itself_where_it_comes_to() -> None:
@@ -62,14 +62,14 @@ def test_each_trajectory_draws_for_itself_where_it_comes_to() -> None:
 def test_only_ends_are_judged() -> None:
     run = Harness(chain(3), best_of(8))
     run.search()
-    judged = [node for node in run.tree.nodes if node.judgements]
+    judged = [node for node in run.tree.nodes if node.evaluations]
     assert judged and all(node.terminated for node in judged)
 
 
 def test_a_trajectory_is_judged_where_it_is_as_long_as_it_may_be() -> None:
     run = Harness(deceptive_chain(4), best_of(4, depth=2))
     run.search()
-    assert {node.depth for node in run.tree.nodes if node.judgements} == {2}
+    assert {node.depth for node in run.tree.nodes if node.evaluations} == {2}
 
 
 def test_the_best_end_is_committed_by_its_way() -> None:

@@ -16,7 +16,7 @@ from tests.search.harness import Harness, check_idle, graph, valued
 
 
 def made(**more: object) -> FlatHalving:
-    return FlatHalving(**{"k": 16, "iterations": 16, "judgements": 99, **more})  # type: ignore[arg-type]
+    return FlatHalving(**{"k": 16, "iterations": 16, "evaluations": 99, **more})  # type: ignore[arg-type]
 
 
 class Noisy(Harness):
@@ -51,7 +51,7 @@ def test_judging_again_finds_what_one_judgement_misses() -> None:
     def right(judgements: int) -> int:
         found = 0
         for seed in range(60):
-            run = Noisy(bandit(4, seed=seed), made(iterations=24, judgements=judgements))
+            run = Noisy(bandit(4, seed=seed), made(iterations=24, evaluations=judgements))
             run.tree.seed = seed
             found += run.graph.states[run.solve()].reward == 1.0
         return found
@@ -60,7 +60,7 @@ def test_judging_again_finds_what_one_judgement_misses() -> None:
 
 
 def test_each_action_is_judged_as_often_as_it_may_be_and_then_the_search_is_over() -> None:
-    run = Harness(bandit(5), made(judgements=2))
+    run = Harness(bandit(5), made(evaluations=2))
     assert run.search() == Done("every action was judged as often as it may be")
     assert [edge.visits for edge in run.tree.root.edges] == [2] * 5
 
@@ -84,11 +84,11 @@ def test_an_action_that_changes_nothing_is_not_committed_because_every_other_loo
         "won": ToyState(reward=1.0),
         "lost": ToyState(reward=0.0),
     }
-    assert Harness(graph(states), made(judgements=1)).solve() == "won"
+    assert Harness(graph(states), made(evaluations=1)).solve() == "won"
 
 
 def test_the_registry_makes_it_and_says_which_options_it_takes() -> None:
     found = algorithm(SearchConfig(algorithm="flat_halving", evaluations=8, options={"considered": 3}))
-    assert isinstance(found, FlatHalving) and isinstance(found, Replans) and found.most == 3 and found.judgements == 8
+    assert isinstance(found, FlatHalving) and isinstance(found, Replans) and found.most == 3 and found.evaluations == 8
     with pytest.raises(UsageError, match="considered"):
         algorithm(SearchConfig(algorithm="flat_halving", options={"considerd": 3}))

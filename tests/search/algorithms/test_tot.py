@@ -73,7 +73,7 @@ def test_a_batch_of_another_length_is_refused() -> None:
     run = Harness(bandit(2), bfs(batch=True))
     while "batch" not in (asked := run.select()).needs:
         run.meet(asked)
-    with pytest.raises(SearchError, match="1 judgements for 2 rivals"):
+    with pytest.raises(SearchError, match="1 evaluations for 2 rivals"):
         run.tell(asked, Batched(evaluations=(Evaluation(value=0.5),)))
     with pytest.raises(SearchError, match=r"not all in \[0, 1\]"):
         run.tell(asked, Batched(evaluations=(Evaluation(value=0.5), Evaluation(value=1.5))))

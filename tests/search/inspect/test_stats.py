@@ -13,7 +13,7 @@ from tests.search.harness import Harness, graph
 
 def test_a_tree_of_one_state_has_nothing_to_measure() -> None:
     found = stats(Harness(chain(2), MCTS(iterations=4, k=2)).tree)
-    assert (found.states, found.proposals, found.depth, found.judgements) == (1, 0, 0, 0)
+    assert (found.states, found.proposals, found.depth, found.evaluations) == (1, 0, 0, 0)
     assert found.unused is found.branching is found.entropy is found.agreement is None
 
 
@@ -21,7 +21,7 @@ def test_depth_branching_and_unused_are_counted() -> None:
     run = Harness(bandit(4), BestFirst(iterations=3, k=4))
     run.search()
     found = stats(run.tree)
-    assert (found.states, found.proposals, found.judgements, found.depth, found.branching) == (3, 4, 3, 1, 4.0)
+    assert (found.states, found.proposals, found.evaluations, found.depth, found.branching) == (3, 4, 3, 1, 4.0)
     assert found.unused == 0.5 and found.mean_depth == pytest.approx(2 / 3)
 
 

@@ -75,13 +75,13 @@ def test_an_outcome_in_which_all_was_tried_goes_on_counting_beside_one_that_is_o
 
 
 def test_an_outcome_that_was_met_and_neither_judged_nor_expanded_settles_nothing() -> None:
-    judged = Node(1, fingerprint="lost", terminated=True, judgements=1, judged=0.5, seen=1)
-    met = Node(2, fingerprint="water", closed="pruned", seen=1)
+    judged = Node(1, fingerprint="lost", terminated=True, evaluations=1, value_sum=0.5, arrivals=1)
+    met = Node(2, fingerprint="water", closed="pruned", arrivals=1)
     edge = Edge(go("ice"), 1.0, child=judged, others=(met,))
-    assert over(edge, judgements=1, deepest=8)
+    assert over(edge, evaluations=1, deepest=8)
     settle(edge, discount=1.0, deepest=8)
     assert not edge.settled
-    met.judgements, met.judged = 1, 0.1
+    met.evaluations, met.value_sum = 1, 0.1
     settle(edge, discount=1.0, deepest=8)
     assert not edge.settled, "something may follow"
     settle(edge, discount=1.0, deepest=0)
@@ -115,6 +115,6 @@ def test_what_only_the_depth_limit_exhausted_is_open_after_a_commit_with_q_by_th
     assert run.search() == Done("every action was tried")
     run.commit()
     on = run.tree.root.edges[0]
-    assert not on.closed and not on.settled and not on.ahead and on.q == pytest.approx(q)
+    assert not on.closed and not on.settled and not on.distance and on.q == pytest.approx(q)
     run.search()
     assert on.settled and on.q == 0.4

@@ -6,9 +6,9 @@ import pytest
 
 from exact.environments.toy.known import ToyEdge, ToyState
 from exact.search.base import Done, Failure, Need, Selection
+from exact.search.intervention import prune
 from exact.search.mcts import MCTS
-from exact.search.rules.outage import mend, outage
-from exact.search.steer import prune
+from exact.search.rules.outage import outage, reopen_outages
 from tests.search.harness import Harness, check_idle, failed, graph, two_arms
 
 FORK = graph(
@@ -40,7 +40,7 @@ def test_what_was_exhausted_for_want_of_it_is_searched_again_and_the_iterations_
     run = broken(need)
     on, took = run.tree.root.edges[0], run.tree.iterations
     assert on.closed.startswith("exhausted") and not on.settled and not outage(run.tree.root)
-    mend(run.algorithm, run.tree)  # type: ignore[arg-type]
+    reopen_outages(run.algorithm, run.tree)  # type: ignore[arg-type]
     assert not on.closed and run.tree.iterations == took and run.tree.allowed == 30 + 2
     run.fault = lambda selection, need: None
     run.search()
@@ -52,7 +52,7 @@ def test_what_somebody_pruned_since_stays_closed() -> None:
     run = broken("value")
     gone = next(node for node in run.tree.nodes if node.closed.startswith("model"))
     prune(run.tree, gone)
-    mend(run.algorithm, run.tree)  # type: ignore[arg-type]
+    reopen_outages(run.algorithm, run.tree)  # type: ignore[arg-type]
     assert gone.closed.startswith("pruned") and gone.edge is not None and gone.edge.futile
 
 

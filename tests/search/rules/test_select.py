@@ -13,7 +13,7 @@ from tests.search.harness import go
 
 
 def node(value: float | None = 0.5, visits: int = 1, **edges: Edge) -> Node:
-    judged = {} if value is None else {"evaluation": Evaluation(value=value), "judgements": 1, "judged": value}
+    judged = {} if value is None else {"evaluation": Evaluation(value=value), "evaluations": 1, "value_sum": value}
     return Node(0, **judged, visits=visits, edges=list(edges.values()))  # type: ignore[arg-type]
 
 
@@ -88,11 +88,13 @@ def test_an_exhausted_action_may_still_be_committed() -> None:
 
 
 def judged(between: float = 0.0, within: float = 0.0, order_effect: float = 0.0) -> Node:
-    return Node(1, evaluation=Evaluation(value=0.5, between=between, within=within, order_effect=order_effect), judgements=1, judged=0.5)
+    return Node(
+        1, evaluation=Evaluation(value=0.5, between=between, within=within, order_effect=order_effect), evaluations=1, value_sum=0.5
+    )
 
 
 def test_only_a_spread_between_judges_raises_exploration() -> None:
-    doubting = rule(c=1.0, doubt=2.0)
+    doubting = rule(c=1.0, disagreement_bonus=2.0)
     plain = 0.5 + 0.4 * 2 / 2
     assert scores(doubting, node(0.5, visits=4), edge(0.4, visits=1, total=0.5, child=judged(between=0.25)), 0.5 + 1.5 * 0.4 * 2 / 2)
     assert scores(doubting, node(0.5, visits=4), edge(0.4, visits=1, total=0.5, child=judged(within=0.4, order_effect=0.6)), plain)

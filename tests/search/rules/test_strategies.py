@@ -37,7 +37,7 @@ def counts(tree: State, **settings: Any) -> Counts:
 
 def node(value: float, *edges: Edge) -> Node:
     visits = 1 + sum(edge.visits for edge in edges)
-    state = Node(0, evaluation=Evaluation(value=value), judgements=1, judged=value, visits=visits, backups=1, edges=list(edges))
+    state = Node(0, evaluation=Evaluation(value=value), evaluations=1, value_sum=value, visits=visits, backups=1, edges=list(edges))
     state.in_flight = sum(edge.in_flight for edge in edges)
     return state
 
@@ -176,7 +176,7 @@ def test_an_end_that_is_visited_again_is_closed_or_counts_once_more(revisit: str
 
 def test_an_end_is_judged_as_often_as_it_may_be() -> None:
     run = explored(two_arms(), iterations=30, k=2, judgements=3)
-    assert [edge.child.judgements for edge in run.tree.root.edges if edge.child] == [3, 3]
+    assert [edge.child.evaluations for edge in run.tree.root.edges if edge.child] == [3, 3]
 
 
 # --- growing
@@ -274,7 +274,7 @@ def test_a_discount_counts_for_the_best_below_as_for_the_mean(backup: str, q: fl
 
 
 def test_an_edge_that_leads_in_a_circle_is_no_best_way_on() -> None:
-    below = Node(1, evaluation=Evaluation(value=0.1), judgements=1, judged=0.1)
+    below = Node(1, evaluation=Evaluation(value=0.1), evaluations=1, value_sum=0.1)
     below.edges = [edge(0.5, 1, 0.9, closed="no-op: back", unsearched=True), edge(0.5, 1, 0.3)]
     assert maximum(edge(1.0, 3, 0.4), below) == 0.3
     below.edges = below.edges[:1]

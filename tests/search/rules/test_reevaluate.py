@@ -29,7 +29,7 @@ def rooms(*looks: float) -> ToyGraph:
     return graph(states)
 
 
-class Contested(Harness):
+class Reevaluating(Harness):
     """Answers what is contested by a dear judge."""
 
     def __init__(self, made: ToyGraph, algorithm: MCTS, dear: Dear) -> None:
@@ -37,7 +37,7 @@ class Contested(Harness):
         self.dear, self.again = dear, list[str]()
 
     def result(self, selection: Selection, need: Need) -> Result:
-        if not selection.contests:
+        if not selection.reevaluates:
             return super().result(selection, need)
         state = self.state(self.tree.nodes[selection.node])
         self.again.append(state)
@@ -48,8 +48,8 @@ def sure(**values: float) -> Dear:
     return lambda state, times: Evaluation(value=values[state], samples=(values[state],) * 6, within=0.02)
 
 
-def searched(made: ToyGraph, dear: Dear, contest: int = 6, **more: object) -> Contested:
-    run = Contested(made, MCTS(**{"iterations": 16, "k": 4, "contest": contest, **more}), dear)  # type: ignore[arg-type]
+def searched(made: ToyGraph, dear: Dear, reevaluations: int = 6, **more: object) -> Reevaluating:
+    run = Reevaluating(made, MCTS(**{"iterations": 16, "k": 4, "reevaluations": reevaluations, **more}), dear)  # type: ignore[arg-type]
     run.search()
     check_idle(run.tree)
     return run
@@ -59,20 +59,20 @@ def test_rivals_are_judged_once_each_at_the_end_and_the_surest_wins() -> None:
     run = searched(rooms(0.5, 0.5), sure(room0=0.3, room1=0.8))
     assert sorted(run.again) == ["room0", "room1"]
     assert run.tree.iterations == 16
-    first = next(i for i, selection in enumerate(run.asked) if selection.contests)
+    first = next(i for i, selection in enumerate(run.asked) if selection.reevaluates)
     before = sum("value" in selection.needs for selection in run.asked[:first])
     assert before >= 10, "the rest of the iterations were the search's own"
     decision = run.algorithm.decide(run.tree)
     assert decision.edges == (1,) and "within the noise" in decision.reason
 
 
-def at_once(run: Contested, workers: int) -> None:
+def at_once(run: Reevaluating, workers: int) -> None:
     """The search of several workers, where a judgement by the dear judge takes three times as long as any other work."""
     clock, under_way = 0, list[tuple[int, int, Selection]]()
     while True:
         answer: object = None
         while len(under_way) < workers and isinstance(answer := run.ask(), Selection):
-            heapq.heappush(under_way, (clock + (3 if answer.contests else 1), answer.id, answer))
+            heapq.heappush(under_way, (clock + (3 if answer.reevaluates else 1), answer.id, answer))
         if not under_way:
             assert isinstance(answer, Done)
             return
@@ -81,13 +81,13 @@ def at_once(run: Contested, workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4, 8])
-@pytest.mark.parametrize(("contest", "iterations"), [(4, 16), (8, 32)])
-def test_however_many_work_at_once_what_is_kept_for_the_rivals_goes_to_them(workers: int, contest: int, iterations: int) -> None:
+@pytest.mark.parametrize(("reevaluations", "iterations"), [(4, 16), (8, 32)])
+def test_however_many_work_at_once_what_is_kept_for_the_rivals_goes_to_them(workers: int, reevaluations: int, iterations: int) -> None:
     dear = sure(room0=0.2, room1=0.3, room2=0.4, room3=0.8)
-    run = Contested(rooms(0.5, 0.5, 0.5, 0.5), MCTS(iterations=iterations, k=4, contest=contest), dear)
+    run = Reevaluating(rooms(0.5, 0.5, 0.5, 0.5), MCTS(iterations=iterations, k=4, reevaluations=reevaluations), dear)
     at_once(run, workers)
     check_idle(run.tree)
-    assert set(run.again) == {"room0", "room1", "room2", "room3"} and len(run.again) <= contest
+    assert set(run.again) == {"room0", "room1", "room2", "room3"} and len(run.again) <= reevaluations
     assert run.tree.iterations == iterations and run.commit() == "to3"
 
 
@@ -108,7 +108,7 @@ def test_they_are_judged_until_the_gap_exceeds_its_error() -> None:
 
     assert len(searched(rooms(0.5, 0.5), firm).again) == 2
     assert len(searched(rooms(0.5, 0.5), wavering).again) == 6
-    assert len(searched(rooms(0.5, 0.5), wavering, contest=4).again) == 4
+    assert len(searched(rooms(0.5, 0.5), wavering, reevaluations=4).again) == 4
 
 
 def test_a_judgement_without_opinions_is_as_unsure_as_the_assumed_noise() -> None:
@@ -118,16 +118,16 @@ def test_a_judgement_without_opinions_is_as_unsure_as_the_assumed_noise() -> Non
 def test_what_was_contested_is_a_judgement_of_the_state_too() -> None:
     run = searched(rooms(0.5, 0.5), sure(room0=0.3, room1=0.8))
     child = run.tree.root.edges[1].child
-    assert child is not None and child.judgements == 2 and child.value == pytest.approx(0.65)
+    assert child is not None and child.evaluations == 2 and child.value == pytest.approx(0.65)
 
 
 def test_without_a_contest_nothing_is_judged_again() -> None:
-    assert searched(rooms(0.5, 0.5), sure(), contest=0).again == []
+    assert searched(rooms(0.5, 0.5), sure(), reevaluations=0).again == []
 
 
 def test_a_judge_that_fails_leaves_the_choice_as_it_was() -> None:
-    run = Contested(rooms(0.5, 0.5), MCTS(iterations=16, k=4, contest=6, retries=1), sure(room0=0.1, room1=0.2))
-    run.fault = lambda selection, need: Failure(kind="model", reason="gone") if selection.contests else None
+    run = Reevaluating(rooms(0.5, 0.5), MCTS(iterations=16, k=4, reevaluations=6, retries=1), sure(room0=0.1, room1=0.2))
+    run.fault = lambda selection, need: Failure(kind="model", reason="gone") if selection.reevaluates else None
     run.search()
     check_idle(run.tree)
     assert run.algorithm.decide(run.tree).edges and not run.again
@@ -140,7 +140,7 @@ def test_a_search_that_tried_everything_has_its_rivals_judged_before_it_ends() -
 
 
 def test_gumbel_search_has_its_rivals_judged_too() -> None:
-    run = Contested(rooms(0.5, 0.5), Gumbel(iterations=16, k=4, contest=4), sure(room0=0.3, room1=0.8))
+    run = Reevaluating(rooms(0.5, 0.5), Gumbel(iterations=16, k=4, reevaluations=4), sure(room0=0.3, room1=0.8))
     run.search()
     assert sorted(run.again) == ["room0", "room1"] and run.tree.iterations == 16
     assert run.algorithm.decide(run.tree).edges == (1,)

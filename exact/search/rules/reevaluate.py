@@ -1,8 +1,8 @@
 """The root's candidates that lie within the noise of each other, judged again until the gap between them exceeds its error.
 
-Q of a candidate rests on n judgements, each off by about `noise`; so it is known to `noise / sqrt(n)`. Candidates whose Q lies less than
+Q of a candidate rests on n evaluations, each off by about `noise`; so it is known to `noise / sqrt(n)`. Candidates whose Q lies less than
 `z` such errors below the best one's are rivals: Q does not tell them apart. Their states are judged again, the least certain first, and
-what those judgements say decides among them. They end when the best rival leads the next by `z` errors of their own.
+what those evaluations say decides among them. They end when the best rival leads the next by `z` errors of their own.
 
 Each judgement is an iteration: they are paid for out of those granted, so searches with and without them cost the same.
 """
@@ -20,7 +20,7 @@ from exact.search.tree import Edge, Node, Tree
 
 
 def rivals(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int]:
-    """Those of the root's edges, best first, whose Q lies within the error of the best one's; empty where none contests it."""
+    """Those of the root's edges, best first, whose Q lies within the error of the best one's; empty where none reevaluates it."""
     edges = tree.root.edges
     if len(order) < 2:
         return []
@@ -35,7 +35,7 @@ def rivals(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int
 
 
 def undecided(tree: Tree, order: Sequence[int], z: float, noise: float) -> int | Wait | None:
-    """The rival to judge again next; None where there are none, or their judgements have told them apart.
+    """The rival to judge again next; None where there are none, or their evaluations have told them apart.
 
     Wait while all that were judged again the least often are being worked on: what they are found worth may settle it.
     """
@@ -68,20 +68,20 @@ def settled(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[in
 
 
 def asked_again(tree: Tree) -> int:
-    """How many judgements the root's candidates have had to tell them apart, those under way included."""
-    under_way = sum(work.selection.contests for work in tree.open.values())
-    return under_way + sum(len(tree.contested.get(child.id, ())) for edge in tree.root.edges for child in edge.outcomes)
+    """How many evaluations the root's candidates have had to tell them apart, those under way included."""
+    under_way = sum(work.selection.reevaluates for work in tree.open.values())
+    return under_way + sum(len(tree.reevaluations.get(child.id, ())) for edge in tree.root.edges for child in edge.outcomes)
 
 
 def note(tree: Tree, node: Node, evaluation: Evaluation, noise: float) -> None:
     """Keep a judgement of a rival's state, with the variance that its own opinions show; without any, that of the assumed noise."""
     opinions = len(evaluation.samples)
     variance = evaluation.within**2 / opinions if opinions > 1 else noise**2
-    tree.contested.setdefault(node.id, []).append((evaluation.value, variance))
+    tree.reevaluations.setdefault(node.id, []).append((evaluation.value, variance))
 
 
 def _said(tree: Tree, index: int) -> list[tuple[float, float]]:
-    return tree.contested.get(follow(tree.root.edges[index]).id, [])
+    return tree.reevaluations.get(follow(tree.root.edges[index]).id, [])
 
 
 def _mean(tree: Tree, index: int) -> float:
@@ -90,7 +90,7 @@ def _mean(tree: Tree, index: int) -> float:
 
 
 def _error(tree: Tree, index: int) -> float:
-    """Standard error of the mean: by what the opinions show and by how far the judgements lie apart, the larger; infinite for none."""
+    """Standard error of the mean: by what the opinions show and by how far the evaluations lie apart, the larger; infinite for none."""
     said = _said(tree, index)
     if not said:
         return math.inf

@@ -13,7 +13,7 @@ from typing import Any
 
 from _noisy import action
 
-from exact.agents.parse import GRADES
+from exact.agents.grades import grades
 from exact.config import parse
 from exact.context import Proposal
 from exact.environments.toy.decision import DecisionTree
@@ -29,6 +29,7 @@ from exact.runs.runner import Runner, create, reopen
 STATE = re.compile(r'StaticText "At ([\d.]+|the start)"')
 
 
+EVEN = grades("even")
 SAMPLES, GRADED = 8, "ABCD"
 """Answers drawn for one expansion; the grades that the judge gives, for quarters of [0, 1]."""
 
@@ -69,7 +70,7 @@ class Scripted:
         return tuple(Proposal(action=action(index), prior=count / total) for index, count in drawn)
 
     def value(self, state: str, draw: int) -> float:
-        return GRADES[self._script.grade(state)]
+        return EVEN.value(self._script.grade(state))
 
 
 def tree() -> DecisionTree:

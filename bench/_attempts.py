@@ -20,10 +20,10 @@ from exact.environments.base import EnvironmentFactory
 from exact.environments.pool.slot import PoolLimits
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import BuildAgent, LocalEngine, environments_wanted
-from exact.evaluation.plan import KINDS, Plan, Session
+from exact.evaluation.plan import KINDS, BenchSession, Plan
 from exact.evaluation.schedule import Schedule
-from exact.evaluation.statistics import Interval, bootstrap, rate
-from exact.evaluation.summary import grouped, row, scores, task_of, versus
+from exact.evaluation.statistics import Estimate, bootstrap, rate
+from exact.evaluation.summary import grouped, scores, summarise, task_of, versus
 from exact.task import Task
 
 PARALLEL = 8
@@ -53,7 +53,7 @@ def caps_of(configs: Sequence[Config]) -> dict[str, float] | None:
 
 def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config]) -> BenchFolder:
     """What lies in `work`, if it is of these tasks and caps, with the agents that it lacks; else a new one."""
-    session = Session(
+    session = BenchSession(
         versions={"exact": _common.commit()},
         machine={key: str(value) for key, value in _common.machine().items()},
         begun=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -110,17 +110,17 @@ async def attempt(folder: BenchFolder, parallel: int, noise: _common.Noise, buil
     return results
 
 
-def success(results: Sequence[Result], names: set[str]) -> Interval:
+def success(results: Sequence[Result], names: set[str]) -> Estimate:
     return rate(grouped(scores(each for each in results if name_of(each.task) in names)))
 
 
-def within(results: Sequence[Result], names: set[str], kind: str, most: float) -> Interval:
+def within(results: Sequence[Result], names: set[str], kind: str, most: float) -> Estimate:
     """Success at a cost of at most so much: an attempt that took more was not solved."""
     kept = [each for each in results if name_of(each.task) in names]
     return bootstrap(grouped(scores(kept, lambda each: float(each.score == 1 and getattr(each, kind) <= most))))
 
 
-def gain(results: Sequence[Result], base: Sequence[Result], names: set[str]) -> Interval:
+def gain(results: Sequence[Result], base: Sequence[Result], names: set[str]) -> Estimate:
     kept = [[each for each in found if name_of(each.task) in names] for found in (results, base)]
     return versus(*kept).gain
 
@@ -131,7 +131,7 @@ def show(results: Mapping[str, Sequence[Result]], kinds: Mapping[str, set[str]],
     `kinds`: groups of tasks, by name; `curved`: that of the curve; `steps`: environment steps at which it is read.
     """
     base = results["react"] if "react" in results else next(iter(results.values()))
-    rows = {agent: row(agent, found, REWARDS) for agent, found in results.items()}
+    rows = {agent: summarise(agent, found, REWARDS) for agent, found in results.items()}
     labelled = {agent: agent + (" (ORACLE)" if each.oracle else "") for agent, each in rows.items()}
     shown = _compared(results, kinds, labelled, base[0].agent, "success")
     strict = {agent: [full(each) for each in found] for agent, found in results.items()}

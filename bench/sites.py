@@ -55,7 +55,7 @@ from exact.config import BrowserConfig, Config, parse
 from exact.environments.base import EnvironmentFactory
 from exact.errors import InfrastructureError
 from exact.evaluation.folder import Replay
-from exact.evaluation.replay import finished, replay
+from exact.evaluation.replay import finished_state, replay
 from exact.evaluation.statistics import bootstrap, differences, mcnemar, rate
 from exact.models.base import ChatModel
 from exact.runs.environment_cache import EnvironmentCache
@@ -170,7 +170,7 @@ async def replayed(run: RunFolder) -> dict[str, Replay]:
         found |= {line.task: Replay(task=line.task, score=line.score, verdict="same") for line in fresh}
     async with shared(INSIDE) as opened:
         for task in run.manifest.tasks:
-            if task.id in found or (state := finished(run, config, task)) is None:
+            if task.id in found or (state := finished_state(run, config, task)) is None:
                 continue
             try:
                 async with opened(task) as environments:

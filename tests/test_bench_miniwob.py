@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from exact.benchmarks.miniwob.rewards import binary
-from exact.evaluation.statistics import Interval, rate
+from exact.evaluation.statistics import Estimate, rate
 from exact.evaluation.summary import grouped
 
 BENCH = Path(__file__).parents[1] / "bench"
@@ -26,7 +26,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Any]]:
 
 def test_a_value_that_knows_nothing_must_show_no_gain(bench: Callable[[str], dict[str, Any]]) -> None:
     figures = bench("miniwob.py")["figures"]
-    gains = {"constant": {"information": Interval(0.1, 0.02, 0.2, 8)}, "shuffled": {"information": Interval(0.1, -0.1, 0.2, 8)}}
+    gains = {"constant": {"information": Estimate(0.1, 0.02, 0.2, 8)}, "shuffled": {"information": Estimate(0.1, -0.1, 0.2, 8)}}
     found = figures({"success": {}, "gain": gains}, ["click-test"])
     assert [(figure.name, figure.value, figure.met) for figure in found] == [
         ("gain_constant_information_low", 0.02, False),

@@ -24,62 +24,65 @@ class Suite(Protocol):
         ...
 
     def ids(self) -> Sequence[str]:
-        """Every task id without seed, in a fixed order."""
+        """Return every task id, without a seed, in a fixed order."""
         ...
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """Named lists of ids that results are published on: `suite/@list` names one in a pattern."""
+        """Return the named lists of ids on which results are published. `suite/@list` names one in a pattern."""
         ...
 
     def task(self, id: str) -> Task:
-        """The task of an id (`?seed=n`, 0 if absent). Raises UsageError that names the nearest id."""
+        """Return the task of an id (`?seed=n`; 0 where absent). Raises UsageError that names the nearest id."""
         ...
 
     def environments(self, config: BrowserConfig) -> AbstractAsyncContextManager[EnvironmentFactory]:
-        """Servers and a browser, shared by the environments opened from it; all gone on leaving. Raises EnvironmentFailure."""
+        """Open the servers and the browser that all environments of the suite share; all are closed on leaving.
+
+        Raises EnvironmentFailure where they do not start.
+        """
         ...
 
 
 @runtime_checkable
-class Judging(Protocol):
-    """A suite some of whose verdicts are asked of a model: `models.parts.evaluator` of a configuration, never the agent's own."""
+class ModelEvaluatedSuite(Protocol):
+    """A suite in which some evaluators ask a model: `models.parts.evaluator` of a configuration, never the agent's own."""
 
-    def judged_by(self, models: ModelsConfig) -> Suite:
-        """The suite with these models."""
+    def with_models(self, models: ModelsConfig) -> Suite:
+        """Return the suite with these models for its evaluators."""
         ...
 
 
 @runtime_checkable
-class Served(Protocol):
-    """A suite that says what its pages need and who judges, for tasks that declare services (see sandbox/service.py)."""
+class ServedSuite(Protocol):
+    """A suite that gives the page set-up and the evaluator of tasks that declare services (see sandbox/service.py)."""
 
     def page(self, task: Task) -> tuple[PageSetup, Evaluator | None]:
-        """The set-up of a task's pages, and its evaluator if it has one."""
+        """Return the set-up of a task's pages, and the task's evaluator if there is one."""
         ...
 
 
 @runtime_checkable
-class Mixed(Protocol):
-    """A suite whose tasks are not all attempted in the same environments."""
+class MixedSuite(Protocol):
+    """A suite whose tasks need different kinds of environments."""
 
     def kind(self, task: Task) -> str:
-        """What tasks share that are attempted in the same environments."""
+        """Return a key that is equal for tasks that share environments."""
         ...
 
     def environments_of(self, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[EnvironmentFactory]:
-        """As Suite.environments, for tasks of this one's kind. Raises UsageError that says what is missing for them."""
+        """Open the environments of this task's kind, as `Suite.environments` does. Raises UsageError that names what is missing."""
         ...
 
 
 @runtime_checkable
-class Rewarded(Protocol):
-    """A suite whose own figure (`Score.raw`) may be read in several ways. An attempt that came to none counts 0 in each."""
+class RewardedSuite(Protocol):
+    """A suite whose raw figure (`Score.raw`) has several published readings. An attempt without a figure counts 0 in each."""
 
     def rewards(self) -> Mapping[str, Callable[[float], float]]:
-        """Readings in [0, 1] by what tables call them."""
+        """Return functions from the raw figure to a reward in [0, 1], by the name that tables use."""
         ...
 
 
 def environments_for(suite: Suite, task: Task, config: BrowserConfig) -> AbstractAsyncContextManager[EnvironmentFactory]:
-    """The environments in which a task of a suite is attempted."""
-    return suite.environments_of(task, config) if isinstance(suite, Mixed) else suite.environments(config)
+    """Open the environments in which a task of a suite is attempted."""
+    return suite.environments_of(task, config) if isinstance(suite, MixedSuite) else suite.environments(config)

@@ -1,4 +1,4 @@
-"""The suite `browsergym`: tasks as BrowserGym has them, run by BrowserGym, in a virtual environment of its own."""
+"""The suite `browsergym`: BrowserGym's tasks, run by BrowserGym in a virtual environment of its own."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _WEBARENA, _VISUALWEBARENA = 812, 910
 
 
 class BrowserGymSuite:
-    """MiniWoB's 125 tasks, WebArena's 812 and VisualWebArena's 910 by number; WorkArena's by the names that its package gives them."""
+    """MiniWoB++'s 125 tasks, WebArena's 812 and VisualWebArena's 910 by number, and WorkArena's by the names in its package."""
 
     name = "browsergym"
 
     def ids(self) -> Sequence[str]:
-        """Without those of WorkArena, which only its package knows."""
+        """Return every id but those of WorkArena, which only its package knows."""
         found = [f"miniwob.{name}" for name in names.BROWSERGYM]
         found += [f"webarena.{number}" for number in range(_WEBARENA)]
         found += [f"visualwebarena.{number}" for number in range(_VISUALWEBARENA)]
         return tuple(f"browsergym/{name}" for name in found)
 
     def lists(self) -> Mapping[str, Sequence[str]]:
-        """One for each benchmark: `browsergym/@miniwob`."""
+        """Return one list for each benchmark: `browsergym/@miniwob`."""
         kinds = ("miniwob", "webarena", "visualwebarena")
         return {kind: tuple(fnmatch.filter(self.ids(), f"browsergym/{kind}.*")) for kind in kinds}
 
@@ -42,14 +42,15 @@ class BrowserGymSuite:
         return Task(id=join(name, seed), instruction="", seed=seed, metadata={"browsergym": name.removeprefix("browsergym/")})
 
     def kind(self, task: Task) -> str:
-        """Its family: each has a package, and needs, of its own."""
+        """Return the benchmark that a task belongs to: each needs a package of its own."""
         return str(task.metadata["browsergym"]).partition(".")[0]
 
     @asynccontextmanager
     async def environments_of(self, task: Task, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
-        """`config.sandbox`: `required` runs BrowserGym with its browser in gVisor; else it is a process, and states are replayed.
+        """Open the environments of a task's benchmark.
 
-        Raises UsageError that says what the task needs and this machine lacks.
+        With `config.sandbox` set to `required`, BrowserGym and its browser run in gVisor. Otherwise they run in a process, and states are
+        restored by replay. Raises UsageError that names what the task needs and this machine lacks.
         """
         name, sandbox = str(task.metadata["browsergym"]), config.sandbox == "required"
         async with browsergym_factory(name, screenshots=config.screenshots, sandbox=sandbox, limit=config.snapshots << 20) as environments:
@@ -57,6 +58,6 @@ class BrowserGymSuite:
 
     @asynccontextmanager
     async def environments(self, config: BrowserConfig) -> AsyncIterator[EnvironmentFactory]:
-        """Those of MiniWoB's tasks."""
+        """Open the environments of MiniWoB++'s tasks."""
         async with self.environments_of(self.task(self.ids()[0]), config) as environments:
             yield environments

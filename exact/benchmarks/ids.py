@@ -1,4 +1,4 @@
-"""Task ids: `suite/name?seed=3`; and patterns of them: `suite/click-*?seed=1..3`."""
+"""Task ids (`suite/name?seed=3`) and patterns of them (`suite/click-*?seed=1..3`)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import re
 from exact.errors import UsageError
 
 MOST_SEEDS = 10_000
+"""Largest number of seeds that one pattern may name."""
 _SEEDS = re.compile(r"seed=(\d+(?:\.\.\d+)?(?:,\d+(?:\.\.\d+)?)*)")
 
 
 def split(id: str) -> tuple[str, int]:
-    """An id without its seed, and the seed (0 if absent). Raises UsageError."""
+    """Return an id without its seed, and the seed (0 where absent). Raises UsageError where the id names several."""
     name, seeds = split_pattern(id)
     if len(seeds) != 1:
         raise UsageError(f"{id!r} names {len(seeds)} seeds where one is wanted: write {name}?seed={seeds[0]}")
@@ -19,7 +20,7 @@ def split(id: str) -> tuple[str, int]:
 
 
 def split_pattern(pattern: str) -> tuple[str, list[int]]:
-    """A pattern without its seeds, and the seeds in the order written (`[0]` if absent). Raises UsageError."""
+    """Return a pattern without its seeds, and the seeds in the order written (`[0]` where absent). Raises UsageError."""
     name, found, query = pattern.partition("?")
     if not found:
         return name, [0]
@@ -37,5 +38,5 @@ def split_pattern(pattern: str) -> tuple[str, list[int]]:
 
 
 def join(name: str, seed: int) -> str:
-    """The canonical id."""
+    """Return the canonical id of a task name and a seed."""
     return f"{name}?seed={seed}"

@@ -1,4 +1,4 @@
-"""The environments of a task, as it declares them and as the configuration allows."""
+"""The environments of a task, as the task declares them and the configuration allows."""
 
 from __future__ import annotations
 
@@ -21,62 +21,76 @@ if TYPE_CHECKING:
     from exact.environments.sites.site import Outside
 
 DECLARED = ("services", "hosts", "outside", "browser", "evaluate", "geolocation")
-"""What of a task's metadata and private part its environments are made of."""
+"""The fields of a task's metadata and private part that its environments depend on."""
+
+Notify = Callable[[str], None]
 
 
-def kind_of(benchmark: bool, task: Task) -> str:
-    """What tasks share whose environments are opened once: their suite and kind in it, or their site; and what they declare."""
-    told = {**task.metadata, **task.private}
-    declared = [told.get(name, "") for name in DECLARED]
+def environment_kind(task: Task, *, benchmark: bool = True) -> str:
+    """Return a key that is equal for tasks whose environments can be shared.
+
+    It names the suite and the kind within it (`benchmark`) or the origins of the task's own site, and what the task declares. Raises
+    UsageError where `benchmark` is set and no suite has the task.
+    """
+    fields = {**task.metadata, **task.private}
+    declared = [fields.get(name, "") for name in DECLARED]
     if not benchmark:
         return json.dumps([_origins(task), *declared])
     from exact.benchmarks import registry
-    from exact.benchmarks.base import Mixed
+    from exact.benchmarks.base import MixedSuite
 
     suite = registry.suite(task.id)
-    return json.dumps([suite.name, suite.kind(task) if isinstance(suite, Mixed) else "", *declared])
+    return json.dumps([suite.name, suite.kind(task) if isinstance(suite, MixedSuite) else "", *declared])
 
 
 def open_environments(
-    task: Task, config: Config, benchmark: bool, tell: Callable[[str], None]
+    task: Task, config: Config, *, benchmark: bool = True, notify: Notify = lambda text: None
 ) -> AbstractAsyncContextManager[EnvironmentFactory]:
-    """The environments of a task: its suite's, or the user's own site. `tell` is called with what a user should know of them.
+    """Return a context manager that opens the environments of a task and closes them, with their servers and browsers, on leaving.
 
-    Raises UsageError, EnvironmentFailure.
+        async with open_environments(registry.task("miniwob/click-test"), Config()) as environments:
+            async with environments.open(simulation=False) as environment:
+                await environment.reset(task)
+
+    `benchmark` says that the task is of a registered suite; otherwise it is of a site of the user's own, which `task.start` and the task's
+    declarations describe. `config` gives the browser, the sandbox and the models of evaluators. `notify` is called with each limitation
+    that a user should know of, such as a sandbox that this machine lacks.
+
+    Raises UsageError where the task or the configuration cannot be used here, EnvironmentFailure where an environment does not start.
     """
     from exact.environments.sandbox.service import declared
 
     if not benchmark:
-        return _judged(task, config, tell)
+        return _own_site(task, config, notify)
     from exact.benchmarks import registry
-    from exact.benchmarks.base import Served, environments_for
+    from exact.benchmarks.base import ServedSuite, environments_for
 
     suite = registry.suite_with_models(task.id, config.models)
-    if not declared(task) or not isinstance(suite, Served):
+    if not declared(task) or not isinstance(suite, ServedSuite):
         return environments_for(suite, task, config.browser)
     setup, evaluator = suite.page(task)
-    return _own(task, config, tell, setup, evaluator)
+    return _site(task, config, notify, setup, evaluator)
 
 
 @asynccontextmanager
-async def _judged(task: Task, config: Config, tell: Callable[[str], None]) -> AsyncIterator[EnvironmentFactory]:
-    """A site of the user's, and who judges there, if anybody does."""
+async def _own_site(task: Task, config: Config, notify: Notify) -> AsyncIterator[EnvironmentFactory]:
+    """Open a site of the user's own, with the evaluator that the task declares, if any."""
     from exact.benchmarks.own import evaluator
     from exact.models.open import Models
 
     models = Models(config.models, folder=Path())
     try:
-        async with _own(task, config, tell, _setup(task), evaluator(task, config.models, models.chat)) as environments:
+        async with _site(task, config, notify, _setup(task), evaluator(task, config.models, models.chat)) as environments:
             yield environments
     finally:
         await models.close()
 
 
 @asynccontextmanager
-async def _own(
-    task: Task, config: Config, tell: Callable[[str], None], setup: PageSetup, evaluator: Evaluator | None
+async def _site(
+    task: Task, config: Config, notify: Notify, setup: PageSetup, evaluator: Evaluator | None
 ) -> AsyncIterator[EnvironmentFactory]:
-    """A site that comes with its task, or one that is elsewhere."""
+    """Open the site whose services the task declares, or one that runs elsewhere."""
     from exact.environments.browser.network.trust import pins
     from exact.environments.browser.served import elsewhere, served
     from exact.environments.browser.task_config import of_task
@@ -85,17 +99,17 @@ async def _own(
 
     browser, services, outside = of_task(config.browser, task), declared(task), sites.declared(task)
     if services:
-        opened = served(browser, setup, services, application=config.sandbox, evaluator=evaluator, outside=outside, tell=tell)
+        opened = served(browser, setup, services, application=config.sandbox, evaluator=evaluator, outside=outside, tell=notify)
     else:
-        outside = _hosted(outside or sites.Outside(), setup)
+        outside = _with_hosts(outside or sites.Outside(), setup)
         trusted = await pins(browser.authorities, _origins(task), outside.hosts)
         outside = msgspec.structs.replace(outside, trusted=(*outside.trusted, *trusted))
-        opened = elsewhere(browser, setup, outside, evaluator=evaluator, tell=tell)
-    async with opened as found:
-        yield found
+        opened = elsewhere(browser, setup, outside, evaluator=evaluator, tell=notify)
+    async with opened as environments:
+        yield environments
 
 
-def _hosted(outside: Outside, setup: PageSetup) -> Outside:
+def _with_hosts(outside: Outside, setup: PageSetup) -> Outside:
     return msgspec.structs.replace(outside, hosts={**setup.hosts, **outside.hosts})
 
 
@@ -106,7 +120,7 @@ def _setup(task: Task) -> PageSetup:
     try:
         return PageSetup(hosts=msgspec.json.decode(str(text), type=dict[str, str]))
     except msgspec.MsgspecError as error:
-        raise UsageError(f"task {task.id} declares hosts that are none: {error}: write {{name: address:port}}") from error
+        raise UsageError(f"invalid hosts in task {task.id}: {error}: write a JSON object such as {{name: address:port}}") from error
 
 
 def _origins(task: Task) -> tuple[str, ...]:

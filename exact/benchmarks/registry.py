@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
-from exact.benchmarks.base import Judging, Suite
+from exact.benchmarks.base import ModelEvaluatedSuite, Suite
 from exact.benchmarks.ids import join, split_pattern
 from exact.config import ModelsConfig
 from exact.errors import UsageError, unknown
@@ -75,7 +75,7 @@ def suite(id: str) -> Suite:
 def suite_with_models(id: str, models: ModelsConfig) -> Suite:
     """Return the suite of a task id, with these models where its evaluators ask some. Raises UsageError as `suite` does."""
     found = suite(id)
-    return found.judged_by(models) if isinstance(found, Judging) else found
+    return found.with_models(models) if isinstance(found, ModelEvaluatedSuite) else found
 
 
 def task(id: str) -> Task:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from exact.benchmarks.open import kind_of, open_environments
-from exact.cli.progress import Progress
+from exact.benchmarks.open import environment_kind, open_environments
+from exact.cli.progress import RunProgress
 from exact.config import Config
 from exact.errors import EvaluatorError
 from exact.runs.environment_cache import EnvironmentCache
@@ -33,7 +33,7 @@ def attempt(
     junit: Path | None = None,
 ) -> int:
     """Run what is left of a run to its end; the exit code. Raises EvaluatorError, which stands in `junit` too."""
-    from exact.cli.junit import solved, write
+    from exact.cli.junit import is_solved, write_junit
 
     try:
         lines = asyncio.run(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
@@ -46,13 +46,13 @@ def attempt(
             for task in folder.manifest.tasks:
                 if task.id == error.task:
                     known[task.id] = Line(task=task.id, seed=task.seed, agent=config.name, status="failed", reason=str(error))
-            write([*known.values()], config.name, junit)
+            write_junit([*known.values()], config.name, junit)
         raise
     if junit is not None:
-        write(lines, config.name, junit)
+        write_junit(lines, config.name, junit)
     if any(line.status == "failed" for line in lines):
         return 1
-    return UNSOLVED if fail_unsolved and not all(map(solved, lines)) else 0
+    return UNSOLVED if fail_unsolved and not all(map(is_solved, lines)) else 0
 
 
 async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool) -> list[Line]:
@@ -61,16 +61,17 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
     with contextlib.suppress(NotImplementedError):
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
     benchmark = folder.manifest.benchmark
-    with Progress(folder, config, as_json=as_json) as progress:
-        told = set[str]()
+    with RunProgress(folder, config, as_json=as_json) as progress:
+        notified = set[str]()
 
-        def tell(text: str) -> None:
-            if text not in told:
-                told.add(text)
+        def notify(text: str) -> None:
+            if text not in notified:
+                notified.add(text)
                 click.echo(f"exact: {text}", err=True)
 
         async with EnvironmentCache(
-            partial(kind_of, benchmark), lambda task: open_environments(task, config, benchmark, tell)
+            partial(environment_kind, benchmark=benchmark),
+            lambda task: open_environments(task, config, benchmark=benchmark, notify=notify),
         ) as environments:
 
             def finished(task: Task, line: Line) -> None:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from exact.evaluation.engine import Engine
     from exact.evaluation.folder import BenchFolder, Result
     from exact.evaluation.local import LocalEngine
-    from exact.evaluation.plan import Session
+    from exact.evaluation.plan import BenchSession
     from exact.evaluation.summary import Reward
     from exact.task import Task
 
 
-class Bounds(NamedTuple):
+class ResourceLimits(NamedTuple):
     """What all attempts together may use."""
 
     memory: float | None = None
@@ -98,7 +98,7 @@ def bench(
         _same(folder, suite, agents, seeds)
     else:
         folder = _create(suite, agents, seeds, budget, own_budgets, overrides, reruns, allow_same_task, out)
-    bounds = Bounds(memory=memory, cores=cores, environments=environments, hang=hang)
+    bounds = ResourceLimits(memory=memory, cores=cores, environments=environments, hang=hang)
     parallel = _fitting(folder, parallel or os.cpu_count() or 1, environments)
     if resume:
         _go_on(folder)
@@ -117,22 +117,22 @@ def _create(
     reruns: int, same_task: bool, out: Path | None,
 ) -> BenchFolder:  # fmt: skip
     """Everything that can be wrong is said before anything is written."""
-    from exact.cli.own import are_files
-    from exact.evaluation.agents import agent
+    from exact.cli.task_files import are_task_files
+    from exact.evaluation.agents import agent_config
     from exact.evaluation.folder import BenchFolder
-    from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, named, one_judge
+    from exact.evaluation.plan import Plan, at_equal_budgets, budget_of, checked_names, require_equal_judges
     from exact.runs.runner import check_models
     from exact.search.registry import algorithm
 
     if not suite or not agents:
         raise UsageError("name a suite and an agent: exact bench miniwob/@browsergym --agent react --agent mcts --seeds 0..4")
     tasks = _tasks(suite, seeds)
-    configs = [agent(each, overrides) for each in agents]
-    names = named([config.name for config in configs])
+    configs = [agent_config(each, overrides) for each in agents]
+    names = checked_names([config.name for config in configs])
     configs, caps = at_equal_budgets(configs, budget_of(budget), own=unequal)
-    own = are_files(suite)
+    own = are_task_files(suite)
     if _asks_models(tasks, own):
-        one_judge(configs)
+        require_equal_judges(configs)
     for config in configs:
         algorithm(config.search)
         check_models(config)
@@ -159,15 +159,15 @@ def _go_on(folder: BenchFolder) -> None:
         click.echo(f"exact: {folder.path} goes on by other code or elsewhere than before, as its tables will say: {told}", err=True)
 
 
-def _session() -> Session:
+def _session() -> BenchSession:
     """This one."""
     import platform
 
-    from exact.evaluation.plan import Session
+    from exact.evaluation.plan import BenchSession
     from exact.runs.journal.versions import versions
 
     machine = {"system": platform.platform(), "cores": str(os.cpu_count())}
-    return Session(versions=versions(), machine=machine, begun=datetime.now(UTC).isoformat(timespec="seconds"))
+    return BenchSession(versions=versions(), machine=machine, begun=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _remembering(config: Config, same_task: bool) -> Config:
@@ -187,10 +187,10 @@ def _named(suite: tuple[str, ...], own: bool) -> tuple[str, ...]:
 def _asks_models(tasks: tuple[Task, ...], own: bool) -> bool:
     """Whether verdicts on any of them may be asked of models."""
     from exact.benchmarks import registry
-    from exact.benchmarks.base import Judging
+    from exact.benchmarks.base import ModelEvaluatedSuite
     from exact.benchmarks.own import by_rules
 
-    return any(by_rules(task) if own else isinstance(registry.suite(task.id), Judging) for task in tasks)
+    return any(by_rules(task) if own else isinstance(registry.suite(task.id), ModelEvaluatedSuite) for task in tasks)
 
 
 def _own_tasks(files: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
@@ -198,9 +198,9 @@ def _own_tasks(files: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
     import msgspec
 
     from exact.benchmarks.ids import join, split_pattern
-    from exact.cli.own import tasks_of
+    from exact.cli.task_files import read_task_files
 
-    found = tasks_of(files)
+    found = read_task_files(files)
     if seeds is not None:
         names = {task.id: split_pattern(f"{task.id.partition('?')[0]}?seed={seeds}") for task in found}
         found = tuple(
@@ -214,9 +214,9 @@ def _own_tasks(files: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
 def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
     """What the patterns name; a bare suite is all of it, and so is a file of tasks."""
     from exact.benchmarks import registry
-    from exact.cli.own import are_files
+    from exact.cli.task_files import are_task_files
 
-    if are_files(suite):
+    if are_task_files(suite):
         return _own_tasks(suite, seeds)
     patterns = []
     for each in suite:
@@ -234,16 +234,16 @@ def _fixed(path: Path, given: Mapping[str, object]) -> None:
 
 def _same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None) -> None:
     """Raises UsageError where what is asked for is not what the benchmark to go on with was asked."""
-    from exact.evaluation.agents import agent
+    from exact.evaluation.agents import agent_config
 
     plan = folder.plan
     if suite and {task.id for task in _tasks(suite, seeds)} != {task.id for task in plan.tasks}:
         raise UsageError(f"{folder.path} is of other tasks ({plan.suite}): name none with --resume, or choose another --out")
-    if agents and {agent(each).name for each in agents} != set(plan.agents):
+    if agents and {agent_config(each).name for each in agents} != set(plan.agents):
         raise UsageError(f"{folder.path} is of other agents ({', '.join(plan.agents)}): name none with --resume, or choose another --out")
 
 
-async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Bounds, *, as_json: bool) -> list[Result]:
+async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: ResourceLimits, *, as_json: bool) -> list[Result]:
     import msgspec
 
     from exact.environments.pool.slot import PoolLimits, Room
@@ -262,22 +262,24 @@ async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Bounds, 
         came = f"score {result.score:g}" if result.score is not None else f"{result.status}: {result.reason}"
         click.echo(f"{done}/{of} {result.agent} {result.task} {came}, {result.transitions} steps, {result.seconds:.1f} s", err=True)
 
-    def told(text: str) -> None:
+    def notify(text: str) -> None:
         click.echo(f"exact: {text}", err=True)
 
     learned = {agent: folder.agent(agent)[1].reflection for agent in folder.plan.agents}
     rounds = {agent: max(1, each.round) for agent, each in learned.items() if each.kind != "none"}
     room = Room(PoolLimits(memory=_memory(bounds.memory)), usage, loop.time)
     async with _engine(folder, engine, parallel, bounds) as made:
-        return await Schedule(folder=folder, engine=made, parallel=parallel, room=room, rounds=rounds, finished=finished, told=told).run()
+        return await Schedule(
+            folder=folder, engine=made, parallel=parallel, room=room, rounds=rounds, finished=finished, notify=notify
+        ).run()
 
 
 @contextlib.asynccontextmanager
-async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bounds) -> AsyncIterator[Engine]:
+async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: ResourceLimits) -> AsyncIterator[Engine]:
     if engine == "ray":
         from functools import partial
 
-        from exact.benchmarks.open import kind_of
+        from exact.benchmarks.open import environment_kind
         from exact.evaluation.ray_engine import RayEngine
 
         async with RayEngine(
@@ -286,7 +288,7 @@ async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bound
             hang=bounds.hang,
             make=f"{__name__}:lane_engine",
             arguments=(parallel, bounds.cores, bounds.environments),
-            key=partial(kind_of, not folder.plan.own),
+            key=partial(environment_kind, benchmark=not folder.plan.own),
         ) as lanes:
             yield lanes
         return
@@ -296,29 +298,29 @@ async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Bound
 
 def lane_engine(folder: BenchFolder, lanes: int, cores: float | None, environments: int | None) -> LocalEngine:
     """One lane's part of what all of them may use. Who looks for one that hangs is outside."""
-    part = Bounds(cores=cores and cores / lanes, environments=environments and max(1, environments // lanes))
+    part = ResourceLimits(cores=cores and cores / lanes, environments=environments and max(1, environments // lanes))
     return local_engine(folder, 1, part, share=1 / lanes)
 
 
-def local_engine(folder: BenchFolder, parallel: int, bounds: Bounds, *, share: float = 1.0) -> LocalEngine:
+def local_engine(folder: BenchFolder, parallel: int, bounds: ResourceLimits, *, share: float = 1.0) -> LocalEngine:
     """Attempts in this process. `share`: of what providers of models allow."""
     from functools import partial
 
-    from exact.benchmarks.open import kind_of, open_environments
+    from exact.benchmarks.open import environment_kind, open_environments
     from exact.environments.pool.slot import PoolLimits
     from exact.evaluation.local import LocalEngine
 
-    told, benchmark = set[str](), not folder.plan.own
+    notified, benchmark = set[str](), not folder.plan.own
 
-    def tell(text: str) -> None:
-        if text not in told:
-            told.add(text)
+    def notify(text: str) -> None:
+        if text not in notified:
+            notified.add(text)
             click.echo(f"exact: {text}", err=True)
 
     return LocalEngine(
         folder,
-        open_environments=lambda task, config: open_environments(task, config, benchmark, tell),
-        key=partial(kind_of, benchmark),
+        open_environments=lambda task, config: open_environments(task, config, benchmark=benchmark, notify=notify),
+        key=partial(environment_kind, benchmark=benchmark),
         limits=PoolLimits(environments=bounds.environments or _wanted(folder) * parallel, processors=bounds.cores),
         hang=bounds.hang,
         share=share,
@@ -366,11 +368,11 @@ def _outputs(folder: BenchFolder, *, png: bool, quiet: bool) -> None:
 def rewards_of(folder: BenchFolder) -> Mapping[str, Reward]:
     """Other readings of the suite's own figure, where it names them."""
     from exact.benchmarks import registry
-    from exact.benchmarks.base import Rewarded
+    from exact.benchmarks.base import RewardedSuite
 
     suites = {task.id.partition("/")[0] for task in folder.plan.tasks} if not folder.plan.own else set()
     suite = registry.suite(suites.pop()) if len(suites) == 1 else None
-    return suite.rewards() if isinstance(suite, Rewarded) else {}
+    return suite.rewards() if isinstance(suite, RewardedSuite) else {}
 
 
 def _free() -> Path:

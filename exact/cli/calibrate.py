@@ -63,7 +63,7 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     kept = list(read_lines(path, LabelledState))
     if count <= len(kept):
         return kept
-    from exact.benchmarks.open import kind_of, open_environments
+    from exact.benchmarks.open import environment_kind, open_environments
     from exact.models.open import Models
     from exact.prompts.library import use_folder
     from exact.runs.environment_cache import EnvironmentCache
@@ -72,8 +72,8 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     opened_models = Models(config.models, folder=source.folder.path)
     models = open_models(config, opened_models)
     shared = EnvironmentCache(
-        lambda task: kind_of(benchmark, task),
-        lambda task: open_environments(task, config, benchmark, lambda text: click.echo(text, err=True)),
+        lambda task: environment_kind(task, benchmark=benchmark),
+        lambda task: open_environments(task, config, benchmark=benchmark, notify=lambda text: click.echo(text, err=True)),
     )
     try:
         with use_folder(config.prompts):

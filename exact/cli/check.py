@@ -59,7 +59,7 @@ def check(
 
         click.echo(json.dumps(msgspec.to_builtins(findings)))
     else:
-        click.echo(table(findings))
+        click.echo(findings_table(findings))
     return 0 if all(finding.passed for finding in findings) else 1
 
 
@@ -104,7 +104,7 @@ def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[Envir
     from exact.config import BrowserConfig, Config
 
     browser = BrowserConfig(screenshots=False, sandbox="auto" if sandbox is None else "required" if sandbox else "never")
-    return open_environments(task, Config(browser=browser), False, partial(click.echo, err=True))
+    return open_environments(task, Config(browser=browser), benchmark=False, notify=partial(click.echo, err=True))
 
 
 def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[EnvironmentFactory]:
@@ -134,7 +134,7 @@ def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsy
     return made if isinstance(made, AbstractAsyncContextManager) else nullcontext(made)
 
 
-def table(findings: list[Finding]) -> str:
+def findings_table(findings: list[Finding]) -> str:
     """One line a finding, and how many promises are not kept."""
     width = max(len(finding.name) for finding in findings)
     rows = [f"{_mark(finding)}  {finding.name:{width}}  {finding.seconds:7.1f} s  {finding.detail}" for finding in findings]

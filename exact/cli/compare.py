@@ -25,20 +25,21 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
 
     from exact.evaluation import compare as comparing
 
-    found = comparing.compare(comparing.side(a), comparing.side(b))
+    found = comparing.compare(comparing.open_side(a), comparing.open_side(b))
     if as_json:
         click.echo(msgspec.json.encode(_plain(found)))
         return
-    from exact.evaluation.table import grid, label, number
+    from exact.evaluation.table import agent_label, format_number, markdown_table
 
     for warning in found.warnings:
         click.echo(f"exact: {warning}", err=True)
     sides = (found.a, found.b)
     rows = [
-        [label(each), str(each.success), *(number(each.costs[kind]) for kind in ("actions", "transitions", "seconds"))] for each in sides
+        [agent_label(each), str(each.success), *(format_number(each.costs[kind]) for kind in ("actions", "transitions", "seconds"))]
+        for each in sides
     ]
-    click.echo(grid(["run", "success", "actions", "steps", "seconds"], rows))
-    gain, (one, other) = found.versus, map(label, sides)
+    click.echo(markdown_table(["run", "success", "actions", "steps", "seconds"], rows))
+    gain, (one, other) = found.versus, map(agent_label, sides)
     click.echo(
         f"\ngain of {one}: {gain.gain}; wins {gain.wins}, losses {gain.losses}, ties {gain.ties}; "
         f"p {gain.mcnemar:.3f} (McNemar, attempts taken for independent), {gain.by_task:.3f} (whole tasks flipped)"
@@ -48,7 +49,7 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
     shown = [each for each in found.tasks if every or each.wins or each.losses]
     if shown:
         body = [[t.task, f"{t.a:.2f}", f"{t.b:.2f}", str(t.seeds), str(t.wins), str(t.losses)] for t in shown]
-        click.echo("\n" + grid(["task", one, other, "seeds", "wins", "losses"], body))
+        click.echo("\n" + markdown_table(["task", one, other, "seeds", "wins", "losses"], body))
 
 
 def _plain(found: Comparison) -> dict[str, object]:

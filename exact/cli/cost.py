@@ -25,13 +25,13 @@ def cost(run: Path, by: str, pattern: str | None, as_json: bool) -> None:
     """
     import msgspec
 
-    from exact.cli.report import chosen
+    from exact.cli.report import started_tasks
     from exact.runs.journal.costs import Spent, costs, total
     from exact.runs.journal.file import read
     from exact.runs.journal.store import RunFolder
 
     folder, groups = RunFolder.open(run), dict[str, Spent]()
-    for task in chosen(folder, pattern):
+    for task in started_tasks(folder, pattern):
         for name, spent in costs(read(folder.task_folder(task) / "journal.jsonl"), by, task=task.id).items():  # type: ignore[arg-type]
             groups[name] = groups.get(name, Spent()) + spent
     whole = total(groups.values())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from exact.cli.health import Check
+    from exact.cli.health import HealthCheck
     from exact.cli.model_check import ModelReport
     from exact.config import ModelConfig
 
@@ -47,13 +47,13 @@ def _at(config: ModelConfig, base_url: str | None) -> ModelConfig:
     return msgspec.structs.replace(config, base_url=base_url) if base_url else config
 
 
-def _json(well: bool, checks: list[Check], report: ModelReport | None) -> str:
+def _json(well: bool, checks: list[HealthCheck], report: ModelReport | None) -> str:
     import msgspec
 
     return json.dumps({"ok": well, "checks": msgspec.to_builtins(checks), "model": msgspec.to_builtins(report)})
 
 
-def _text(well: bool, checks: list[Check], report: ModelReport | None) -> str:
+def _text(well: bool, checks: list[HealthCheck], report: ModelReport | None) -> str:
     rows = [(_mark(check), check.name, check.found, "" if check.ok else check.fix) for check in checks]
     if report:
         rows += [("ok" if not report.error else "MISSING", name, found, "") for name, found in report.rows()]
@@ -62,5 +62,5 @@ def _text(well: bool, checks: list[Check], report: ModelReport | None) -> str:
     return "\n".join([*lines, "all that is needed is here" if well else "something is missing: see MISSING above"])
 
 
-def _mark(check: Check) -> str:
+def _mark(check: HealthCheck) -> str:
     return "ok" if check.ok else "MISSING" if check.required else "optional"

@@ -46,14 +46,14 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
     path        the decision path and what was one action away from it, as a PNG (needs Graphviz)
     trajectory  the committed path as an SVG that moves from screenshot to screenshot
     """
-    from exact.cli.report import chosen
+    from exact.cli.report import started_tasks
     from exact.config import load_recorded
     from exact.errors import UsageError
     from exact.report.model.reading import Reading
     from exact.runs.journal.store import RunFolder, write_whole
 
     folder = RunFolder.open(run)
-    config, tasks = load_recorded(folder.path), chosen(folder, pattern)
+    config, tasks = load_recorded(folder.path), started_tasks(folder, pattern)
     if out is not None and len(tasks) != 1:
         raise UsageError(f"--out names one file, but {len(tasks)} tasks were chosen: name one with --task")
     for task in tasks:

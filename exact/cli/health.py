@@ -22,7 +22,7 @@ _NEEDED = {"memory": 1 * _GIB, "disk": _GIB // 2, "shared memory": _GIB // 16}
 _INSTALL = "shells/setup.sh, or pip install 'exact-agent[miniwob]'"
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class HealthCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is there or not."""
 
     name: str
@@ -35,11 +35,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """Whether exact can do nothing without it."""
 
 
-def checks() -> list[Check]:
+def checks() -> list[HealthCheck]:
     """All checks, in the order in which a newcomer would settle them."""
     return [
         _python(),
-        Check(name="exact", ok=True, found=f"{exact.__version__} in {Path(exact.__file__).parent}"),
+        HealthCheck(name="exact", ok=True, found=f"{exact.__version__} in {Path(exact.__file__).parent}"),
         _driver(),
         _browser(),
         _package("miniwob", "the MiniWoB++ tasks", required=False),
@@ -54,19 +54,19 @@ def checks() -> list[Check]:
     ]
 
 
-def _python() -> Check:
+def _python() -> HealthCheck:
     ok = sys.version_info >= (3, 11)
-    return Check(name="python", ok=ok, found=f"{platform.python_version()} in {sys.prefix}", fix="install Python 3.11 or newer")
+    return HealthCheck(name="python", ok=ok, found=f"{platform.python_version()} in {sys.prefix}", fix="install Python 3.11 or newer")
 
 
-def _package(name: str, purpose: str, *, required: bool = True) -> Check:
+def _package(name: str, purpose: str, *, required: bool = True) -> HealthCheck:
     try:
-        return Check(name=name, ok=True, found=metadata.version(name), required=required)
+        return HealthCheck(name=name, ok=True, found=metadata.version(name), required=required)
     except metadata.PackageNotFoundError:
-        return Check(name=name, ok=False, found=f"not installed ({purpose})", fix=_INSTALL, required=required)
+        return HealthCheck(name=name, ok=False, found=f"not installed ({purpose})", fix=_INSTALL, required=required)
 
 
-def _driver() -> Check:
+def _driver() -> HealthCheck:
     found = _package("playwright", "drives the browser")
     if not found.ok:
         return found
@@ -76,28 +76,28 @@ def _driver() -> Check:
     return msgspec.structs.replace(found, ok=not said, found=f"its driver does not start: {said}" if said else found.found, fix=WAY_OUT)
 
 
-def _browser() -> Check:
+def _browser() -> HealthCheck:
     from exact.environments.browser.launch.find import WAY_OUT, find_browser, said_by
 
     try:
         path = find_browser()
-        return Check(name="browser", ok=True, found=f"{said_by(path)} in {path}")
+        return HealthCheck(name="browser", ok=True, found=f"{said_by(path)} in {path}")
     except ExactError as error:
-        return Check(name="browser", ok=False, found=str(error).removesuffix(f": {WAY_OUT}"), fix=WAY_OUT)
+        return HealthCheck(name="browser", ok=False, found=str(error).removesuffix(f": {WAY_OUT}"), fix=WAY_OUT)
 
 
-def _key(variable: str) -> Check:
+def _key(variable: str) -> HealthCheck:
     there = bool(os.environ.get(variable))
     found = "set" if there else "not set (language models need a key; the built-in agent does not)"
-    return Check(name=variable, ok=there, found=found, fix=f"export {variable}=...", required=False)
+    return HealthCheck(name=variable, ok=there, found=found, fix=f"export {variable}=...", required=False)
 
 
-def _program(name: str, purpose: str, fix: str) -> Check:
+def _program(name: str, purpose: str, fix: str) -> HealthCheck:
     path = shutil.which(name)
-    return Check(name=name, ok=bool(path), found=path or f"not on PATH ({purpose})", fix=fix, required=False)
+    return HealthCheck(name=name, ok=bool(path), found=path or f"not on PATH ({purpose})", fix=fix, required=False)
 
 
-def _sandbox() -> Check:
+def _sandbox() -> HealthCheck:
     """Environments that fork, shown by a real checkpoint and restore."""
     from exact.environments.sandbox.proof import advice, prove
     from exact.environments.sandbox.runsc import WAY_OUT, find_runsc
@@ -105,36 +105,36 @@ def _sandbox() -> Check:
     try:
         runsc = find_runsc()
     except ExactError as error:
-        return Check(name="runsc", ok=False, found=str(error), fix=WAY_OUT, required=False)
+        return HealthCheck(name="runsc", ok=False, found=str(error), fix=WAY_OUT, required=False)
     where = f"{runsc.version} in {runsc.path}"
     try:
         proof = asyncio.run(prove())
     except (ExactError, TimeoutError) as error:
         found = f"{where}: environments do not fork here: {error or 'no answer'}"
-        return Check(name="runsc", ok=False, found=found, fix=advice(runsc), required=False)
-    return Check(
+        return HealthCheck(name="runsc", ok=False, found=found, fix=advice(runsc), required=False)
+    return HealthCheck(
         name="runsc", ok=True, found=f"{where}: checkpoint {proof.checkpoint:.1f} s, restore {proof.restore:.1f} s", required=False
     )
 
 
-def _desktop() -> Check:
+def _desktop() -> HealthCheck:
     from exact.environments.desktop import absent
 
     lack, fix = absent(), "shells/setup.sh --desktop, and pip install 'exact-agent[desktop]'"
-    return Check(name="desktop", ok=not lack, found=lack or "its programs and packages are installed", fix=fix, required=False)
+    return HealthCheck(name="desktop", ok=not lack, found=lack or "its programs and packages are installed", fix=fix, required=False)
 
 
-def _browsergym() -> Check:
+def _browsergym() -> HealthCheck:
     from exact.environments.adapters.gym import browsergym_python
 
     fix = "shells/setup.sh --browsergym"
     try:
-        return Check(name="browsergym", ok=True, found=str(browsergym_python()), fix=fix, required=False)
+        return HealthCheck(name="browsergym", ok=True, found=str(browsergym_python()), fix=fix, required=False)
     except ExactError as error:
-        return Check(name="browsergym", ok=False, found=str(error), fix=fix, required=False)
+        return HealthCheck(name="browsergym", ok=False, found=str(error), fix=fix, required=False)
 
 
-def _room() -> Iterator[Check]:
+def _room() -> Iterator[HealthCheck]:
     """Free memory, disk and shared memory, each against what is needed."""
     yield _amount("memory", _free_memory(), "close other programs, or take a machine with more", required=True)
     yield _amount("disk", shutil.disk_usage(".").free, "free some space, or choose another --out", required=True)
@@ -142,12 +142,12 @@ def _room() -> Iterator[Check]:
         yield _amount("shared memory", shutil.disk_usage(shm).free, "in a container: --shm-size=1g", required=False)
 
 
-def _amount(name: str, free: int | None, fix: str, *, required: bool) -> Check:
+def _amount(name: str, free: int | None, fix: str, *, required: bool) -> HealthCheck:
     if free is None:
-        return Check(name=name, ok=True, found="this system does not tell")
+        return HealthCheck(name=name, ok=True, found="this system does not tell")
     needed = _NEEDED[name]
     ok = free >= needed
-    return Check(name=name, ok=ok, found=f"{_size(free)} free, {_size(needed)} needed", fix=fix, required=required)
+    return HealthCheck(name=name, ok=ok, found=f"{_size(free)} free, {_size(needed)} needed", fix=fix, required=required)
 
 
 def _size(bytes: int) -> str:
@@ -166,10 +166,10 @@ def _free_memory(proc: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs
     return min(amounts, default=None)
 
 
-def _run_directory(path: Path) -> Check:
+def _run_directory(path: Path) -> HealthCheck:
     there = path
     while not there.exists():
         there = there.parent
     ok = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
     found = f"{path.absolute()} {'can be written' if ok else 'cannot be written'}"
-    return Check(name="run directory", ok=ok, found=found, fix="go to a folder you may write to, or choose --out")
+    return HealthCheck(name="run directory", ok=ok, found=found, fix="go to a folder you may write to, or choose --out")

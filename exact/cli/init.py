@@ -52,7 +52,7 @@ def init(folder: Path, checked: bool, **answers: Any) -> int:
 
     Every question is an option too. The last line says how far the application can be searched; exit code 1 if a promise is not kept.
     """
-    files = described(answers)
+    files = file_texts(answers)
     if there := [name for name in FILES if (folder / name).exists()]:
         raise UsageError(f"{folder / there[0]} is there already: name another folder, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def init(folder: Path, checked: bool, **answers: Any) -> int:
     return _try(folder)
 
 
-def described(answers: dict[str, Any]) -> dict[str, str]:
+def file_texts(answers: dict[str, Any]) -> dict[str, str]:
     """The three files' text. Raises UsageError for answers that do not go together."""
     if not is_web(answers["url"]):
         raise UsageError(f"--url {answers['url']!r} is no web address: write http://host/path")
@@ -154,10 +154,10 @@ def _try(folder: Path) -> int:
     [task] = read(folder / "tasks.yaml")
     config = load(folder / "agent.yaml")
     findings, fidelity, writes = asyncio.run(_tried(task, config))
-    from exact.cli.check import table
+    from exact.cli.check import findings_table
 
-    click.echo(table(findings))
-    click.echo(verdict(fidelity, writes))
+    click.echo(findings_table(findings))
+    click.echo(search_summary(fidelity, writes))
     click.echo(f"next: exact run {folder / 'tasks.yaml'} --config {folder / 'agent.yaml'}")
     return 0 if all(finding.passed for finding in findings) else 1
 
@@ -170,7 +170,7 @@ async def _tried(task: Task, config: Config) -> tuple[list[Finding], str, bool]:
 
     browser = msgspec.structs.replace(config.browser, screenshots=False)
     config = msgspec.structs.replace(config, browser=browser)
-    async with open_environments(task, config, False, lambda text: click.echo(text, err=True)) as opened:
+    async with open_environments(task, config, benchmark=False, notify=lambda text: click.echo(text, err=True)) as opened:
         async with opened.open(simulation=True) as environment:
             seen = await environment.reset(task)
             click.echo(f"opened {seen.url}: {json.dumps(seen.title)}, {len(seen.elements)} elements")
@@ -178,7 +178,7 @@ async def _tried(task: Task, config: Config) -> tuple[list[Finding], str, bool]:
         return await check(opened, task, quick=True, names=PROMISES), can.fidelity, can.isolated
 
 
-def verdict(fidelity: str, isolated: bool) -> str:
+def search_summary(fidelity: str, isolated: bool) -> str:
     """One line: what a state comes back with, and so what is explored."""
     come = {
         "environment": "browser and application come back as one",

@@ -15,16 +15,19 @@ SURE = 0.5
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def solved(line: Line) -> bool:
+def is_solved(line: Line) -> bool:
     """Whether an attempt ended as it should."""
     if line.status == "judged":
         return line.value is not None and line.value >= SURE
     return line.score is not None and line.score >= 1
 
 
-def junit(lines: Sequence[Line], name: str) -> bytes:
+def junit_xml(lines: Sequence[Line], name: str) -> bytes:
     """A test suite with a case for each attempt. Not solved is a failure; what the infrastructure did to it is an error."""
-    failures, errors = sum(not solved(line) and line.status != "failed" for line in lines), sum(line.status == "failed" for line in lines)
+    failures, errors = (
+        sum(not is_solved(line) and line.status != "failed" for line in lines),
+        sum(line.status == "failed" for line in lines),
+    )
     suite = ET.Element(
         "testsuite", name=_text(name), tests=str(len(lines)), failures=str(failures), errors=str(errors), skipped="0",
         time=f"{sum(line.seconds for line in lines):.3f}",
@@ -38,11 +41,11 @@ def junit(lines: Sequence[Line], name: str) -> bytes:
     return written
 
 
-def write(lines: Sequence[Line], name: str, path: Path) -> None:
+def write_junit(lines: Sequence[Line], name: str, path: Path) -> None:
     """The file, whole. Raises UsageError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, junit(lines, name))
+        write_whole(path, junit_xml(lines, name))
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}: choose another --junit") from error
 
@@ -52,7 +55,7 @@ def _case(line: Line) -> ET.Element:
     case = ET.Element("testcase", classname=_text(suite), name=_text(task or suite), time=f"{line.seconds:.3f}")
     if line.status == "failed":
         ET.SubElement(case, "error", message=_text(line.reason), type="infrastructure")
-    elif not solved(line):
+    elif not is_solved(line):
         ET.SubElement(case, "failure", message=_text(_why(line)), type=line.status)
     said = f"status: {line.status}\nscore: {line.score}\nown verdict: {line.value}\nactions: {line.actions}\nsteps: {line.transitions}\n"
     ET.SubElement(case, "system-out").text = _text(said + (f"reason: {line.reason}\n" if line.reason else ""))

@@ -97,7 +97,7 @@ async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: f
             await browser.close()
         except Error as error:
             raise EnvironmentFailure(f"the browser was closed, or could not go to {url}: {str(error).splitlines()[0]}") from error
-    write(path, json.dumps(state))
+    write_private(path, json.dumps(state))
 
 
 async def _wait(browser: Browser, context: BrowserContext, until: re.Pattern[str] | None, seconds: float) -> None:
@@ -115,7 +115,7 @@ async def _wait(browser: Browser, context: BrowserContext, until: re.Pattern[str
         raise EnvironmentFailure(f"no address matched {until.pattern!r} within {seconds:g} s: nothing was kept") from error
 
 
-def write(path: Path, text: str) -> None:
+def write_private(path: Path, text: str) -> None:
     """For this user alone, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(f".{path.name}.{os.getpid()}")

@@ -21,7 +21,7 @@ from exact.task import Task
 _MARKS = {"scored": ("✗", "red"), "judged": ("•", "cyan"), "failed": ("!", "yellow"), "stopped": ("–", "yellow")}
 
 
-class Progress:
+class RunProgress:
     """Shows one run. Quiet about what happens inside a task unless standard error is a terminal."""
 
     def __init__(self, folder: RunFolder, config: Config, *, as_json: bool) -> None:
@@ -33,7 +33,7 @@ class Progress:
         self._width = max(len(task.id) for task in folder.manifest.tasks)
         self._total, self._done = len(folder.manifest.tasks), sum(line.status != "failed" for line in self._last())
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> RunProgress:
         if self._live:
             self._live.start()
         elif not self._json:

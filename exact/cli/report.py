@@ -47,7 +47,7 @@ def report(
     if words and not share:
         raise UsageError("--redact takes texts out of a shared copy: give --share with it")
     folders = [RunFolder.open(run) for run in runs]
-    tasks = [(folder, task) for folder in folders for task in chosen(folder, pattern)]
+    tasks = [(folder, task) for folder in folders for task in started_tasks(folder, pattern)]
     if out is not None and len(folders) == 1 and len(tasks) != 1:
         raise UsageError(f"--out names one file, but {len(tasks)} tasks were chosen: name one with --task")
     alone = out if len(folders) == 1 else None
@@ -67,7 +67,7 @@ def report(
         click.launch(str(paths[0] if len(paths) == 1 or not pages else pages[-1]))
 
 
-def chosen(run: RunFolder, pattern: str | None) -> Sequence[Task]:
+def started_tasks(run: RunFolder, pattern: str | None) -> Sequence[Task]:
     """The started tasks that fit. Raises UsageError where none does."""
     from exact.errors import UsageError, unknown
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from exact.task import Task
 
 
-class _Again(NamedTuple):
+class _Rescored(NamedTuple):
     """One attempt: its score in the run, and what came now."""
 
     agent: str
@@ -56,11 +56,11 @@ def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
     return 1 if any(each.trouble for each in found) else 0
 
 
-async def _rescored(runs: Mapping[str, tuple[RunFolder, Config]], pattern: str | None, adopt: bool, as_json: bool) -> list[_Again]:
+async def _rescored(runs: Mapping[str, tuple[RunFolder, Config]], pattern: str | None, adopt: bool, as_json: bool) -> list[_Rescored]:
     """Each is told as soon as it came."""
-    from exact.cli.report import chosen
+    from exact.cli.report import started_tasks
 
-    tasks, found = {agent: chosen(folder, pattern) for agent, (folder, _) in runs.items()}, []
+    tasks, found = {agent: started_tasks(folder, pattern) for agent, (folder, _) in runs.items()}, []
     for agent, (folder, config) in runs.items():
         async for each in _taken_again(agent, folder, config, tasks[agent], adopt):
             found.append(each)
@@ -68,20 +68,21 @@ async def _rescored(runs: Mapping[str, tuple[RunFolder, Config]], pattern: str |
     return found
 
 
-async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Sequence[Task], adopt: bool) -> AsyncIterator[_Again]:
-    from exact.benchmarks.open import kind_of, open_environments
-    from exact.evaluation.replay import finished
+async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Sequence[Task], adopt: bool) -> AsyncIterator[_Rescored]:
+    from exact.benchmarks.open import environment_kind, open_environments
+    from exact.evaluation.replay import finished_state
     from exact.runs.environment_cache import EnvironmentCache
     from exact.runs.journal.store import append_line
 
     benchmark, before = folder.manifest.benchmark, {line.task: line.score for line in folder.results()}
     async with EnvironmentCache(
-        lambda task: kind_of(benchmark, task), lambda task: open_environments(task, config, benchmark, _tell)
+        lambda task: environment_kind(task, benchmark=benchmark),
+        lambda task: open_environments(task, config, benchmark=benchmark, notify=_notify),
     ) as shared:
         for task in tasks:
-            state = finished(folder, config, task)
+            state = finished_state(folder, config, task)
             if state is None:
-                yield _Again(agent, task.id, before.get(task.id), None, "its attempt did not come to its end")
+                yield _Rescored(agent, task.id, before.get(task.id), None, "its attempt did not come to its end")
                 continue
             again = await _again(agent, task, before.get(task.id), shared, folder, state)
             if again.replay is not None:
@@ -91,35 +92,35 @@ async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Seq
             yield again
 
 
-async def _again(agent: str, task: Task, before: float | None, shared: EnvironmentCache, folder: RunFolder, state: State) -> _Again:
+async def _again(agent: str, task: Task, before: float | None, shared: EnvironmentCache, folder: RunFolder, state: State) -> _Rescored:
     from exact.errors import EnvironmentFailure, ExactError, InfrastructureError
     from exact.evaluation.replay import replay
 
     try:
         async with shared(task) as environments:
             try:
-                return _Again(agent, task.id, before, await replay(environments, task, state, folder.blobs))
+                return _Rescored(agent, task.id, before, await replay(environments, task, state, folder.blobs))
             except EnvironmentFailure:
                 raise  # the environments are closed by it
             except ExactError as error:  # of this task alone: it wrote where that stays, or nobody is named to judge it
-                return _Again(agent, task.id, before, None, str(error))
+                return _Rescored(agent, task.id, before, None, str(error))
             except Exception as error:  # noqa: BLE001 - whatever an evaluator raises is of its own task, and ends no other
-                return _Again(agent, task.id, before, None, f"{type(error).__name__}: {error}")
+                return _Rescored(agent, task.id, before, None, f"{type(error).__name__}: {error}")
     except InfrastructureError as error:
-        return _Again(agent, task.id, before, None, str(error))
+        return _Rescored(agent, task.id, before, None, str(error))
 
 
-def _tell(text: str) -> None:
+def _notify(text: str) -> None:
     click.echo(f"exact: {text}", err=True)
 
 
-def _as_json(each: _Again) -> bytes:
+def _as_json(each: _Rescored) -> bytes:
     import msgspec
 
     return msgspec.json.encode({**each._asdict(), "replay": msgspec.to_builtins(each.replay) if each.replay else None})
 
 
-def _line(each: _Again) -> str:
+def _line(each: _Rescored) -> str:
     old = "none" if each.before is None else f"{each.before:g}"
     if each.replay is None:
         return f"! {each.agent} {each.task}: {each.trouble}"

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from exact.cli.own import are_files, is_file, tasks_of
+from exact.cli.task_files import are_task_files, is_task_file, read_task_files
 from exact.config import Config, load
 from exact.errors import UsageError
 from exact.safety import is_web
@@ -64,7 +64,7 @@ def run(
         found = _own_site(url, goal, services, tasks) if url or goal or services else _tasks(tasks)
     out = out or _free(Path("runs"), config.name)
     if dry_run:
-        from exact.cli.dry import describe
+        from exact.cli.dry_run import describe
 
         click.echo(describe(found, config, out))
         return 0
@@ -72,7 +72,7 @@ def run(
     from exact.runs.runner import check_models, create
 
     check_models(config)  # a missing key or an unknown price is said before anything is written
-    mine = bool(url or site or own) or any(is_file(each) for each in tasks)
+    mine = bool(url or site or own) or any(is_task_file(each) for each in tasks)
     folder = create(out, found, config, benchmark=not mine)
     return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
 
@@ -91,8 +91,8 @@ def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, .
 def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
     if not patterns:
         raise UsageError("no task: name one, e.g. `exact run miniwob/click-test`, or give --url and --goal")
-    if are_files(patterns):
-        return tasks_of(patterns)
+    if are_task_files(patterns):
+        return read_task_files(patterns)
     from exact.benchmarks import registry
 
     return tuple(registry.expand(patterns))

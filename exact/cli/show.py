@@ -29,14 +29,14 @@ def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as
 
     A running, interrupted or torn journal is shown as far as it reads.
     """
-    from exact.cli.report import chosen
+    from exact.cli.report import started_tasks
     from exact.config import load_recorded
     from exact.report.model.reading import Reading
     from exact.runs.journal.store import RunFolder
 
     folder = RunFolder.open(run)
     config = load_recorded(folder.path)
-    for task in chosen(folder, pattern):
+    for task in started_tasks(folder, pattern):
         reading = Reading(folder.task_folder(task) / "journal.jsonl", config, folder.blobs)
         at = _node(reading, node)
         click.echo(_as_json(task.id, reading, at) if as_json else "\n".join(_lines(task.id, reading, at, whole=node is None)))

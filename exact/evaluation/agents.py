@@ -35,7 +35,7 @@ Controls: random: any action. filter: react, each action tried and judged before
 everything. oracle: mcts that is told the verdict."""
 
 
-def agent(spec: str, overrides: Iterable[str] = ()) -> Config:
+def agent_config(spec: str, overrides: Iterable[str] = ()) -> Config:
     """The configuration that `--agent` names: a YAML file, or a name above. Raises UsageError.
 
     A file that gives no `name` is called as the file is.

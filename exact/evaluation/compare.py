@@ -10,7 +10,7 @@ from exact.config import Config, load_recorded
 from exact.errors import UsageError
 from exact.evaluation.folder import BenchFolder, Replay, Result, result_of
 from exact.evaluation.plan import unequal_judges, unequal_limits
-from exact.evaluation.summary import Row, Versus, row, scores, task_of, untold, versus
+from exact.evaluation.summary import AgentSummary, Versus, is_void, scores, summarise, task_of, versus
 from exact.runs.journal.store import RunFolder, read_lines
 from exact.task import Task
 
@@ -40,8 +40,8 @@ class TaskPair(NamedTuple):
 class Comparison(NamedTuple):
     """A against B. Rows are of what both have a score for."""
 
-    a: Row
-    b: Row
+    a: AgentSummary
+    b: AgentSummary
     versus: Versus
     tasks: list[TaskPair]
     only: tuple[int, int]
@@ -49,7 +49,7 @@ class Comparison(NamedTuple):
     warnings: list[str]
 
 
-def side(path: Path) -> Side:
+def open_side(path: Path) -> Side:
     """The results of a run, or of one agent of a benchmark (`BENCH/agents/NAME`). Raises UsageError, JournalError."""
     run, above = RunFolder.open(path), path.resolve().parent
     if above.name == "agents" and (above.parent / "bench.json").exists():
@@ -73,8 +73,8 @@ def compare(a: Side, b: Side) -> Comparison:
         raise UsageError(f"{a.name} and {b.name} have no scored task and seed in common: nothing to compare")
     kept_a, kept_b = ([each for each in found.results if each.task in both] for found in (a, b))
     return Comparison(
-        a=row(a.name, kept_a),
-        b=row(b.name, kept_b),
+        a=summarise(a.name, kept_a),
+        b=summarise(b.name, kept_b),
         versus=versus(a.results, b.results),
         tasks=_by_task({id: mine[id] for id in mine if id in both}, theirs),
         only=(len(mine) - len(both), len(theirs) - len(both)),
@@ -95,7 +95,7 @@ def _by_task(mine: dict[str, float], theirs: dict[str, float]) -> list[TaskPair]
 def _warnings(kept_a: Sequence[Result], kept_b: Sequence[Result], a: Side, b: Side) -> list[str]:
     found = [
         f"{each.name} is an oracle: "
-        + ("no environment told it any verdict, so it shows no headroom" if untold(each.results) else "it was told the verdict")
+        + ("no environment told it any verdict, so it shows no headroom" if is_void(each.results) else "it was told the verdict")
         for each in (a, b)
         if any(line.oracle for line in each.results)
     ]

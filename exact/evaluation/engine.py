@@ -20,7 +20,7 @@ class Hung(InfrastructureError):
 class Engine(Protocol):
     """Makes attempts, several at once. What an attempt has journalled is not done again by the next one at the same task."""
 
-    async def keeps(self, agent: str, task: Task) -> bool:
+    async def persists(self, agent: str, task: Task) -> bool:
         """Whether what an attempt does in its environments stays there: they are not isolated, and no two attempts may overlap in such
         environments.
 

@@ -43,7 +43,7 @@ class PooledFactory:
         self._key, self._open, self._limits = key, open, limits
         self._kinds: dict[str, _Opened] = {}
         self._retired: set[_Opened] = set()
-        self._keeps: dict[str, bool] = {}
+        self._persists: dict[str, bool] = {}
 
     async def __aenter__(self) -> PooledFactory:
         return self
@@ -73,14 +73,14 @@ class PooledFactory:
                 self._retired.discard(opened)
                 await self._close(opened)
 
-    async def keeps(self, task: Task) -> bool:
+    async def persists(self, task: Task) -> bool:
         """Whether what is done in the environments of a task stays there. Each kind is asked once; the environment that is opened for it
         is the next attempt's. Raises EnvironmentFailure."""
         key = self._key(task)
-        if key not in self._keeps:
+        if key not in self._persists:
             async with self.at(task, "") as environments, environments.open(simulation=False) as environment:
-                self._keeps[key] = not environment.capabilities.isolated
-        return self._keeps[key]
+                self._persists[key] = not environment.capabilities.isolated
+        return self._persists[key]
 
     async def _pool(self, opened: _Opened, task: Task) -> Pool:
         async with opened.opening:

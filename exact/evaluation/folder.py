@@ -15,7 +15,7 @@ import msgspec
 
 from exact.config import Config, dump
 from exact.errors import JournalError, UsageError
-from exact.evaluation.plan import Plan, Session, named
+from exact.evaluation.plan import BenchSession, Plan, checked_names
 from exact.runs.journal.store import Line, Manifest, RunFolder, read_lines, write_whole
 from exact.runs.runner import reopen
 
@@ -35,7 +35,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """As `Line.missing`."""
 
 
-class Attempted(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One line of attempts.jsonl: how one attempt ended, or a replay that the infrastructure ended, whether it counts or not."""
 
     agent: str
@@ -86,13 +86,13 @@ class BenchFolder:
             raise UsageError(f"no benchmark in {path}: it has no bench.json")
         return cls(path)
 
-    def go_on(self, session: Session, configs: Mapping[str, Config] | None = None) -> dict[str, tuple[str, str]]:
-        """Another session, with further agents on the same tasks if any; what is not as in the last one, as `Session.since` has it.
+    def go_on(self, session: BenchSession, configs: Mapping[str, Config] | None = None) -> dict[str, tuple[str, str]]:
+        """Another session, with further agents on the same tasks if any; what is not as in the last one, as `BenchSession.since` has it.
 
         Where nothing is left to be made there is none. Raises UsageError for names that will not do, JournalError.
         """
         plan, configs = self.plan, configs or {}
-        agents = named([*plan.agents, *configs])
+        agents = checked_names([*plan.agents, *configs])
         if not configs and len(self.done()) == len(plan.pairs):
             return {}
         later = (*plan.later, msgspec.structs.replace(session, agents=tuple(configs)))
@@ -135,9 +135,9 @@ class BenchFolder:
         """By task."""
         return {each.task: each for each in read_lines(self.agent_path(agent) / "replays.jsonl", Replay)}
 
-    def attempts(self) -> list[Attempted]:
+    def attempts(self) -> list[AttemptRecord]:
         """Every attempt that has ended, in that order."""
-        return list(read_lines(self.path / "attempts.jsonl", Attempted))
+        return list(read_lines(self.path / "attempts.jsonl", AttemptRecord))
 
     def results(self) -> list[Result]:
         """What results.jsonl holds."""
@@ -177,7 +177,7 @@ class BenchFolder:
     def write_results(self, results: Mapping[tuple[str, str], Result]) -> None:
         """results.jsonl as far as there are results, in the order of the plan. Raises JournalError."""
         ordered = [results[agent, task.id] for agent, task in self.plan.pairs if (agent, task.id) in results]
-        write(self.path / "results.jsonl", b"".join(msgspec.json.encode(each) + b"\n" for each in ordered))
+        write_file(self.path / "results.jsonl", b"".join(msgspec.json.encode(each) + b"\n" for each in ordered))
 
 
 def result_of(line: Line, replay: Replay | None, attempts: int) -> Result:
@@ -192,7 +192,7 @@ def result_of(line: Line, replay: Replay | None, attempts: int) -> Result:
     return Result(**found | {"live_score": line.score, "replay": replay.verdict if replay else "", "attempts": attempts})
 
 
-def write(path: Path, data: bytes) -> None:
+def write_file(path: Path, data: bytes) -> None:
     """A whole file at once. Raises JournalError."""
     try:
         write_whole(path, data)

@@ -18,7 +18,7 @@ from exact.errors import JournalError
 from exact.evaluation.engine import Hung
 from exact.evaluation.environments import PooledFactory
 from exact.evaluation.folder import BenchFolder, Replay
-from exact.evaluation.replay import finished, replay
+from exact.evaluation.replay import finished_state, replay
 from exact.models.base import ChatModel
 from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.state import State
@@ -76,11 +76,11 @@ class LocalEngine:
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
 
-    async def keeps(self, agent: str, task: Task) -> bool:
+    async def persists(self, agent: str, task: Task) -> bool:
         """See Engine."""
         try:
             async with asyncio.timeout(self._hang):
-                return await self._environments[agent].keeps(task)
+                return await self._environments[agent].persists(task)
         except TimeoutError:
             raise Hung(self._hang or 0.0) from None
 
@@ -102,7 +102,7 @@ class LocalEngine:
     async def replay(self, agent: str, task: Task) -> Replay:
         """See Engine."""
         run, config = self._folder.agent(agent)
-        state = finished(run, config, task)
+        state = finished_state(run, config, task)
         if state is None:
             raise JournalError(f"{task.id} has no attempt by {agent} that came to its end")
         try:

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from exact.evaluation.folder import BenchFolder, Result, write
-from exact.evaluation.page import page
+from exact.evaluation.folder import BenchFolder, Result, write_file
+from exact.evaluation.page import render_page
 from exact.evaluation.plan import Plan
 from exact.evaluation.plot import HEIGHT, WIDTH, curves
 from exact.evaluation.published import published_beside
 from exact.evaluation.statistics import solved_within
-from exact.evaluation.summary import SOLVED, Reward, by_agent, task_of, untold
-from exact.evaluation.table import markdown
+from exact.evaluation.summary import SOLVED, Reward, by_agent, is_void, task_of
+from exact.evaluation.table import render_markdown
 
 COSTS = {
     "transitions": "environment steps, replays included",
@@ -32,16 +32,16 @@ def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = No
     made: dict[Path, str] = {}
     for kind in COSTS:
         if any(getattr(each, kind) for each in results):
-            made[folder.path / f"curve_{kind}.svg"] = curve(plan, results, kind)
-    made[folder.path / "table.md"] = markdown(plan, results, rewards)
+            made[folder.path / f"curve_{kind}.svg"] = success_curve(plan, results, kind)
+    made[folder.path / "table.md"] = render_markdown(plan, results, rewards)
     first = next(iter(made.values())) if len(made) > 1 else ""
-    made[folder.path / "index.html"] = page(plan, results, first, rewards)
+    made[folder.path / "index.html"] = render_page(plan, results, first, rewards)
     for path, text in made.items():
-        write(path, text.encode("utf-8", "replace"))
+        write_file(path, text.encode("utf-8", "replace"))
     return list(made)
 
 
-def curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
+def success_curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
     """Success against one cost. Of an attempt without a score nothing is drawn; one whose cost is not known was never solved.
 
     What others published is drawn beside only where it is of as many tasks.
@@ -50,7 +50,7 @@ def curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
     for agent, found in by_agent(results).items():
         scored = [each for each in found if each.status == "scored" and each.score is not None]
         solved = [getattr(each, kind) for each in scored if each.score is not None and each.score >= SOLVED]
-        lines[agent + (" (ORACLE, VOID)" if untold(found) else " (ORACLE)" if agent in oracles else "")] = solved_within(
+        lines[agent + (" (ORACLE, VOID)" if is_void(found) else " (ORACLE)" if agent in oracles else "")] = solved_within(
             solved, max(1, len(scored))
         )
     tasks = len({task_of(task.id) for task in plan.tasks})
@@ -68,6 +68,6 @@ async def as_png(svg: Path) -> Path:
     async with launch(config) as browser:
         context, drawn = await browser.enter(config, ())
         await drawn.set_content(f"<style>body{{margin:0}}</style>{drawing}")
-        write(path, await drawn.screenshot())
+        write_file(path, await drawn.screenshot())
         await browser.leave(context)
     return path

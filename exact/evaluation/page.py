@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING
 from exact.evaluation.folder import Result
 from exact.evaluation.plan import Plan
 from exact.evaluation.published import published_on
-from exact.evaluation.summary import COSTS, Reward, by_agent, row, versus
-from exact.evaluation.table import REPLAYS, failed, later, number, replays
+from exact.evaluation.summary import COSTS, Reward, by_agent, summarise, versus
+from exact.evaluation.table import REPLAYS, failed_cell, format_number, replays_cell, session_notes
 
 if TYPE_CHECKING:
     import jinja2
 
 
-def page(plan: Plan, results: Sequence[Result], curve: str, rewards: Mapping[str, Reward] | None = None) -> str:
+def render_page(plan: Plan, results: Sequence[Result], curve: str, rewards: Mapping[str, Reward] | None = None) -> str:
     """The HTML. `curve`: the SVG of `plot.curves`, whose texts are escaped already."""
     from markupsafe import Markup
 
     groups = {agent: by_agent(results).get(agent, []) for agent in plan.agents}
-    rows = [row(agent, found, rewards) for agent, found in groups.items()]
+    rows = [summarise(agent, found, rewards) for agent, found in groups.items()]
     return _template().render(
         plan=plan,
         rows=rows,
         rewards=list(dict.fromkeys(name for each in rows for name in each.rewards)),
         partial=any(each.partial for each in rows),
         apart=REPLAYS if any(each.replays for each in rows) else "",
-        later=later(plan),
+        later=session_notes(plan),
         live=any(each.live for each in rows),
         against={agent: versus(groups[agent], groups[plan.agents[0]]) for agent in plan.agents[1:]},
         costs=COSTS,
@@ -51,5 +51,5 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "failed": failed, "replays": replays}
+    environment.filters |= {"number": format_number, "failed": failed_cell, "replays": replays_cell}
     return environment.get_template("bench.html.j2")

@@ -22,7 +22,7 @@ T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_@=-][A-Za-z0-9_.@=-]*")
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class BenchSession(msgspec.Struct, frozen=True, kw_only=True):
     """One time at which attempts were made: by which code, and where."""
 
     versions: dict[str, str] = {}
@@ -32,7 +32,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     agents: tuple[str, ...] = ()
     """Those that it added."""
 
-    def since(self, before: Session) -> dict[str, tuple[str, str]]:
+    def since(self, before: BenchSession) -> dict[str, tuple[str, str]]:
         """What is not as in a session before: what it was and what it is, `none` where it is not told.
 
         Code with changes is never as before: a commit does not tell which they are.
@@ -68,13 +68,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     machine: dict[str, str] = {}
     begun: str = ""
     """Date and time, UTC."""
-    later: tuple[Session, ...] = ()
+    later: tuple[BenchSession, ...] = ()
     """The sessions in which it was gone on with."""
 
     @property
-    def sessions(self) -> tuple[Session, ...]:
+    def sessions(self) -> tuple[BenchSession, ...]:
         """All of them, in order."""
-        return (Session(versions=self.versions, machine=self.machine, begun=self.begun), *self.later)
+        return (BenchSession(versions=self.versions, machine=self.machine, begun=self.begun), *self.later)
 
     @property
     def pairs(self) -> list[tuple[str, Task]]:
@@ -119,7 +119,7 @@ def at_equal_budgets(configs: Sequence[Config], budget: Mapping[str, float], *, 
     return capped, {kind: float(getattr(first, kind)) for kind in KINDS if getattr(first, kind) is not None}
 
 
-def one_judge(configs: Sequence[Config]) -> None:
+def require_equal_judges(configs: Sequence[Config]) -> None:
     """Raises UsageError where the agents' verdicts would not be asked of the same models: they would not compare."""
     for part, told in unequal_judges([(config.name, config) for config in configs]).items():
         raise UsageError(f"models.parts.{part} differs ({told}): one model judges all agents, so give each the same, with equal settings")
@@ -148,7 +148,7 @@ def _unequal(found: Mapping[str, Sequence[tuple[str, T | None]]], word: Callable
     }
 
 
-def named(names: Sequence[str]) -> tuple[str, ...]:
+def checked_names(names: Sequence[str]) -> tuple[str, ...]:
     """The names of agents, each that of a folder. Raises UsageError where two are alike, or one is no name."""
     for name in names:
         if not _NAME.fullmatch(name):

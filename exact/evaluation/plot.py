@@ -27,7 +27,7 @@ def curves(lines: Mapping[str, Points], *, x: str, title: str, beside: Mapping[s
     parts = [*_frame(x, title), *_grid(low, high, across, up)]
     beside = beside or {}
     shares = [*(points[-1][1] if points else 0.0 for points in lines.values()), *beside.values()]
-    ends = apart([up(share) for share in shares], [14.0] * len(lines) + [26.0] * len(beside))
+    ends = spread_labels([up(share) for share in shares], [14.0] * len(lines) + [26.0] * len(beside))
     for (name, points), end, colour in zip(lines.items(), ends, COLOURS * (len(lines) // len(COLOURS) + 1), strict=False):
         parts.append(f'<path d="{_steps(points, across, up)}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{end + 4:.1f}" fill="{colour}">{escape(name)}</text>')
@@ -42,7 +42,7 @@ def curves(lines: Mapping[str, Points], *, x: str, title: str, beside: Mapping[s
     return "\n".join([*parts, "</svg>\n"])
 
 
-def apart(heights: Sequence[float], rooms: Sequence[float]) -> list[float]:
+def spread_labels(heights: Sequence[float], rooms: Sequence[float]) -> list[float]:
     """Heights moved down so far that labels do not overlap, each of which takes so much room, in the order given."""
     placed, free = dict[int, float](), -math.inf
     for i in sorted(range(len(heights)), key=lambda i: heights[i]):

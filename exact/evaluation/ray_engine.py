@@ -57,7 +57,7 @@ class RayEngine:
         environments are of one kind."""
         self._folder, self._lanes, self._hang, self._key = folder.resolve(), lanes, hang, key
         self._make, self._arguments = make, arguments
-        self._keeps: dict[tuple[str, str], bool] = {}
+        self._persists: dict[tuple[str, str], bool] = {}
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
         self._all: list[Any] = []
         self._ray = _ray()
@@ -80,12 +80,12 @@ class RayEngine:
         if self._mine:
             self._ray.shutdown()
 
-    async def keeps(self, agent: str, task: Task) -> bool:
+    async def persists(self, agent: str, task: Task) -> bool:
         """See Engine. What each lane starts for itself is not told from what all of them use."""
         kind = agent, self._key(task)
-        if kind not in self._keeps:
-            self._keeps[kind] = msgspec.json.decode(await self._asked("keeps", agent, task, None), type=bool)
-        return self._keeps[kind]
+        if kind not in self._persists:
+            self._persists[kind] = msgspec.json.decode(await self._asked("persists", agent, task, None), type=bool)
+        return self._persists[kind]
 
     async def attempt(self, agent: str, task: Task) -> Line:
         """See Engine."""
@@ -156,9 +156,9 @@ class Lane:
         self._ready: asyncio.Future[tuple[Any, Context]] | None = None
         self._end = asyncio.Event()
 
-    async def keeps(self, agent: str, task: bytes) -> tuple[str, bytes]:
+    async def persists(self, agent: str, task: bytes) -> tuple[str, bytes]:
         """`done` and true or false, or the name and text of what was raised."""
-        return await self._told("keeps", agent, task)
+        return await self._told("persists", agent, task)
 
     async def attempt(self, agent: str, task: bytes) -> tuple[str, bytes]:
         """`done` and a Line, or the name and text of what was raised."""

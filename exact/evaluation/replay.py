@@ -16,7 +16,7 @@ from exact.runs.journal.store import Blobs, RunFolder
 from exact.task import Outcome, Task
 
 
-def finished(run: RunFolder, config: Config, task: Task) -> State | None:
+def finished_state(run: RunFolder, config: Config, task: Task) -> State | None:
     """The state of an attempt whose actions are all committed; None where it did not come so far. Raises JournalError."""
     path = run.task_folder(task) / "journal.jsonl"
     state = fold(config, read(path)) if path.exists() else None

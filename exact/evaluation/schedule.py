@@ -16,7 +16,7 @@ import msgspec
 from exact.environments.pool.slot import Room
 from exact.errors import InfrastructureError, JournalError, UncertainCommit, UsageError
 from exact.evaluation.engine import Engine, Hung
-from exact.evaluation.folder import Attempted, BenchFolder, Replay, Result, result_of
+from exact.evaluation.folder import AttemptRecord, BenchFolder, Replay, Result, result_of
 from exact.evaluation.plan import Plan
 from exact.runs.journal.store import Line, RunFolder, append_line
 from exact.task import Task
@@ -42,7 +42,7 @@ class _Job:
     """Of this job in this session."""
     hung: bool = False
     """Whether one of them hung."""
-    keeps: bool = False
+    persists: bool = False
     """Whether it is made in environments that keep what is done in them, as far as was asked."""
 
 
@@ -60,9 +60,9 @@ class Schedule:
     a round begins when the one before has ended, and only attempts of one round are made at once."""
     finished: Callable[[Result, int, int], None] | None = None
     """Called with each result, how many there are, and of how many."""
-    told: Callable[[str], None] | None = None
+    notify: Callable[[str], None] | None = None
     """Called once, where attempts go one at a time, with why."""
-    _has_told: bool = field(init=False, default=False)
+    _notified: bool = field(init=False, default=False)
     _plan: Plan = field(init=False)
     _results: dict[tuple[str, str], Result] = field(init=False)
     _runs: dict[str, RunFolder] = field(init=False)
@@ -122,23 +122,23 @@ class Schedule:
         """Taken out of those that wait: the first that hangs on nothing, and whose site nobody is at who would see what it does."""
         for job in filter(self._may, tuple(waiting)):
             try:
-                keeps, known = self.parallel > 1 and await self.engine.keeps(job.agent, job.task), True
+                persists, known = self.parallel > 1 and await self.engine.persists(job.agent, job.task), True
             except UsageError:
                 raise
             except Exception:  # noqa: BLE001 - its own attempt will meet it again, and ends by it
-                keeps, known = True, False
-            if not keeps or not any(each.keeps for each in self._running.values()):
+                persists, known = True, False
+            if not persists or not any(each.persists for each in self._running.values()):
                 waiting.remove(job)
-                return replace(job, keeps=keeps)
+                return replace(job, persists=persists)
             if not known:
                 return None
             self._tell(job)
         return None
 
     def _tell(self, job: _Job) -> None:
-        if self.told is not None and not self._has_told:
-            self._has_told = True
-            self.told(f"{job.task.id} is on a site that keeps what is done there: {_ALONE}")
+        if self.notify is not None and not self._notified:
+            self._notified = True
+            self.notify(f"{job.task.id} is on a site that keeps what is done there: {_ALONE}")
 
     def _may(self, job: _Job) -> bool:
         """Whether all that it hangs on has ended."""
@@ -180,7 +180,7 @@ class Schedule:
     def _record(self, job: _Job, line: Line, *, hung: bool) -> None:
         append_line(
             self.folder.path / "attempts.jsonl",
-            Attempted(
+            AttemptRecord(
                 agent=job.agent, task=job.task.id, number=job.number, status=line.status, reason=line.reason, missing=line.missing,
                 score=line.score, hung=hung, replay=job.line is not None, seconds=line.seconds,
             ),

@@ -17,7 +17,7 @@ _EXACT = 14
 """Tasks up to which every flip of signs is tried."""
 
 
-class Interval(NamedTuple):
+class Estimate(NamedTuple):
     """A mean over tasks of means over seeds, and its interval; `low` and `high` are NaN with fewer than two tasks."""
 
     mean: float
@@ -31,22 +31,22 @@ class Interval(NamedTuple):
         return f"{self.mean:.3f}" + ("" if math.isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
 
 
-def bootstrap(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Interval:
+def bootstrap(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Estimate:
     """Percentile bootstrap over tasks (Efron and Tibshirani 1993, chapter 13), the same for the same seed.
 
     Where all tasks have the same mean it has no width: see `rate` for shares.
     """
     means = _means(values)
     if len(means) < 2:
-        return Interval(float(means.mean()) if len(means) else math.nan, math.nan, math.nan, len(means))
+        return Estimate(float(means.mean()) if len(means) else math.nan, math.nan, math.nan, len(means))
     rng, tail = np.random.default_rng(seed), (1 - level) / 2
     rows = max(1, 4_000_000 // len(means))
     drawn = [means[rng.integers(0, len(means), (min(rows, draws - at), len(means)))].mean(axis=1) for at in range(0, draws, rows)]
     low, high = np.quantile(np.concatenate(drawn), [tail, 1 - tail])
-    return Interval(float(means.mean()), float(low), float(high), len(means))
+    return Estimate(float(means.mean()), float(low), float(high), len(means))
 
 
-def rate(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Interval:
+def rate(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Estimate:
     """As `bootstrap`, for shares in [0, 1]. Where all tasks succeed, or none does, the end that has no width is the exact binomial one
     (Clopper and Pearson 1934) for as many attempts as there are tasks."""
     found = bootstrap(values, level=level, draws=draws, seed=seed)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from exact.evaluation.folder import Result
-from exact.evaluation.statistics import Interval, bootstrap, differences, mcnemar, rate, sign_flip
+from exact.evaluation.statistics import Estimate, bootstrap, differences, mcnemar, rate, sign_flip
 
 SOLVED = 1.0
 """The score that counts as success."""
@@ -22,7 +22,7 @@ Reward = Callable[[float], float]
 class Versus(NamedTuple):
     """One agent against another, on the same task and seed."""
 
-    gain: Interval
+    gain: Estimate
     """Difference of success."""
     wins: int
     losses: int
@@ -34,7 +34,7 @@ class Versus(NamedTuple):
     """p of the test that flips whole tasks: seeds of one task are not independent."""
 
 
-class Row(NamedTuple):
+class AgentSummary(NamedTuple):
     """One agent."""
 
     agent: str
@@ -44,13 +44,13 @@ class Row(NamedTuple):
     """An oracle that no environment told any verdict, in all of its attempts: not even headroom."""
     attempts: int
     scored: int
-    success: Interval
-    score: Interval
+    success: Estimate
+    score: Estimate
     partial: bool
     """Whether any score lies between 0 and 1, so that `score` tells more than `success`."""
-    live: Interval | None
+    live: Estimate | None
     """Success where attempts ended, with environments that search had used; None where no such environment was."""
-    rewards: dict[str, Interval]
+    rewards: dict[str, Estimate]
     """By other readings of the benchmark's own figure, of all scored attempts: one that came to no such figure counts 0."""
     costs: dict[str, float]
     """Means of all scored attempts; NaN where one is not known."""
@@ -86,16 +86,16 @@ def grouped(values: Mapping[str, float]) -> dict[str, list[float]]:
     return found
 
 
-def row(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | None = None) -> Row:
+def summarise(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | None = None) -> AgentSummary:
     """The figures of one agent."""
     done = [each for each in results if each.status == "scored" and each.score is not None]
     read = {name: rate(grouped(scores(done, _reading(reward)))) for name, reward in (rewards or {}).items() if done}
     promoted = any(each.replay for each in done)
     live = rate(grouped(scores(done, lambda each: None if each.live_score is None else float(each.live_score >= SOLVED))))
-    return Row(
+    return AgentSummary(
         agent=agent,
         oracle=any(each.oracle for each in results),
-        void=untold(results),
+        void=is_void(results),
         attempts=len(results),
         scored=len(done),
         success=rate(grouped(scores(done))),
@@ -114,7 +114,7 @@ def row(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | N
     )
 
 
-def untold(results: Sequence[Result]) -> bool:
+def is_void(results: Sequence[Result]) -> bool:
     """Whether they are an oracle's that was told nothing."""
     return any(each.oracle for each in results) and all(each.told == 0 for each in results if each.oracle and each.status != "failed")
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from exact.evaluation.folder import Result
 from exact.evaluation.plan import Plan
 from exact.evaluation.published import published_on
-from exact.evaluation.summary import Reward, Row, Versus, by_agent, row, task_of, versus
+from exact.evaluation.summary import AgentSummary, Reward, Versus, by_agent, summarise, task_of, versus
 
 ORACLE = " (ORACLE: told the verdict, headroom only)"
 VOID = " (ORACLE, VOID: no environment told it any verdict)"
@@ -23,10 +23,10 @@ _COSTS = {
 }  # fmt: skip
 
 
-def markdown(plan: Plan, results: Sequence[Result], rewards: Mapping[str, Reward] | None = None) -> str:
+def render_markdown(plan: Plan, results: Sequence[Result], rewards: Mapping[str, Reward] | None = None) -> str:
     """The whole page: what was run, success, what it took, each agent against the first, and what others published."""
     groups = {agent: by_agent(results).get(agent, []) for agent in plan.agents}
-    rows = [row(agent, found, rewards) for agent, found in groups.items()]
+    rows = [summarise(agent, found, rewards) for agent, found in groups.items()]
     parts = [f"# {plan.suite}", *_about(plan, results), *_success(rows), *_took(rows)]
     if len(rows) > 1:
         first = plan.agents[0]
@@ -35,18 +35,18 @@ def markdown(plan: Plan, results: Sequence[Result], rewards: Mapping[str, Reward
     return "\n\n".join([*parts, *_published(plan)]) + "\n"
 
 
-def label(found: Row) -> str:
+def agent_label(found: AgentSummary) -> str:
     """An agent's name; an oracle is always called one."""
     return found.agent + (VOID if found.void else ORACLE if found.oracle else "")
 
 
-def grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table."""
     cells = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in each) + " |" for each in cells)
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Short; `unknown` for what is not known."""
     if math.isnan(value):
         return "unknown"
@@ -61,7 +61,7 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
         "Intervals are 95 percent, bootstrapped over tasks with their seeds; gains are paired on task and seed. "
         "Success is the score of the committed actions alone, in an environment that search never used.",
         " ".join(f"{name} {value}." for name, value in {**plan.machine, **plan.versions, "begun": plan.begun}.items() if value),
-        *later(plan),
+        *session_notes(plan),
     ]
     if plan.same_task:
         facts.append("**Agents that remember may have been shown lessons from other seeds of the same task.**")
@@ -70,7 +70,7 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
     return facts
 
 
-def later(plan: Plan) -> list[str]:
+def session_notes(plan: Plan) -> list[str]:
     """For each session in which it was gone on with: when, and what was not as in the one before."""
     told = []
     for before, now in pairwise(plan.sessions):
@@ -80,22 +80,22 @@ def later(plan: Plan) -> list[str]:
     return told
 
 
-def _success(rows: Sequence[Row]) -> list[str]:
+def _success(rows: Sequence[AgentSummary]) -> list[str]:
     rewards = list(dict.fromkeys(name for each in rows for name in each.rewards))
     live, partial = any(each.live for each in rows), any(each.partial for each in rows)
     unanswered, apart = any("answer" in each.missing for each in rows), any(each.replays for each in rows)
     header = ["agent", "success", *(["score"] if partial else []), *(["in the promoted environment"] if live else []), *rewards]
     body = [
         [
-            label(each),
+            agent_label(each),
             str(each.success),
             *([str(each.score)] if partial else []),
             *([str(each.live or "-")] if live else []),
             *(str(each.rewards.get(name, "-")) for name in rewards),
             str(each.scored),
             *([str(each.missing.get("answer", 0))] if unanswered else []),
-            *([replays(each)] if apart else []),
-            failed(each),
+            *([replays_cell(each)] if apart else []),
+            failed_cell(each),
             str(each.reruns),
             str(each.judged),
         ]
@@ -103,7 +103,7 @@ def _success(rows: Sequence[Row]) -> list[str]:
     ]
     return [
         "## Success",
-        grid(
+        markdown_table(
             [
                 *header,
                 "scored",
@@ -122,12 +122,12 @@ def _success(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def failed(found: Row) -> str:
+def failed_cell(found: AgentSummary) -> str:
     """How many failed, and of what where that is known."""
     return _counted(found.failed, {kind: count for kind, count in found.missing.items() if kind != "answer"})
 
 
-def replays(found: Row) -> str:
+def replays_cell(found: AgentSummary) -> str:
     """How many replays were not the same as their attempts, and in what."""
     return _counted(sum(found.replays.values()), found.replays)
 
@@ -137,19 +137,19 @@ def _counted(number: int, kinds: Mapping[str, int]) -> str:
     return f"{number} ({why})" if why else str(number)
 
 
-def _took(rows: Sequence[Row]) -> list[str]:
+def _took(rows: Sequence[AgentSummary]) -> list[str]:
     body = [
-        [label(each), *(number(each.costs[kind]) for kind in _COSTS), number(each.restores), str(each.drifted)]
+        [agent_label(each), *(format_number(each.costs[kind]) for kind in _COSTS), format_number(each.restores), str(each.drifted)]
         for each in rows
         if each.scored
     ]
-    return ["## What an attempt took, in the mean", grid(["agent", *_COSTS.values(), "restores", "drifted (all)"], body)]
+    return ["## What an attempt took, in the mean", markdown_table(["agent", *_COSTS.values(), "restores", "drifted (all)"], body)]
 
 
-def _against(first: str, against: Mapping[str, Versus], rows: Mapping[str, Row]) -> list[str]:
+def _against(first: str, against: Mapping[str, Versus], rows: Mapping[str, AgentSummary]) -> list[str]:
     body = [
         [
-            label(rows[agent]),
+            agent_label(rows[agent]),
             str(found.gain),
             str(found.wins),
             str(found.losses),
@@ -161,8 +161,8 @@ def _against(first: str, against: Mapping[str, Versus], rows: Mapping[str, Row])
         for agent, found in against.items()
     ]
     return [
-        f"## Against {label(rows[first])}",
-        grid(["agent", "gain", "wins", "losses", "ties", "unpaired", "p (McNemar)", "p (by task)"], body),
+        f"## Against {agent_label(rows[first])}",
+        markdown_table(["agent", "gain", "wins", "losses", "ties", "unpaired", "p (McNemar)", "p (by task)"], body),
         "McNemar's exact test takes attempts for independent; the other flips whole tasks, whose seeds are not.",
     ]
 
@@ -175,4 +175,4 @@ def _published(plan: Plan) -> list[str]:
         [each.label, each.split, f"{each.success:.3f}" + (f" +- {each.error:.3f}" if each.error else ""), f"[{each.source}]({each.url})"]
         for each in found
     ]
-    return ["## Published by others, not re-run here", grid(["agent", "on", "success", "source"], body)]
+    return ["## Published by others, not re-run here", markdown_table(["agent", "on", "success", "source"], body)]

@@ -153,7 +153,7 @@ def test_unequal_budgets_are_refused_before_anything_is_written(tmp_path: Path, 
 class Judged(MiniWob):
     """MiniWoB, as if its verdicts were asked of a model."""
 
-    def judged_by(self, models: ModelsConfig) -> Suite:
+    def with_models(self, models: ModelsConfig) -> Suite:
         return self
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exact.cli import health
-from exact.cli.health import Check
+from exact.cli.health import HealthCheck
 from exact.cli.main import main
 from exact.cli.model_check import check_model
 from exact.config import ModelConfig, PriceConfig
@@ -14,7 +14,7 @@ from exact.models.scripted import Question, Reply, ScriptedServer, Status
 RED = '{"colour": "red"}'
 
 
-def found(checks: list[Check]) -> dict[str, Check]:
+def found(checks: list[HealthCheck]) -> dict[str, HealthCheck]:
     return {check.name: check for check in checks}
 
 

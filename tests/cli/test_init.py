@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from exact.benchmarks.own import read
-from exact.cli.init import described, init, verdict
+from exact.cli.init import file_texts, init, search_summary
 from exact.cli.main import main
 from exact.config import load
 from exact.errors import UsageError
@@ -25,7 +25,7 @@ ANSWERS = {"url": "http://127.0.0.1:8000/", "where": "elsewhere", "login": "none
 @pytest.mark.parametrize("login", ["none", "file", "script", "basic"])
 def test_what_is_written_is_read(tmp_path: Path, where: str, login: str) -> None:
     more = {"command": "python3 app.py", "reset": "http://a/reset", "snapshot": "ctl save {name}", "restore": "ctl load {name}"}
-    for name, text in described({**ANSWERS, **more, "where": where, "login": login, "model": "openai/gpt-4o"}).items():
+    for name, text in file_texts({**ANSWERS, **more, "where": where, "login": login, "model": "openai/gpt-4o"}).items():
         (tmp_path / name).write_text(text)
     [task] = read(tmp_path / "tasks.yaml")
     assert (task.id, task.start) == ("127.0.0.1/first", "http://127.0.0.1:8000/")
@@ -54,10 +54,10 @@ def test_init_overwrites_nothing_and_says_what_does_not_fit(tmp_path: Path, caps
 
 def test_commands_are_parted_as_a_shell_does() -> None:
     served = {**ANSWERS, "where": "here", "command": 'sh -c "cd app && npm start"'}
-    (service,) = yaml.safe_load(described(served)["site.yaml"])["services"]
+    (service,) = yaml.safe_load(file_texts(served)["site.yaml"])["services"]
     assert service["command"] == ["sh", "-c", "cd app && npm start"]
     hooked = {**ANSWERS, "where": "hooks", "reset": "ctl 'to start'", "snapshot": "http://a/keep/{name}", "restore": "ctl load {name}"}
-    site = yaml.safe_load(described(hooked)["site.yaml"])["outside"]["site"]
+    site = yaml.safe_load(file_texts(hooked)["site.yaml"])["outside"]["site"]
     assert (site["reset"], site["snapshot"]) == ({"command": ["ctl", "to start"]}, {"url": "http://a/keep/{name}"})
 
 
@@ -71,7 +71,7 @@ def test_commands_are_parted_as_a_shell_does() -> None:
 )
 def test_answers_that_cannot_be_are_refused(answers: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        described({**ANSWERS, **answers})
+        file_texts({**ANSWERS, **answers})
 
 
 def test_a_file_is_no_folder_for_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +81,7 @@ def test_a_file_is_no_folder_for_the_files(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_the_verdict_says_what_is_explored() -> None:
-    assert verdict("environment", True).endswith("writes are explored and rolled back")
+    assert search_summary("environment", True).endswith("writes are explored and rolled back")
 
 
 def test_a_log_in_is_kept_for_its_user_alone(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:

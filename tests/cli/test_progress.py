@@ -10,7 +10,7 @@ from rich.console import Console
 
 from exact.cli import progress as progress_module
 from exact.cli.main import main
-from exact.cli.progress import Progress
+from exact.cli.progress import RunProgress
 from exact.config import Config, dump
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import State
@@ -34,7 +34,7 @@ def end(run: RunFolder, task: Task, status: str, score: float | None = None) -> 
 def test_of_attempts_made_again_the_last_one_counts(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     for task in TASKS:
         end(run, task, "failed")
-    with Progress(run, Config(), as_json=False) as progress:
+    with RunProgress(run, Config(), as_json=False) as progress:
         assert "2 tasks, 0 done" in capsys.readouterr().err
         for task, score in zip(TASKS, (1.0, 0.0), strict=True):
             progress.finished(task, end(run, task, "scored", score), run.path)
@@ -43,7 +43,7 @@ def test_of_attempts_made_again_the_last_one_counts(run: RunFolder, capsys: pyte
 
 @pytest.mark.parametrize(("score", "mark"), [(1.0, "✓"), (0.3, "✗"), (0.0, "✗")])
 def test_only_a_whole_solution_gets_a_tick(run: RunFolder, capsys: pytest.CaptureFixture[str], score: float, mark: str) -> None:
-    with Progress(run, Config(), as_json=False) as progress:
+    with RunProgress(run, Config(), as_json=False) as progress:
         progress.finished(TASKS[0], end(run, TASKS[0], "scored", score), run.path)
     assert capsys.readouterr().out.startswith(f"{mark} shop/a")
 
@@ -54,7 +54,7 @@ def test_on_a_terminal_it_tells_nodes_best_value_money_and_time_and_else_it_is_q
 ) -> None:
     said, state = io.StringIO(), State(Config())
     monkeypatch.setattr(progress_module, "Console", lambda stderr: Console(file=said, force_terminal=terminal, width=160))
-    with Progress(run, Config(), as_json=False) as progress:
+    with RunProgress(run, Config(), as_json=False) as progress:
         progress.event(TASKS[0], state, ev.Ended(reason="it is over"))
     told = said.getvalue()
     if not terminal:
@@ -64,7 +64,7 @@ def test_on_a_terminal_it_tells_nodes_best_value_money_and_time_and_else_it_is_q
 
 
 def test_a_failed_run_names_the_way_on(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress(run, Config(), as_json=False) as progress:
+    with RunProgress(run, Config(), as_json=False) as progress:
         for task, status in zip(TASKS, ("failed", "scored"), strict=True):
             progress.finished(task, end(run, task, status, 1.0 if status == "scored" else None), run.path)
     assert f"1 of 1 solved, 1 failed (not scored); once that is mended: exact resume {run.path}" in capsys.readouterr().out

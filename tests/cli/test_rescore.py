@@ -27,12 +27,12 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFolder:
     """Three attempts that ended, and toy environments to take them again in."""
 
     @asynccontextmanager
-    async def opened(task: Task, *rest: object) -> AsyncIterator[EnvironmentFactory]:
+    async def opened(task: Task, *rest: object, **options: object) -> AsyncIterator[EnvironmentFactory]:
         yield ToyFactory(WORLD)
 
     monkeypatch.setattr(cli_environments, "open_environments", opened)
     monkeypatch.setattr(cli_bench, "rewards_of", lambda folder: {})
-    monkeypatch.setattr(cli_environments, "kind_of", lambda benchmark, task: "toy")
+    monkeypatch.setattr(cli_environments, "environment_kind", lambda task, **options: "toy")
     folder = toy_bench(tmp_path / "bench", settings("mcts"), seeds=3)
     asyncio.run(run(folder))
     return folder

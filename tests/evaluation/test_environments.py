@@ -57,7 +57,7 @@ async def test_a_kind_is_asked_once_whether_it_keeps_what_is_done_and_the_enviro
         yield made
 
     async with PooledFactory(lambda task: "toy", opening, PoolLimits()) as environments:
-        assert [await environments.keeps(TASK), await environments.keeps(toy_task(WORLD, 1))] == [not isolated] * 2
+        assert [await environments.persists(TASK), await environments.persists(toy_task(WORLD, 1))] == [not isolated] * 2
         assert (made.counts.opened, made.counts.resets) == (1, 0)
         async with environments.at(TASK, "attempt") as share, share.open(simulation=False):
             assert made.counts.opened == 1

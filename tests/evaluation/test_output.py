@@ -9,7 +9,7 @@ from PIL import Image
 
 from exact.evaluation.folder import Result
 from exact.evaluation.output import as_png
-from exact.evaluation.page import page
+from exact.evaluation.page import render_page
 from exact.evaluation.plan import Plan
 from exact.evaluation.plot import HEIGHT, WIDTH, curves
 from exact.evaluation.summary import Reward
@@ -20,8 +20,8 @@ def test_the_page_shows_the_rewards_that_the_table_shows() -> None:
     plan = Plan(suite="toy", agents=("mcts",), tasks=(Task(id="a?seed=0", instruction=""), Task(id="b?seed=0", instruction="")), budget={})
     found = [Result(task=task.id, seed=0, agent="mcts", status="scored", score=1.0, raw=0.5) for task in plan.tasks]
     rewards: dict[str, Reward] = {"raw <reward>": lambda raw: raw}
-    assert "raw &lt;reward&gt;" in page(plan, found, "", rewards) and "0.500" in page(plan, found, "", rewards)
-    assert "raw" not in page(plan, found, "")
+    assert "raw &lt;reward&gt;" in render_page(plan, found, "", rewards) and "0.500" in render_page(plan, found, "", rewards)
+    assert "raw" not in render_page(plan, found, "")
 
 
 async def test_a_curve_is_drawn_as_a_picture_beside_it(executable: str, tmp_path: Path) -> None:

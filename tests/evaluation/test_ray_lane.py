@@ -57,7 +57,7 @@ async def test_what_breaks_in_a_lane_is_raised_here_as_what_it_was(
 async def test_a_lane_says_whether_its_environments_keep_what_is_done(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     lane = Lane(str(folder.path), "tests.evaluation.toys:lane")
-    assert await lane.keeps("mcts", msgspec.json.encode(folder.plan.tasks[0])) == ("done", b"false")
+    assert await lane.persists("mcts", msgspec.json.encode(folder.plan.tasks[0])) == ("done", b"false")
     await lane.close()
 
 
@@ -78,7 +78,7 @@ class Saying:
     async def __aexit__(self, *exc: object) -> None:
         _SAID.reset(self._token)
 
-    async def keeps(self, agent: str, task: Task) -> bool:
+    async def persists(self, agent: str, task: Task) -> bool:
         return _SAID.get() == "something"
 
 
@@ -90,7 +90,7 @@ async def test_calls_see_what_was_set_when_the_environments_were_opened_whatever
     folder = toy_bench(tmp_path / "bench", seeds=1)
     lane, task = Lane(str(folder.path), f"{__name__}:saying"), msgspec.json.encode(folder.plan.tasks[0])
     for _ in range(2):
-        assert await asyncio.create_task(lane.keeps("mcts", task)) == ("done", b"true")
+        assert await asyncio.create_task(lane.persists("mcts", task)) == ("done", b"true")
     await asyncio.create_task(lane.close())
 
 
@@ -106,7 +106,7 @@ async def test_a_lane_gives_its_engine_what_it_was_given(tmp_path: Path) -> None
     folder = toy_bench(tmp_path / "bench", seeds=1)
     lane = Lane(str(folder.path), f"{__name__}:given", 3, "x")
     with pytest.raises(ValueError, match="3 x"):
-        await lane.keeps("mcts", msgspec.json.encode(folder.plan.tasks[0]))
+        await lane.persists("mcts", msgspec.json.encode(folder.plan.tasks[0]))
     await lane.close()
 
 
@@ -119,7 +119,7 @@ async def test_environments_that_cannot_be_opened_are_told_to_every_call(tmp_pat
     lane, task = Lane(str(folder.path), "no_such_module_at_all:lane"), msgspec.json.encode(folder.plan.tasks[0])
     for _ in range(2):
         with pytest.raises(ModuleNotFoundError):
-            await lane.keeps("mcts", task)
+            await lane.persists("mcts", task)
     await lane.close()
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from exact.environments.toy.factory import Faults, ToyFactory
 from exact.errors import EnvironmentFailure, UsageError
-from exact.evaluation.compare import compare, side
+from exact.evaluation.compare import compare, open_side
 from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.output import write_outputs
-from exact.evaluation.replay import finished, replay
+from exact.evaluation.replay import finished_state, replay
 from exact.evaluation.schedule import Schedule
 from exact.task import Task
 from tests.evaluation.toys import WORLD, run, settings, toy_bench, toy_engine
@@ -59,7 +59,7 @@ async def broken_replays(path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFo
 async def test_a_score_whose_replay_broke_is_in_no_table_and_no_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = await broken_replays(tmp_path / "bench", monkeypatch)
     assert [(each.status, each.score) for each in folder.results()] == [("failed", None)] * 2
-    assert list(folder.gather().values()) == folder.results() == side(folder.agent_path("mcts")).results
+    assert list(folder.gather().values()) == folder.results() == open_side(folder.agent_path("mcts")).results
     write_outputs(folder)
     assert "| 0 | 2 (environment 2) | 0 | 0 |" in (folder.path / "table.md").read_text(), "scored, failed, reruns, only judged"
 
@@ -74,7 +74,7 @@ async def test_scores_of_a_run_that_were_never_replayed_are_compared_with_a_warn
     folder = await ended(tmp_path / "bench", commit_by="fork")
     alone = folder.agent_path("mcts").rename(tmp_path / "alone")
     (alone / "replays.jsonl").unlink()
-    assert "1 scores of alone are of environments that search had used" in compare(side(alone), side(alone)).warnings[0]
+    assert "1 scores of alone are of environments that search had used" in compare(open_side(alone), open_side(alone)).warnings[0]
 
 
 async def test_what_is_still_to_be_replayed_counts_as_unfinished(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ async def test_what_is_still_to_be_replayed_counts_as_unfinished(tmp_path: Path)
     write_outputs(folder)
     assert not folder.gather() and "Unfinished: 1 of 1 attempts" in (folder.path / "table.md").read_text()
     with pytest.raises(UsageError, match="no results yet"):
-        side(folder.agent_path("mcts"))
+        open_side(folder.agent_path("mcts"))
 
 
 async def test_a_replay_that_broke_is_made_when_the_benchmark_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ async def test_a_replay_says_where_it_went_another_way(tmp_path: Path) -> None:
     folder = await ended(tmp_path / "bench")
     run_folder, config = folder.agent("mcts")
     task = folder.plan.tasks[0]
-    state = finished(run_folder, config, task)
+    state = finished_state(run_folder, config, task)
     assert state is not None
     found = await replay(ToyFactory(WORLD, faults=Faults(drift_after=0)), task, state, run_folder.blobs)
     assert (found.verdict, found.reason) == ("drifted", "at the start")
@@ -117,7 +117,7 @@ async def test_writes_are_not_sent_twice_to_a_site_that_keeps_them(tmp_path: Pat
     folder = await ended(tmp_path / "bench")
     run_folder, config = folder.agent("mcts")
     task = folder.plan.tasks[0]
-    state = finished(run_folder, config, task)
+    state = finished_state(run_folder, config, task)
     assert state is not None
     wrote = state.committed[0]
     from msgspec.structs import replace

@@ -29,7 +29,7 @@ class Scripted:
         self.together: set[tuple[str, ...]] = set()
         self.kept: Callable[[str, Task], bool] = lambda agent, task: False
 
-    async def keeps(self, agent: str, task: Task) -> bool:
+    async def persists(self, agent: str, task: Task) -> bool:
         return self.kept(agent, task)
 
     async def attempt(self, agent: str, task: Task) -> Line:
@@ -144,7 +144,7 @@ async def test_attempts_on_a_site_that_keeps_what_is_done_go_one_at_a_time_besid
     engine, said = Scripted(), list[str]()
     engine.kept = lambda agent, task: agent != "isolated"
     folder = toy_bench(tmp_path / "bench", settings("one"), settings("other"), settings("isolated"), seeds=6)
-    results = await scripted(folder, engine, told=said.append)
+    results = await scripted(folder, engine, notify=said.append)
     assert len(results) == 18 and engine.most == 4
     assert (
         all(len(each) - each.count("isolated") <= 1 for each in engine.together)

@@ -10,15 +10,15 @@ from exact.cli.main import main
 from exact.config import parse
 from exact.errors import UsageError
 from exact.evaluation import compare as comparing
-from exact.evaluation.compare import Side, compare, side
+from exact.evaluation.compare import Side, compare, open_side
 from exact.evaluation.folder import Result
-from exact.evaluation.output import curve, write_outputs
-from exact.evaluation.page import page
-from exact.evaluation.plan import Plan, Session, at_equal_budgets, budget_of, named
+from exact.evaluation.output import success_curve, write_outputs
+from exact.evaluation.page import render_page
+from exact.evaluation.plan import BenchSession, Plan, at_equal_budgets, budget_of, checked_names
 from exact.evaluation.plot import curves
 from exact.evaluation.published import published, published_on
-from exact.evaluation.summary import row, versus
-from exact.evaluation.table import markdown
+from exact.evaluation.summary import summarise, versus
+from exact.evaluation.table import render_markdown
 from exact.task import Task
 from tests.evaluation.toys import run, settings, toy_bench
 
@@ -35,12 +35,12 @@ def plan(*agents: str) -> Plan:
 
 
 def test_a_failure_of_the_infrastructure_is_in_no_share() -> None:
-    found = row("a", [result("a", 0, 1.0), result("a", 1, None, attempts=2), result("a", 2, 1.0)])
+    found = summarise("a", [result("a", 0, 1.0), result("a", 1, None, attempts=2), result("a", 2, 1.0)])
     assert (found.success.mean, found.scored, found.failed, found.reruns) == (1.0, 2, 1, 1)
 
 
 def test_a_verdict_of_the_agents_own_is_in_no_share() -> None:
-    found = row("a", [result("a", 0, 0.0), result("a", 1, None, status="judged", value=0.9)])
+    found = summarise("a", [result("a", 0, 0.0), result("a", 1, None, status="judged", value=0.9)])
     assert (found.success.mean, found.judged) == (0.0, 1)
 
 
@@ -51,19 +51,19 @@ def test_a_gain_is_taken_on_what_both_have_a_score_for() -> None:
 
 def test_a_cost_that_is_not_known_is_not_a_number_and_never_solved_at_it() -> None:
     lines = [result("a", 0, 1.0, cost=None), result("a", 1, 1.0, cost=0.5)]
-    assert math.isnan(row("a", lines).costs["cost"])
-    assert "unknown" in markdown(plan("a"), lines)
-    assert "0.5" not in curve(plan("a"), [lines[0]], "cost")
+    assert math.isnan(summarise("a", lines).costs["cost"])
+    assert "unknown" in render_markdown(plan("a"), lines)
+    assert "0.5" not in success_curve(plan("a"), [lines[0]], "cost")
 
 
 def test_an_oracle_is_called_one_wherever_it_stands() -> None:
     lines = [result("best", 0, 1.0, oracle=True, transitions=3), result("react", 0, 0.0)]
-    text = markdown(plan("react", "best"), lines)
+    text = render_markdown(plan("react", "best"), lines)
     named = [line for line in text.splitlines() if line.startswith("| best")]
     assert len(named) == 3 and all("ORACLE" in line for line in named)
-    assert "best (ORACLE)" in curve(plan("react", "best"), lines, "transitions")
-    assert "oracle: told the verdict" in page(plan("react", "best"), lines, "")
-    assert 'Gain over best <span class="oracle">' in page(plan("best", "react"), lines, "")
+    assert "best (ORACLE)" in success_curve(plan("react", "best"), lines, "transitions")
+    assert "oracle: told the verdict" in render_page(plan("react", "best"), lines, "")
+    assert 'Gain over best <span class="oracle">' in render_page(plan("best", "react"), lines, "")
 
 
 def test_an_oracle_that_no_environment_told_anything_is_called_void() -> None:
@@ -71,9 +71,9 @@ def test_an_oracle_that_no_environment_told_anything_is_called_void() -> None:
     told = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, 1.0, oracle=True, told=2)]
     unknown = [result("best", 0, 1.0, oracle=True)]
     for lines, word in ((void, "VOID"), (told, "told the verdict"), (unknown, "told the verdict")):
-        assert word in markdown(plan("best"), lines)
-    assert "oracle, void" in page(plan("best"), void, "") and "oracle: told" in page(plan("best"), told, "")
-    assert "best (ORACLE, VOID)" in curve(plan("best"), void, "transitions")
+        assert word in render_markdown(plan("best"), lines)
+    assert "oracle, void" in render_page(plan("best"), void, "") and "oracle: told" in render_page(plan("best"), told, "")
+    assert "best (ORACLE, VOID)" in success_curve(plan("best"), void, "transitions")
 
 
 def test_an_oracle_is_called_one_in_every_line_and_table_of_a_comparison(
@@ -84,7 +84,7 @@ def test_an_oracle_is_called_one_in_every_line_and_table_of_a_comparison(
         found = [result(path.name, i, score, oracle=oracle) for i, score in enumerate([1.0, float(oracle), None if oracle else 1.0])]
         return Side(path.name, found, parse({}), {task.id: task for task in TASKS})
 
-    monkeypatch.setattr(comparing, "side", told)
+    monkeypatch.setattr(comparing, "open_side", told)
     for sides in (["best", "react"], ["react", "best"]):
         assert main(["compare", *sides]) == 0
         named = [line for line in capsys.readouterr().out.splitlines() if "best" in line]
@@ -94,7 +94,7 @@ def test_an_oracle_is_called_one_in_every_line_and_table_of_a_comparison(
 def test_both_readings_of_a_raw_reward_are_named() -> None:
     from exact.benchmarks.miniwob.rewards import REWARDS
 
-    found = row("a", [result("a", 0, 1.0, raw=0.5), result("a", 2, 1.0, raw=1.0)], REWARDS)
+    found = summarise("a", [result("a", 0, 1.0, raw=0.5), result("a", 2, 1.0, raw=1.0)], REWARDS)
     assert {name: each.mean for name, each in found.rewards.items()} == {"browsergym (raw > 0)": 1.0, "binary (raw = 1)": 0.5}
 
 
@@ -102,11 +102,11 @@ def test_an_attempt_that_did_not_end_counts_0_in_both_readings_as_in_success() -
     from exact.benchmarks.miniwob.rewards import REWARDS
 
     lines = [result("a", 0, 1.0, raw=0.5), result("a", 1, 1.0, raw=1.0), result("a", 2, 0.0), result("a", 3, None)]
-    found = row("a", lines, REWARDS)
+    found = summarise("a", lines, REWARDS)
     assert found.rewards["browsergym (raw > 0)"] == found.success and found.success.mean == 0.5
     assert found.rewards["binary (raw = 1)"].mean == 0.25
-    assert {each.mean for each in row("a", lines[2:3], REWARDS).rewards.values()} == {0.0}, "none of them has ended"
-    assert row("a", lines[3:], REWARDS).rewards == {}, "none has a score"
+    assert {each.mean for each in summarise("a", lines[2:3], REWARDS).rewards.values()} == {0.0}, "none of them has ended"
+    assert summarise("a", lines[3:], REWARDS).rewards == {}, "none has a score"
 
 
 def test_what_is_published_has_a_source_and_is_told_apart() -> None:
@@ -114,7 +114,7 @@ def test_what_is_published_has_a_source_and_is_told_apart() -> None:
     assert all(each.url.startswith("https://") and each.source and 0 < each.success < 1 for each in published())
     tasks, lines = named_tasks("miniwob", 125), [result("a", 0, 1.0, transitions=4)]
     whole = msgspec.structs.replace(plan("a"), tasks=tasks)
-    assert "not re-run" in markdown(whole, lines) and "not re-run" in curve(whole, lines, "transitions")
+    assert "not re-run" in render_markdown(whole, lines) and "not re-run" in success_curve(whole, lines, "transitions")
 
 
 def named_tasks(suite: str, count: int) -> tuple[Task, ...]:
@@ -133,9 +133,9 @@ def named_tasks(suite: str, count: int) -> tuple[Task, ...]:
 )
 def test_a_part_of_a_suite_is_drawn_beside_what_was_published_on_that_part_alone(suite: str, count: int, split: str, drawn: int) -> None:
     asked = msgspec.structs.replace(plan("a"), suite=suite, tasks=named_tasks(suite, count))
-    svg = curve(asked, [result("a", 0, 1.0, transitions=4)], "transitions")
+    svg = success_curve(asked, [result("a", 0, 1.0, transitions=4)], "transitions")
     assert svg.count("not re-run") == svg.count(f"{split}, not re-run") == drawn
-    assert split in markdown(asked, []) and split in page(asked, [], ""), "tables keep all, with what they are of"
+    assert split in render_markdown(asked, []) and split in render_page(asked, [], ""), "tables keep all, with what they are of"
 
 
 def test_what_was_published_says_of_how_many_tasks_it_is() -> None:
@@ -144,45 +144,45 @@ def test_what_was_published_says_of_how_many_tasks_it_is() -> None:
 
 def test_replays_that_led_elsewhere_are_counted_where_there_are_any() -> None:
     lines = [result("a", i, 1.0, replay=verdict) for i, verdict in enumerate(["same", "drifted", "refused", "drifted"])]
-    text, html = markdown(plan("a"), lines), page(plan("a"), lines, "")
+    text, html = render_markdown(plan("a"), lines), render_page(plan("a"), lines, "")
     assert "| replays not the same |" in text and "| 3 (drifted 2, refused 1) |" in text
     assert "Replays not the same" in html and "3 (drifted 2, refused 1)" in html
-    assert "not the same" not in markdown(plan("a"), lines[:1]) + page(plan("a"), lines[:1], "")
+    assert "not the same" not in render_markdown(plan("a"), lines[:1]) + render_page(plan("a"), lines[:1], "")
 
 
 def test_a_page_tells_what_a_table_does() -> None:
     lines = [result("a", 0, 0.5), result("a", 1, None, status="judged", value=0.9)]
     remembering = msgspec.structs.replace(plan("a"), same_task=True)
-    html = page(remembering, lines, "")
-    assert ">Score</th>" in html and f'<td class="n">{row("a", lines).score}</td>' in html
+    html = render_page(remembering, lines, "")
+    assert ">Score</th>" in html and f'<td class="n">{summarise("a", lines).score}</td>' in html
     assert ">Only judged</th>" in html and '<td class="n">1</td></tr>' in html
     assert "lessons from other seeds of the same task" in html
-    whole = page(plan("a"), [result("a", 0, 1.0)], "")
+    whole = render_page(plan("a"), [result("a", 0, 1.0)], "")
     assert ">Score</th>" not in whole and "lessons" not in whole
 
 
 def test_what_each_session_was_made_by_is_told() -> None:
     first = {"exact": "1", "commit": "abc"}
     later = (
-        Session(versions={"exact": "1", "commit": "def"}, begun="tomorrow", agents=("b",)),
-        Session(versions={"exact": "1", "commit": "def"}, begun="the day after"),
-        Session(versions={"exact": "1"}, begun="at last"),
+        BenchSession(versions={"exact": "1", "commit": "def"}, begun="tomorrow", agents=("b",)),
+        BenchSession(versions={"exact": "1", "commit": "def"}, begun="the day after"),
+        BenchSession(versions={"exact": "1"}, begun="at last"),
     )
     asked = msgspec.structs.replace(plan("a"), versions=first, begun="today", later=later)
-    for text in (markdown(asked, []), page(asked, [], "")):
+    for text in (render_markdown(asked, []), render_page(asked, [], "")):
         assert "commit abc" in text and "today" in text
         assert "Gone on with tomorrow, with b added: commit def." in text
         assert "Gone on with the day after: as before." in text and "Gone on with at last: commit none." in text
 
 
 def test_a_session_by_changed_code_is_never_taken_for_one_by_the_same() -> None:
-    plain, changed = (Session(versions={"exact": "1", "commit": f"abc{end}"}) for end in ("", "+changes"))
+    plain, changed = (BenchSession(versions={"exact": "1", "commit": f"abc{end}"}) for end in ("", "+changes"))
     assert plain.since(plain) == {}
     assert changed.since(plain) == {"commit": ("abc", "abc+changes")}
     assert changed.since(changed) == {"commit": ("abc+changes", "abc+changes")}, "nobody knows which changes"
     assert plain.since(changed) == {"commit": ("abc+changes", "abc")}
     asked = msgspec.structs.replace(plan("a"), versions=changed.versions, later=(changed,))
-    for text in (markdown(asked, []), page(asked, [], "")):
+    for text in (render_markdown(asked, []), render_page(asked, [], "")):
         assert "Gone on with: commit abc+changes." in text and "as before" not in text
 
 
@@ -191,13 +191,13 @@ async def test_a_benchmark_gone_on_with_records_by_what_and_says_what_is_other(t
     plain = msgspec.json.decode((folder.path / "bench.json").read_bytes())
     del plain["later"]
     (folder.path / "bench.json").write_bytes(msgspec.json.encode(plain))
-    assert folder.plan.sessions == (Session(),), "a file from before still reads"
-    assert folder.go_on(Session(versions={"commit": "abc"})) == {"commit": ("none", "abc")}
-    assert folder.go_on(Session(versions={"commit": "abc"})) == {}
+    assert folder.plan.sessions == (BenchSession(),), "a file from before still reads"
+    assert folder.go_on(BenchSession(versions={"commit": "abc"})) == {"commit": ("none", "abc")}
+    assert folder.go_on(BenchSession(versions={"commit": "abc"})) == {}
     await run(folder)
     before = folder.plan
-    assert folder.go_on(Session(versions={"commit": "def"})) == {} and folder.plan == before, "nothing was left to be made"
-    assert folder.go_on(Session(versions={"commit": "def"}), {"mcts": settings("mcts")}) == {"commit": ("abc", "def")}
+    assert folder.go_on(BenchSession(versions={"commit": "def"})) == {} and folder.plan == before, "nothing was left to be made"
+    assert folder.go_on(BenchSession(versions={"commit": "def"}), {"mcts": settings("mcts")}) == {"commit": ("abc", "def")}
     assert folder.plan.agents == ("react", "mcts") and [each.agents for each in folder.plan.later] == [(), (), ("mcts",)]
     assert folder.agent("mcts")[0].manifest.versions == {"commit": "def"} and folder.agent("react")[0].manifest.versions == {}
 
@@ -216,12 +216,12 @@ def test_what_was_solved_at_no_cost_does_not_stretch_the_axis() -> None:
 
 def test_an_unfinished_benchmark_says_how_much_is_missing() -> None:
     lines = [result("a", 0, 1.0)]
-    assert "3 of 4 attempts are still to be made" in markdown(plan("a"), lines)
-    assert "not made" in page(plan("a"), lines, "")
+    assert "3 of 4 attempts are still to be made" in render_markdown(plan("a"), lines)
+    assert "not made" in render_page(plan("a"), lines, "")
 
 
 def test_text_from_a_site_does_not_become_a_page() -> None:
-    html = page(plan("a"), [result("a", 0, None, reason='"><script>alert(1)</script>')], "")
+    html = render_page(plan("a"), [result("a", 0, None, reason='"><script>alert(1)</script>')], "")
     assert "<script" not in html
 
 
@@ -230,18 +230,18 @@ async def test_tables_and_curves_are_written_and_a_comparison_counts_wins_and_lo
     await run(folder)
     names = {path.name for path in write_outputs(folder)}
     assert {"table.md", "index.html", "curve_transitions.svg"} <= names
-    found = compare(side(folder.agent_path("mcts")), side(folder.agent_path("react")))
-    again = compare(side(folder.agent_path("react")), side(folder.agent_path("mcts")))
+    found = compare(open_side(folder.agent_path("mcts")), open_side(folder.agent_path("react")))
+    again = compare(open_side(folder.agent_path("react")), open_side(folder.agent_path("mcts")))
     assert (found.versus.wins, found.versus.losses) == (again.versus.losses, again.versus.wins)
     assert sum(each.wins for each in found.tasks) == found.versus.wins
     with pytest.raises(UsageError, match=r"is a benchmark.*name a run of it"):
-        side(folder.path)
+        open_side(folder.path)
 
 
 async def test_runs_that_are_no_fair_comparison_are_said_to_be_none(tmp_path: Path) -> None:
     folder = toy_bench(tmp_path / "bench", seeds=1)
     await run(folder)
-    one, other = (side(folder.agent_path(name)) for name in ("mcts", "react"))
+    one, other = (open_side(folder.agent_path(name)) for name in ("mcts", "react"))
     assert not [told for told in compare(one, other).warnings if "differ" in told or "not the same" in told]
     judges = parse({"limits": {"actions": 3}, "models": {"parts": {"evaluator": {"model": "gpt-4o"}}}})
     asked = {id: msgspec.structs.replace(task, private={"evaluate": "other"}) for id, task in other.tasks.items()}
@@ -285,4 +285,4 @@ def test_money_and_seconds_may_be_capped_at_fractions_and_what_is_counted_at_who
 @pytest.mark.parametrize("names", [["a", "a"], ["a/b"], [""], [".."]])
 def test_agents_need_names_of_their_own_that_folders_can_have(names: list[str]) -> None:
     with pytest.raises(UsageError):
-        named(names)
+        checked_names(names)

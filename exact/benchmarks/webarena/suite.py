@@ -65,7 +65,7 @@ class WebArena:
     def name(self) -> str:
         return self._release.name
 
-    def judged_by(self, models: ModelsConfig) -> WebArena:
+    def with_models(self, models: ModelsConfig) -> WebArena:
         """The suite with the models that its fuzzy verdicts are asked of. What is known of the sites is known to both."""
         judged = WebArena(self._release, path=self._path, models=models)
         judged.addresses, judged.sessions, judged.resets = self.addresses, self.sessions, self.resets

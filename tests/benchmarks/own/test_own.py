@@ -17,7 +17,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.own import evaluator, read
-from exact.cli.junit import junit, solved
+from exact.cli.junit import is_solved, junit_xml
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.errors import EnvironmentFailure, EvaluatorError, UsageError
@@ -214,13 +214,13 @@ LINES = (
 
 
 def test_junit_tells_failures_from_errors() -> None:
-    suite = ET.fromstring(junit(LINES, "my agent"))[0]
+    suite = ET.fromstring(junit_xml(LINES, "my agent"))[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors"), suite.get("time")) == ("6", "3", "1", "1.500")
     cases = {case.get("name", "")[0]: [child.tag for child in case if child.tag != "system-out"] for case in suite}
     assert cases == {"a": [], "b": ["failure"], "c": [], "d": ["failure"], "e": ["error"], "f": ["failure"]}
     error = suite.find("testcase/error")
     assert error is not None and error.get("message") == "the site is <down> \N{REPLACEMENT CHARACTER} & out"
-    assert [solved(line) for line in LINES] == [True, False, True, False, False, False]
+    assert [is_solved(line) for line in LINES] == [True, False, True, False, False, False]
 
 
 def exact(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -246,7 +246,7 @@ def test_a_run_of_own_tasks_is_scored_and_its_exit_code_says_whether_they_are_so
     done = exact("run", "--tasks", str(tmp_path / "tasks.yaml"), "--fail-unsolved", *short, *to)
     lines = list(RunFolder.open(tmp_path / "run").results())
     assert [line.status for line in lines] == ["scored", "judged"] and lines[0].score == 1.0
-    assert done.returncode == (0 if solved(lines[1]) else 3), done.stderr
+    assert done.returncode == (0 if is_solved(lines[1]) else 3), done.stderr
     assert ET.parse(tmp_path / "ci" / "junit.xml").getroot()[0].get("tests") == "2"
     (tmp_path / "tasks.yaml").write_text(entries[0].replace("heading", "asserts"))
     again = exact("run", "--tasks", str(tmp_path / "tasks.yaml"), "--fail-unsolved", *short, "--out", str(tmp_path / "two"))

@@ -204,14 +204,14 @@ async def test_a_judge_that_is_not_named_is_missed_before_anything_is_tried(
         with pytest.raises(UsageError, match=r"name one at models\.parts\.evaluator"):
             await environment.reset(made.task("webarena/0"))
     assert classifieds.resets == 0
-    named = made.judged_by(ModelsConfig(parts={"evaluator": ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")}))
+    named = made.with_models(ModelsConfig(parts={"evaluator": ModelConfig(model="m", base_url="http://127.0.0.1:9/v1")}))
     async with named.environments(CONFIG) as environments, environments.open(simulation=False) as environment:
         await environment.reset(named.task("webarena/0"))
 
 
 async def test_a_site_that_one_agent_changed_is_reset_for_another_with_a_judge_of_its_own(classifieds: Classifieds, tmp_path: Path) -> None:
     made = suite(tmp_path)
-    one, other = made.judged_by(ModelsConfig()), made.judged_by(ModelsConfig())
+    one, other = made.with_models(ModelsConfig()), made.with_models(ModelsConfig())
     await one.resets.before(("classifieds",), changes=True)
     await other.resets.before(("classifieds",), changes=False)
     assert classifieds.resets == 2

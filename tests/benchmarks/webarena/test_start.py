@@ -31,7 +31,7 @@ async def test_a_start_page_that_is_not_given_names_the_variable(
     (tmp_path / "tasks.json").write_text(json.dumps([item(start_url="__SHOPPING__/down")]))
     suite = WebArena(path=tmp_path / "tasks.json")
     said = rf"the start page http://127\.0\.0\.1:\d+/down cannot be opened \(.*{why}.*\): is WA_SHOPPING right, and the site up\?"
-    opened = suite.judged_by(ModelsConfig()) if judged else suite  # as the commands open them
+    opened = suite.with_models(ModelsConfig()) if judged else suite  # as the commands open them
     async with opened.environments(BrowserConfig(screenshots=False)) as environments, environments.open(simulation=False) as environment:
         with pytest.raises(EnvironmentFailure, match=said):
             await environment.reset(suite.task("webarena/7"))

@@ -15,7 +15,7 @@ from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.errors import ActionError, EnvironmentFailure
-from exact.evaluation.replay import finished, replay
+from exact.evaluation.replay import finished_state, replay
 from exact.observation import Element, Observation
 from exact.runs.attempt.rebind import again
 from exact.runs.runner import Runner, create
@@ -120,7 +120,7 @@ async def test_an_attempt_is_replayed_where_elements_are_counted_otherwise(tmp_p
         yield LampFactory(count(1))
 
     await Runner(folder=run, config=config, open_environments=environments, build_agent=lambda *_: agent).run()
-    state = finished(run, config, TASK)
+    state = finished_state(run, config, TASK)
     assert state is not None and [step.action for step in state.committed] == ["press [1]", "press [2]", "press [3]"]
     found = await replay(LampFactory(count(100)), TASK, state, run.blobs)
     assert (found.verdict, found.score) == ("same", 1.0)

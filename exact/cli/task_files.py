@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from exact.task import Task
 
 
-def is_file(pattern: str) -> bool:
+def is_task_file(pattern: str) -> bool:
     """Whether it names a file of tasks."""
     return pattern.partition("#")[0].endswith((".yaml", ".yml"))
 
 
-def are_files(patterns: Sequence[str]) -> bool:
+def are_task_files(patterns: Sequence[str]) -> bool:
     """Whether they name files of tasks, and no benchmark. Raises UsageError where some do and some do not."""
-    files = [is_file(each) for each in patterns]
+    files = [is_task_file(each) for each in patterns]
     if any(files) and not all(files):
         raise UsageError("files of tasks and ids of benchmarks do not go into one run: start two")
     return any(files)
 
 
-def tasks_of(patterns: Sequence[str]) -> tuple[Task, ...]:
+def read_task_files(patterns: Sequence[str]) -> tuple[Task, ...]:
     """The tasks of files. Raises UsageError."""
     from exact.benchmarks.own import read
 

@@ -180,7 +180,7 @@ async def contenders(python: Path) -> AsyncIterator[dict[str, Contender]]:
         except EnvironmentFailure as error:
             print(f"without the gVisor column: {error}")
         else:
-            forks.idle = AWAKE
+            forks.store.idle = AWAKE
             found["exact, gVisor"] = Ours(await stack.enter_async_context(forks.open(simulation=False)))
         yield found
 

@@ -40,7 +40,7 @@ PAGE = f"<!doctype html><title>Large</title><ul>{''.join(ROW.format(i) for i in 
 
 async def by_cdp(environment: BrowserEnvironment) -> float:
     """Seconds that the browser's part of an observation takes."""
-    send, frame = plainly(environment._tab.cdp), environment._tab.main_frame
+    send, frame = plainly(environment.tabs.present.cdp), environment.tabs.present.main_frame
     start = time.perf_counter()
     drawn = send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})
     await asyncio.gather(drawn, send("Accessibility.getFullAXTree", {"frameId": frame}))
@@ -51,7 +51,7 @@ async def by_us(environment: BrowserEnvironment) -> tuple[float, int]:
     """Seconds that an observation takes, and how many elements it has."""
     start = time.perf_counter()
     page = capture.page(
-        environment._tab, environment._observer.ids, CONFIG, str, await asyncio.gather(*capture.questions(environment._tab))
+        environment.tabs.present, environment.observer.ids, CONFIG, str, await asyncio.gather(*capture.questions(environment.tabs.present))
     )
     describe.text(page.elements)
     describe.fingerprint(page.url, page.elements)
@@ -84,7 +84,7 @@ async def measure(rounds: int, observations: int) -> dict[str, Any]:
         memory = []
         for number in range(observations):
             await environment.page.evaluate("i => { document.links[i % document.links.length].textContent = 'seen ' + i }", number)
-            await environment._observer.page(environment._config, environment._downloads, "")
+            await environment.observer.page(environment.tabs.config, environment.tabs.downloads, "")
             if number % (observations // 5) == observations // 5 - 1:
                 memory.append(resident())
                 print(f"{number + 1} of {observations} observations", file=sys.stderr, flush=True)

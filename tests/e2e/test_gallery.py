@@ -74,7 +74,7 @@ async def test_it_acts_is_observed_and_comes_back_by_replay(enter: Enter, stop: 
         pytest.importorskip("pypdf")
     async with enter(stop.page) as (environment, seen):
         last = await taken(environment, seen, stop)
-        task = environment._task
+        task = environment.episode.task
         assert task is not None
         again = await taken(environment, await environment.reset(task), stop)
         assert again.text == last.text and again.fingerprint == last.fingerprint
@@ -142,7 +142,7 @@ async def test_environments_that_share_a_browser_have_a_clipboard_each(enter: En
         for environment, seen, text in ((one, first, "of one"), (other, second, "of other")):
             await go(environment, seen, 'click ["To"]')
             assert f'"To" value="{text}"' in (await go(environment, seen, 'press "Ctrl+v"')).text
-        await one.reset(task := one._task or Task(id="none", instruction=""))
+        await one.reset(task := one.episode.task or Task(id="none", instruction=""))
         await go(one, first, f'fill [{first.elements[1].id}] "x"')
         await go(one, first, 'press "Ctrl+a"')
         assert "of one" not in (await go(one, first, 'press "Ctrl+v"')).text, task
@@ -223,7 +223,7 @@ async def test_a_text_is_filled_into_a_question_and_a_second_dialog_follows_the_
 async def test_a_reset_does_not_wait_for_an_answer(enter: Enter) -> None:
     async with enter("/dialogs") as (environment, seen):
         await go(environment, seen, 'click ["Ask"]')
-        task = environment._task
+        task = environment.episode.task
         assert task is not None
         async with asyncio.timeout(20):
             assert (await environment.reset(task)).fingerprint == seen.fingerprint
@@ -234,7 +234,7 @@ async def test_equal_questions_after_different_actions_are_different_states(ente
         draft = await go(environment, seen, 'fill ["Draft"] "x"')
         first = await go(environment, draft, 'click ["Ask"]')
         await go(environment, first, "dismiss")
-        task = environment._task
+        task = environment.episode.task
         assert task is not None
         second = await go(environment, await environment.reset(task), 'click ["Ask"]')
         assert first.text.partition("]")[2] == second.text.partition("]")[2] and first.fingerprint != second.fingerprint
@@ -346,7 +346,7 @@ async def test_dialogs_of_two_pages_are_answered_one_after_the_other(enter: Ente
         for page in environment.page.context.pages:
             await page.evaluate("void setTimeout(() => { confirm('Of ' + location.pathname); document.title = 'answered' })")
         async with asyncio.timeout(10):
-            while not (environment._dialogs.is_asked and environment._dialogs._next):  # noqa: ASYNC110 (nobody tells)
+            while not (environment.tabs.dialogs.is_asked and environment.tabs.dialogs._next):  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.01)
         with pytest.raises(ActionError, match="a dialog is open and says 'Of /") as refused:
             await go(environment, opened, "wait")

@@ -179,7 +179,7 @@ async def test_a_reset_is_for_those_who_know_its_token(applications: None, execu
         await environment.reset(site.task("trac/1"))
         seen = await environment.step(action(environment, await environment.reset(site.task("trac/1")), ["goto", "/__reset__"]))
         assert seen.observation is not None and "Not found" in seen.observation.text
-        address = environment._setup.hosts["trac.test"]  # type: ignore[attr-defined]
+        address = environment.episode.setup.hosts["trac.test"]  # type: ignore[attr-defined]
 
         def post() -> int:
             try:

@@ -16,6 +16,7 @@ from werkzeug import Request, Response
 from exact.action import Action
 from exact.config import BrowserConfig, CertificateConfig, LoginConfig, ProxyConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup, launch
+from exact.environments.browser.interaction import Interaction
 from exact.environments.browser.network.trust import pins
 from exact.environments.sites.site import Account, Outside
 from exact.errors import ActionError, EnvironmentFailure, UsageError
@@ -96,13 +97,13 @@ async def test_a_script_logs_in_with_secrets_that_nobody_sees(browser: Browser, 
 
 
 async def test_each_step_of_a_script_has_the_whole_of_a_pages_limit(browser: Browser, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    leaps, act = Leaps(monkeypatch), BrowserEnvironment._do
+    leaps, act = Leaps(monkeypatch), Interaction.act
 
-    async def slow(environment: BrowserEnvironment, action: Action) -> None:
+    async def slow(interaction: Interaction, action: Action) -> None:
         await leaps.by(25)
-        await act(environment, action)
+        await act(interaction, action)
 
-    monkeypatch.setattr(BrowserEnvironment, "_do", slow)
+    monkeypatch.setattr(Interaction, "act", slow)
     async with home(browser, LoginConfig(script=SCRIPT, secrets=SECRETS, expired="/form$")) as environment:
         assert (await environment.reset(task(shop))).title == "Home"
 
@@ -266,7 +267,7 @@ async def test_a_secret_is_told_neither_by_html_nor_by_what_is_said_of_a_step(
             await do(environment, f"click [{find(seen, 'File').id}]")
         loaded = await look(environment, f"click [{find(seen, 'Load').id}]")
         while not loaded.downloads:  # a busy browser begins it late
-            loaded = await look(environment, "scroll down")
+            loaded = await look(environment, "wait")
         assert loaded.downloads[0].startswith("<name>.bin (1 bytes") and "top" not in repr(loaded)
         await do(environment, f"click [{find(seen, 'Ask').id}]")
         with pytest.raises(ActionError, match=r"says 'x+<name>'") as cut:

@@ -18,7 +18,7 @@ async def test_whether_the_episode_is_over_is_asked_after_all_else(
 ) -> None:
     setup, config = PageSetup(terminated="globalThis.over"), msgspec.structs.replace(CONFIG, screenshots=screenshots)
     async with visit("<p>Here", setup=setup, config=config) as (env, _):
-        session, sent = env._tab.cdp._impl_obj, list[str]()
+        session, sent = env.tabs.present.cdp._impl_obj, list[str]()
 
         @wraps(session.send)
         async def send(method: str, params: dict[str, Any] | None = None, **more: Any) -> Any:
@@ -27,13 +27,13 @@ async def test_whether_the_episode_is_over_is_asked_after_all_else(
 
         inner = session.send
         monkeypatch.setattr(session, "send", send)
-        seen, over = await env._observer.page(config, env._downloads, setup.terminated)
+        seen, over = await env.observer.page(config, env.tabs.downloads, setup.terminated)
         assert (over, bool(seen.screenshot)) == (False, screenshots)
         assert sent[-1] == "Runtime.evaluate" and set(sent[:-1]) == {
             "DOMSnapshot.captureSnapshot",
             "Accessibility.getFullAXTree",
             *(["Page.captureScreenshot"] if screenshots else []),
         }
-        await env._tab.evaluate("globalThis.over = true", page_environment=True)
-        seen, over = await env._observer.page(config, env._downloads, setup.terminated)
+        await env.tabs.present.evaluate("globalThis.over = true", page_environment=True)
+        seen, over = await env.observer.page(config, env.tabs.downloads, setup.terminated)
         assert over and seen.screenshot is None

@@ -92,12 +92,12 @@ async def test_hooks_and_fresh_browsers_have_limits_of_their_own(outside: Outsid
         assert await add(environment, "one") == "Rows: one"
         snapshot = await environment.snapshot()
         assert (await environment.restore(snapshot)).fingerprint == snapshot.fingerprint
-        fresh = environments.fresh
+        fresh = environments.store.fresh
 
         async def slowly() -> ForkedBrowser:
             browser = await fresh()
             await leaps.by(3600)
             return browser
 
-        monkeypatch.setattr(environments, "fresh", slowly)
+        monkeypatch.setattr(environments.store, "fresh", slowly)
         assert "Rows: none" in (await environment.reset(TASK)).text

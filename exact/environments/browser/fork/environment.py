@@ -1,250 +1,220 @@
-"""A browser environment whose whole environment, server and client, can be kept and returned to."""
+"""A browser environment whose whole state, server and client, is snapshotted and restored."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from exact.environments.base import Capabilities, Fidelity, Snapshot
-from exact.environments.browser.environment import BrowserEnvironment
+from exact.environments.browser.environment import BrowserEnvironment, Evaluator
 from exact.environments.browser.fork.browser import ForkedBrowser
-from exact.environments.browser.memo import Memo, OpenTab
+from exact.environments.browser.fork.store import ForkStore
+from exact.environments.browser.interaction import Observed
+from exact.environments.browser.memo import Memo
 from exact.environments.browser.network.interceptor import Ward
-from exact.environments.browser.page.clock import START
 from exact.environments.browser.page.tab import Tab
+from exact.environments.browser.shared import Common
 from exact.environments.process.cpu import processor_seconds
 from exact.environments.sites.accounts import Leased
 from exact.environments.sites.states import Standing
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.safety import origins
-from exact.task import Task
-
-if TYPE_CHECKING:
-    from exact.environments.browser.fork.factory import ForkingFactory
 
 
 class ForkingEnvironment(BrowserEnvironment):
-    """One branch. Made by ForkingFactory."""
+    """An environment in a sandbox of its own, fresh or forked from a snapshot. Made by ForkingFactory."""
 
-    _browser: ForkedBrowser
-
-    def __init__(self, environments: ForkingFactory, browser: ForkedBrowser, *, simulation: bool, login: Leased | None = None) -> None:
+    def __init__(
+        self,
+        store: ForkStore,
+        browser: ForkedBrowser,
+        *,
+        simulation: bool,
+        evaluator: Evaluator | None,
+        common: Common,
+        login: Leased | None = None,
+    ) -> None:
         super().__init__(
             browser,
-            environments.setup,
-            environments.config,
-            isolated=environments.isolated,
+            store.setup,
+            store.config,
+            isolated=store.isolated,
             simulation=simulation,
-            evaluator=environments.evaluator,
-            common=environments.common,
+            evaluator=evaluator,
+            common=common,
             login=login,
         )
-        self._environments, self._states = environments, environments.states
-        self._standing = Standing(
-            self._still, environments.outside.site.base if environments.outside and environments.outside.site else "", live=not simulation
-        )
-        self._entered = False
-        """Whether an episode was begun in this branch's browser, or before it branched off."""
+        self._browser, self._store, self._states = browser, store, store.states
+        base = store.outside.site.base if store.outside and store.outside.site else ""
+        self._standing = Standing(self._pause, base, live=not simulation)
+        self._used = False
+        """Whether the browser has had an episode, here or before it was forked."""
         self._is_fork = False
 
     @property
     def capabilities(self) -> Capabilities:
-        return msgspec.structs.replace(super().capabilities, fidelity="full" if self._isolated else "client")
-
-    @property
-    def observation(self) -> Observation:
-        """The last one: of a branch that was just made, how it arrived. Raises EnvironmentFailure before the first."""
-        if self._seen is None:
-            raise EnvironmentFailure("nothing was observed yet: reset first")
-        return self._seen
+        return msgspec.structs.replace(super().capabilities, fidelity="full" if self._store.isolated else "client")
 
     @property
     def pid(self) -> int:
-        """Of the sandbox's process."""
+        """Process id of the sandbox."""
         return self._browser.relay.sandbox.pid
 
     @property
     def processor(self) -> float:
-        """Processor seconds that this branch has taken."""
+        """Processor seconds that the sandbox has used."""
         return processor_seconds(self.pid)
 
     @property
     def paused(self) -> bool:
-        """Whether its processes are stopped."""
+        """Whether the processes of the sandbox are paused."""
         return self._browser.relay.sandbox.paused
 
     @property
     def address(self) -> str:
-        """The WebSocket at which the browser is driven; secret."""
+        """WebSocket address at which the browser is driven. It is a secret."""
         return self._browser.relay.address
 
     @property
     def obstacle(self) -> str:
-        """What stands in the way of a snapshot now: it is taken only of an environment in which nothing is under way. Empty if nothing
-        does."""
-        if found := self._obstacle:
+        """The reason why no snapshot can be taken now: something is under way in the environment. Empty if there is none."""
+        if found := super().obstacle:
             return found
-        if self._browser.guard.busy:
-            return "a request is held back"
-        return ""
-
-    async def snapshot(self) -> Snapshot:
-        """The present state; the environment goes on. Raises EnvironmentFailure where there is an obstacle, and then nothing is lost."""
-        if self.obstacle:
-            raise EnvironmentFailure(f"no snapshot now: {self.obstacle}")
-        async with self._environment("snapshot"):
-            severed = self.severed
-            fidelity: Fidelity = "page" if severed else self.capabilities.fidelity
-            memo = self._memo()
-            await self._collect_garbage()
-            with self._patience.unlimited():
-                snapshot = await self._environments.keep(self._browser, memo, fidelity, self._standing)
-            return msgspec.structs.replace(snapshot, severed=severed)
-
-    async def _collect_garbage(self) -> None:
-        """Of pages that were left: else each snapshot is 1.5 MB larger than the one before, and slower to come back to."""
-        await asyncio.gather(*(tab.cdp.send("HeapProfiler.collectGarbage") for tab in self._window.tabs))
+        return "a request is held back" if self._browser.guard.busy else ""
 
     @property
     def severed(self) -> str:
-        """What a branch of the present state would find cut off, so that its snapshot counts as `page`. Empty if nothing."""
+        """What a fork of the present state would find cut off, so that its fidelity is `page`. Empty if nothing is."""
         if sockets := self._browser.relay.egress.sockets:
             return f"{sockets} WebSocket{'s' * (sockets > 1)} to the outside"
-        if self._environments.outside and any(tab.traffic.streaming for tab in self._window.tabs):
+        if self._store.outside and any(tab.traffic.streaming for tab in self.tabs.window.tabs):
             return "a response that still comes in"
         return ""
 
-    def _ward_of(self, task: Task) -> Ward:
-        ward = super()._ward_of(task)
-        self._admit_egress(ward)
-        return ward
-
-    def _admit_egress(self, ward: Ward) -> None:
-        if self._environments.outside:
-            self._browser.relay.egress.admit(ward.allowed, sockets=ward.writable)
-
-    @property
-    def _undone(self) -> tuple[str, ...] | None:
-        return origins(self._states.site.base) if self._states else None
-
-    async def _still(self) -> None:
-        with suppress(EnvironmentFailure):  # it is gone, and says nothing any more
-            await self._browser.relay.sandbox.pause()
-
-    async def _arrive(self, name: str = "") -> None:
-        """Bring the site outside to where this branch goes: to what was kept under a name, else to the start."""
-        if self._states:
-            with self._patience.unlimited():
-                await (self._states.arrive(self._standing, name) if name else self._states.begin(self._standing))
-            if self._states.forks:
-                self._browser.relay.egress.move(self._states.site.base, self._standing.base)
+    async def take_snapshot(self) -> Snapshot:
+        """Checkpoint the sandbox, and the site outside where it has hooks. Both go on."""
+        severed = self.severed
+        fidelity: Fidelity = "page" if severed else self.capabilities.fidelity
+        memo = self.episode.memo()
+        await self._collect_garbage()
+        with self.tabs.timeouts.unlimited():
+            snapshot = await self._store.take(self._browser, memo, fidelity, self._standing)
+        return msgspec.structs.replace(snapshot, severed=severed)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Leave this branch for a new one of a snapshot, whichever environment of these environments took it. Raises EnvironmentFailure."""
-        memo = self._environments.memo(snapshot)
-        if self._login:
-            self._login.change(memo.account)
-        await self._exchange(lambda: self._environments.fork_browser(snapshot.id))
-        return await self.take_up(memo)
+        """Replace the sandbox by a new fork of a snapshot that any environment took. Raises EnvironmentFailure if it is gone."""
+        memo = self._store.memo(snapshot)
+        if self.episode.account:
+            self.episode.account.change(memo.account)
+        await self.leave()
+        await self._replace_browser(lambda: self._store.fork_browser(snapshot.id))
+        return await self.take_over(memo)
 
-    async def take_up(self, memo: Memo) -> Observation:
-        """Go on in a browser that was just restored: all that lived in the old connection is put back before the first command."""
-        async with self._environment("restore"):
-            self._entered = self._is_fork = True
-            self._patience.broken, self._task = "", memo.task
-            self._observer.ids, self._observer.instruction = memo.ids.copy(), memo.instruction
-            self._observer.mask_for(memo.task)
-            self._context_id, self._ward = self._browser.context_id, super()._ward_of(memo.task)
-            self._begin_episode(memo.task, memo.downloads)
-            self._browser.guard.admit(self._context_id, self._ward)
-            self._browser.guard.hold()
-            _, pages = await asyncio.gather(self._connect(memo.now), self._pages())
-            await self._take_up_all(memo, pages)
-            _, observation, self._terminated = await self._look(run=False, expected=memo.fingerprint)
-        self._ward.take()
-        if self._terminated:
-            raise EnvironmentFailure(f"{memo.task.id} is over after the restore: return by another route")
-        return observation
+    async def take_over(self, memo: Memo) -> Observation:
+        """Resume the episode of a browser that was just forked, and observe it. Raises EnvironmentFailure."""
+        return await self.resume(memo.task, lambda: self._reconnect(memo))
 
     async def close(self) -> None:
-        async with AsyncExitStack() as stack:  # each is done though it be cancelled in the middle of another
+        async with AsyncExitStack() as stack:  # each step is taken even if another one is cancelled
             if self._states:
                 stack.push_async_callback(self._states.leave, self._standing)
-            stack.push_async_callback(self._environments.end, self._browser)
+            stack.push_async_callback(self._store.end, self._browser)
             await super().close()
 
+    @property
+    def keeps_context(self) -> bool:
+        """A context may be emptied where servers keep no state, and its pages were all opened by this environment."""
+        return self._store.stateless and not self._is_fork
+
+    @property
+    def undone_origins(self) -> tuple[str, ...] | None:
+        """Origins of the site whose states are retained."""
+        return origins(self._states.site.base) if self._states else None
+
+    async def before_context(self) -> None:
+        """Replace the sandbox by a fresh one, unless it has not been used."""
+        if self._used:
+            with self.tabs.timeouts.unlimited():
+                await self._replace_browser(self._store.fresh)
+        self._used, self._is_fork = True, False
+
+    async def after_context(self) -> None:
+        """Bring the site outside to its start."""
+        if self._store.outside:
+            await self._move_site()
+
+    def policy_changed(self, policy: Ward) -> None:
+        """Let the sandbox connect to the origins that the policy allows."""
+        if self._store.outside:
+            self._browser.relay.egress.admit(policy.allowed, sockets=policy.writable)
+
     @asynccontextmanager
-    async def _environment(self, what: str) -> AsyncIterator[None]:
-        """Awake while something is asked of it, paused when nothing was for a while. A site that branches share is in its state."""
+    async def around_call(self, what: str) -> AsyncIterator[None]:
+        """Wake the sandbox for a call and let it be paused when idle. A shared site is in this environment's state meanwhile."""
         try:
             async with self._states.turn(self._standing) if self._states else nullcontext():
                 await self._browser.idle.rouse()
-                async with super()._environment(what):
-                    yield
+                yield
         except EnvironmentFailure as error:
             if lost := await self._browser.relay.loss():
                 raise EnvironmentFailure(f"{what}: {lost}") from error
             raise
         finally:
-            self._browser.idle.rest(self._environments.idle)
+            self._browser.idle.rest(self._store.idle)
 
-    async def _enter(self, now: int = START) -> None:
-        """In an environment that has seen nothing."""
-        if self._entered:
-            with self._patience.unlimited():
-                await self._exchange(self._environments.fresh)
-        self._entered, self._is_fork = True, False
-        await super()._enter(now)
-        if self._environments.outside:
-            await self._arrive()
+    async def _pause(self) -> None:
+        with suppress(EnvironmentFailure):  # a sandbox that is gone does nothing any more
+            await self._browser.relay.sandbox.pause()
 
-    async def _renew(self) -> bool:
-        """Emptying the context does for servers that keep nothing, and pages whose past is known."""
-        return self._environments.stateless and not self._is_fork and await super()._renew()
+    async def _collect_garbage(self) -> None:
+        """Free the memory of pages that were left. Otherwise each snapshot is 1.5 MB larger than the one before and slower to restore."""
+        await asyncio.gather(*(tab.cdp.send("HeapProfiler.collectGarbage") for tab in self.tabs.window.tabs))
 
-    async def _exchange(self, make: Callable[[], Awaitable[ForkedBrowser]]) -> None:
-        """Let the present environment go, then get another."""
-        await self._leave()
-        await self._environments.end(self._browser)
-        self._browser = await make()
+    async def _replace_browser(self, make: Callable[[], Awaitable[ForkedBrowser]]) -> None:
+        """End the sandbox, whose context was left, and get a browser in another one."""
+        await self._store.end(self._browser)
+        self._browser = self.tabs.browser = await make()
 
-    def _memo(self) -> Memo:
-        assert self._task is not None and self._seen is not None
-        tabs = [OpenTab(tab.target.id, tab.index, tab.traffic.documents) for tab in self._window.tabs]
-        return Memo(
-            self._task,
-            self._seen.fingerprint,
-            self._observer.instruction,
-            self._observer.ids.copy(),
-            self._window.opened,
-            tuple(tabs),
-            self._clock.now if self._clock else 0,
-            downloads=self._downloads.kept,
-            account=self._who,
-        )
+    async def _move_site(self, name: str = "") -> None:
+        """Bring the site outside into the state retained under a name, or to its start where the name is empty."""
+        if self._states:
+            with self.tabs.timeouts.unlimited():
+                await (self._states.arrive(self._standing, name) if name else self._states.begin(self._standing))
+            if self._states.forks:
+                self._browser.relay.egress.move(self._states.site.base, self._standing.base)
 
-    async def _pages(self) -> dict[str, Tab]:
-        """Those of a browser that was just restored, by their targets."""
-        watched = await asyncio.gather(*map(self._watch, self._browser.context.pages))
-        return {target.id: tab for tab, target in watched}
-
-    async def _take_up_all(self, memo: Memo, pages: Mapping[str, Tab]) -> None:
-        """The pages that were open, in their order, with their numbers."""
+    async def _reconnect(self, memo: Memo) -> Observed:
+        """Restore what lived in the old connection before the first command is sent, then observe."""
+        self._used = self._is_fork = True
+        interceptor = self._browser.guard
+        self.episode.resume(memo, self._browser.context_id)
+        interceptor.admit(self.episode.context_id, self.tabs.policy)
+        interceptor.hold()
+        _, pages = await asyncio.gather(self.episode.connect(memo.now), self._watch_pages())
         for target in pages:
-            self._ward.forget(target)  # no popup
-        if self._environments.outside:
-            await self._arrive(memo.site)
-            self._admit_egress(self._ward)
-        self._browser.guard.go()
-        for kept in memo.tabs:
-            if kept.target not in pages:
+            self.tabs.policy.forget(target)  # these are no popups
+        if self._store.outside:
+            await self._move_site(memo.site)
+            self.policy_changed(self.tabs.policy)
+        interceptor.go()
+        self._restore_tabs(memo, pages)
+        return await self.interaction.observe(run=False, expected=memo.fingerprint)
+
+    async def _watch_pages(self) -> dict[str, Tab]:
+        """Watch the pages of a browser that was just forked. Return them by the CDP ids of their targets."""
+        watched = await asyncio.gather(*map(self.tabs.watch, self._browser.context.pages))
+        return {tab.target.id: tab for tab in watched}
+
+    def _restore_tabs(self, memo: Memo, pages: Mapping[str, Tab]) -> None:
+        """Make the pages that were open tabs, in their order and with their numbers."""
+        for open_tab in memo.tabs:
+            if open_tab.target not in pages:
                 raise EnvironmentFailure("restore: a page is missing: return by another route")
-            tab = pages[kept.target]
-            tab.index, tab.traffic.documents = kept.index, kept.documents
-            self._window.add(tab)
-        self._window.opened = memo.opened
+            tab = pages[open_tab.target]
+            tab.index, tab.traffic.documents = open_tab.index, open_tab.documents
+            self.tabs.window.add(tab)
+        self.tabs.window.opened = memo.opened

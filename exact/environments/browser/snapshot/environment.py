@@ -1,15 +1,16 @@
-"""A browser environment that can return to a page: without its scripts' state, and without the server's."""
+"""A browser environment that returns to a page: without the state of its scripts, and without the server's."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import urldefrag
 
+import msgspec
+
+from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Snapshot
 from exact.environments.browser.environment import BrowserEnvironment, Evaluator
+from exact.environments.browser.interaction import Observed
 from exact.environments.browser.launch.launch import Browser
-from exact.environments.browser.memo import Memo
-from exact.environments.browser.page.clock import START
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import Common
 from exact.environments.browser.snapshot.state import PageSnapshot, PageSnapshots, load, point, put, take
@@ -17,14 +18,10 @@ from exact.environments.sites.accounts import Leased
 from exact.environments.sites.site import Site
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
-from exact.task import Task
-
-if TYPE_CHECKING:
-    from exact.config import BrowserConfig
 
 
 class PageEnvironment(BrowserEnvironment):
-    """One environment in a browser context of its own. Made by BrowserFactory."""
+    """An environment whose snapshots hold the present page. Made by BrowserFactory."""
 
     def __init__(
         self,
@@ -40,107 +37,85 @@ class PageEnvironment(BrowserEnvironment):
         login: Leased | None = None,
         site: Site | None = None,
     ) -> None:
-        """`site`: it is brought to its start by each reset of this environment."""
+        """`pages`: the snapshots that environments of one kind share. `site`: it is reset whenever this environment is."""
         super().__init__(browser, setup, config, isolated=isolated, simulation=simulation, evaluator=evaluator, common=common, login=login)
         self._pages, self._site = pages or PageSnapshots(), site
 
-    async def _anew(self, task: Task, now: int = START) -> None:
-        if self._site:
-            with self._patience.unlimited():
-                await self._site.reset.call("reset", base=self._site.base)
-        await super()._anew(task, now)
-
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            fidelity="page" if self._config.page_snapshots else "replay",
-            isolated=self._isolated,
-            screenshots=self._config.screenshots,
-            evaluates=self._evaluator is not None,
-        )
-
-    @property
-    def observation(self) -> Observation:
-        """The last one. Raises EnvironmentFailure before the first."""
-        if self._seen is None:
-            raise EnvironmentFailure("nothing was observed yet: reset first")
-        return self._seen
+        return msgspec.structs.replace(super().capabilities, fidelity="page" if self.tabs.config.page_snapshots else "replay")
 
     @property
     def obstacle(self) -> str:
-        """What stands in the way of a snapshot now: it is taken only of a page on which nothing is under way. Empty if nothing does."""
-        if not self._config.page_snapshots:
+        """The reason why no snapshot can be taken now: something is under way on the page. Empty if there is none."""
+        if not self.tabs.config.page_snapshots:
             return "pages are not kept: set browser.page_snapshots"
-        if found := self._obstacle:
+        if found := super().obstacle:
             return found
-        if len(self._window.tabs) > 1:
+        if len(self.tabs.window.tabs) > 1:
             return "another tab is open"
-        if not self._tab.traffic.is_idle:
+        if not self.tabs.present.traffic.is_idle:
             return "a request is under way"
         return ""
 
-    async def snapshot(self) -> Snapshot:
-        """The present page; see page_snapshot. Raises EnvironmentFailure where there is an obstacle, and then nothing is lost."""
-        if self.obstacle:
-            raise EnvironmentFailure(f"no snapshot now: {self.obstacle}")
-        assert self._context is not None and self._task is not None and self._seen is not None
-        tab, seen, now = self._tab, self._seen, self._clock.now if self._clock else 0
-        async with self._environment("snapshot"):
-            state = await take(tab, self._context)
-            behind = (*self._behind, *await tab.history())
-        memo = Memo(
-            self._task, seen.fingerprint, self._observer.instruction, self._observer.ids.copy(), self._window.opened, (), now,
-            self._downloads.kept, account=self._who,
-        )  # fmt: skip
-        id = self._pages.keep(PageSnapshot(memo, seen.volatile, seen.elements, behind, state))
+    async def before_episode(self) -> None:
+        """Reset the site."""
+        if self._site:
+            with self.tabs.timeouts.unlimited():
+                await self._site.reset.call("reset", base=self._site.base)
+
+    async def take_snapshot(self) -> Snapshot:
+        """Take a snapshot of the present page; see `state`."""
+        assert self.episode.context is not None
+        tab, seen, memo = self.tabs.present, self.observation, self.episode.memo()
+        content = await take(tab, self.episode.context)
+        history = (*self.tabs.history, *await tab.history())
+        id = self._pages.keep(PageSnapshot(memo, seen.volatile, seen.elements, history, content))
         return Snapshot(id=id, fidelity="page", fingerprint=seen.fingerprint)
 
     async def restore(self, snapshot: Snapshot) -> Observation:
-        """Bring a page to a snapshot, whichever environment of these environments took it. Raises EnvironmentFailure if it is gone.
+        """Bring the page to a snapshot that any environment of this kind took. Raises EnvironmentFailure if it is gone.
 
-        Compare the fingerprints: what the snapshot does not hold may be missing. Elements have the ids they had, as far as the page is
+        Compare the fingerprints: what the snapshot does not hold may be missing. Elements get the ids they had, as far as the page is
         built alike.
         """
-        kept = self._pages.get(snapshot.id)
-        memo = kept.memo
-        if self._login:
-            self._login.change(memo.account)
-        self._observer.mask_for(memo.task)
-        self._terminated = True
-        async with self._environment("restore"):
-            begins = bool(self._setup.begin) and _same_page(kept.state.url, memo.task.start)
-            await self._anew(memo.task, memo.now - (1 + begins) * self._config.clock)  # so long it runs until the page stands
-            self._observer.instruction, self._behind = memo.instruction, kept.behind
-            self._begin_episode(memo.task, memo.downloads)
-            assert self._context is not None
-            loaded = load(self._tab, self._context, kept.state)
-            await self._dialogs.race(loaded)
-            await self._dialogs.race(self._settle())
-            if self._dialogs.is_asked:
-                raise EnvironmentFailure("restore: the page opens a dialog as it loads: return by another route")
-            if begins:
-                await self._begin(memo.task)
-                await self._settle()
-            observation, terminated = await self._approach(kept)
-        self._ward.take()
-        if terminated:
-            raise EnvironmentFailure(f"{memo.task.id} is over after the restore: return by another route")
-        self._terminated = False
-        return observation
+        retained = self._pages.get(snapshot.id)
+        if self.episode.account:
+            self.episode.account.change(retained.memo.account)
+        return await self.resume(retained.memo.task, lambda: self._load(retained))
 
-    async def _approach(self, kept: PageSnapshot) -> tuple[Observation, bool]:
-        """Fields as they were; and where the page then looks otherwise, as if a user had filled them. Elements get their ids back."""
-        changed = await put(self._tab, kept.state)
-        _, observation, terminated = await self._look(run=False)
-        if observation.fingerprint != kept.memo.fingerprint and not terminated:
-            await put(self._tab, kept.state, changed)
-            await point(self._tab, kept.state)
-            _, observation, terminated = await self._look(run=False)
-        if terminated:
-            return observation, terminated
-        self._observer.ids = kept.memo.ids.moved(self._observer.ids, kept.elements, observation.elements)
-        return (await self._look(run=False))[1:]
+    async def _load(self, retained: PageSnapshot) -> Observed:
+        """Load the page into an empty context and bring it into its state."""
+        memo, tabs = retained.memo, self.tabs
+        self.observer.mask_for(memo.task)
+        begins = bool(tabs.setup.begin) and _is_same_page(retained.state.url, memo.task.start)
+        now = memo.now - (1 + begins) * tabs.config.clock  # a held clock runs for that long until the page is restored
+        await self.episode.begin(memo.task, now, memo.downloads)
+        self.observer.instruction, tabs.history = memo.instruction, retained.history
+        assert self.episode.context is not None
+        await tabs.dialogs.race(load(tabs.present, self.episode.context, retained.state))
+        await tabs.dialogs.race(tabs.settle())
+        if tabs.dialogs.is_asked:
+            raise EnvironmentFailure("restore: the page opens a dialog as it loads: return by another route")
+        if begins:
+            await self.episode.run_begin(memo.task)
+            await tabs.settle()
+        return await self._fill(retained)
+
+    async def _fill(self, retained: PageSnapshot) -> Observed:
+        """Restore the fields, and the ids of elements. Where the page then looks otherwise, report the changes to it as a user's."""
+        tab, observe = self.tabs.present, self.interaction.observe
+        changed = await put(tab, retained.state)
+        observed = await observe(run=False)
+        if observed.observation.fingerprint != retained.memo.fingerprint and not observed.terminated:
+            await put(tab, retained.state, changed)
+            await point(tab, retained.state)
+            observed = await observe(run=False)
+        if observed.terminated:
+            return observed
+        self.observer.ids = retained.memo.ids.moved(self.observer.ids, retained.elements, observed.observation.elements)
+        return await observe(run=False)
 
 
-def _same_page(one: str, other: str) -> bool:
+def _is_same_page(one: str, other: str) -> bool:
     return urldefrag(one).url == urldefrag(other).url

@@ -54,7 +54,7 @@ class PageSnapshot:
     volatile: str
     elements: tuple[Element, ...]
     """Of the last observation: they keep their ids."""
-    behind: tuple[str, ...]
+    history: tuple[str, ...]
     """Addresses to which going back leads, the next one last."""
     state: PageContent
 

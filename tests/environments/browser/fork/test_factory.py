@@ -89,10 +89,10 @@ async def add(environment: ForkingEnvironment, row: str) -> str:
 
 async def test_a_snapshot_does_not_keep_what_the_page_has_let_go_of(environment: ForkingEnvironment) -> None:
     async def heap() -> float:
-        return float((await environment._tab.cdp.send("Runtime.getHeapUsage"))["usedSize"])
+        return float((await environment.tabs.present.cdp.send("Runtime.getHeapUsage"))["usedSize"])
 
     let_go = "globalThis.kept = Array.from({length: 400000}, (_, i) => ({i})); delete globalThis.kept"
-    await environment._tab.cdp.send("Runtime.evaluate", {"expression": let_go})
+    await environment.tabs.present.cdp.send("Runtime.evaluate", {"expression": let_go})
     before = await heap()
     await environment.snapshot()
     assert await heap() < before - 5e6
@@ -274,7 +274,7 @@ async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_environment_
 
 
 async def test_no_snapshot_is_taken_while_a_request_is_held_back(environment: ForkingEnvironment) -> None:
-    guard = environment._browser.guard
+    guard = environment.tabs.browser.guard
     guard.hold()
     await environment.page.evaluate("void fetch('/')")
     await until(lambda: environment.obstacle == "a request is held back")
@@ -402,7 +402,7 @@ async def test_a_snapshot_that_is_dropped_while_it_is_forked_arrives_all_the_sam
     environments.drop(snapshot)
     assert (await forking).fingerprint == snapshot.fingerprint and not environments.has(snapshot)
     with pytest.raises(EnvironmentFailure, match="was dropped"):
-        await environments.fork_browser(snapshot.id)
+        await environments.store.fork_browser(snapshot.id)
 
 
 async def test_a_environment_whose_closing_is_cancelled_leaves_no_sandbox(

@@ -1,0 +1,294 @@
+"""The preparation of an episode: its browser context, request policy, log-in, start page and trace."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from exact.action import ActionSpace
+from exact.config import BrowserConfig
+from exact.environments.browser.act import upload
+from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
+from exact.environments.browser.hooks import EpisodeHooks
+from exact.environments.browser.interaction import Interaction
+from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.launch.trace import Trace
+from exact.environments.browser.login import Session
+from exact.environments.browser.memo import Memo, OpenTab
+from exact.environments.browser.network.interceptor import Ward
+from exact.environments.browser.observe import redaction
+from exact.environments.browser.observer import Observer
+from exact.environments.browser.page.clock import START
+from exact.environments.browser.page.ids import Ids
+from exact.environments.browser.page.script import script_call
+from exact.environments.browser.page.setup import Beginning, PageSetup, place_of, tabs_of
+from exact.environments.browser.page.timeouts import PATIENCE
+from exact.environments.browser.secrets import Veil
+from exact.environments.browser.shared import Common
+from exact.environments.browser.tabs import Tabs
+from exact.environments.browser.task_config import launched_alike, of_task
+from exact.environments.sites.accounts import Leased, Login
+from exact.errors import EnvironmentFailure, UsageError
+from exact.observation import Observation
+from exact.safety import origins
+from exact.task import Task
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Page
+
+_SOON = 500
+"""Milliseconds within which a timer that an event handler sets is waited for."""
+
+
+class EpisodeSetup:
+    """Prepares the episodes of one environment, and holds what belongs to the present one.
+
+    `tabs`, `observer` and `interaction` live as long as the environment. Each method may raise EnvironmentFailure, and UsageError where
+    the configuration does not fit the task.
+    """
+
+    def __init__(
+        self,
+        browser: Browser,
+        setup: PageSetup,
+        config: BrowserConfig,
+        *,
+        isolated: bool,
+        simulation: bool,
+        common: Common,
+        account: Leased | None,
+        hooks: EpisodeHooks,
+    ) -> None:
+        """`common`: what environments that are opened together share. `account`: the leased log-in; None where accounts are not leased."""
+        self.setup, self.isolated, self.simulation, self.account = setup, isolated, simulation, account
+        self._base, self._log_in, self._hooks = config, common.log_in, hooks
+        self.tabs = Tabs(browser, setup, config)
+        self.secrets = Veil(self._logins)
+        self.observer = Observer(common.masks, common.names, self.tabs.window, self.secrets)
+        self.interaction = Interaction(self.tabs, self.observer, self.secrets)
+        self.task: Task | None = None
+        """The task of the episode; None before the first one."""
+        self.context: BrowserContext | None = None
+        self.context_id = ""
+        """CDP id of the browser context."""
+        self._trace = Trace()
+
+    @property
+    def actions(self) -> ActionSpace:
+        """The actions that an agent may take."""
+        return PAGE_ACTIONS if self.setup.one_page else BROWSER_ACTIONS
+
+    @property
+    def config(self) -> BrowserConfig:
+        """The configuration with what the task says about its browser."""
+        return self.tabs.config
+
+    @property
+    def account_name(self) -> str:
+        """Name of the leased account; empty if there is none."""
+        return self.account.now.name if self.account else ""
+
+    async def prepare(self, task: Task) -> None:
+        """Bring the environment to the start of a task: the right page, logged in, with the page set-up's scripts run."""
+        await self.begin(task)
+        await self._run_prepare(task)
+        await self._open_tabs(task)
+        await self._open_start_page(task)
+        if not self.tabs.dialogs.is_asked:
+            if self.setup.begin:
+                await self.run_begin(task)
+            if self.setup.instruction:
+                instruction = await self.tabs.present.evaluate(self.setup.instruction, page_environment=True)
+                self.observer.instruction = self.secrets.hide(str(instruction or ""))
+
+    async def begin(self, task: Task, now: int = START, downloads: tuple[str, ...] = ()) -> None:
+        """Begin an episode in an empty browser context.
+
+        `now`: time of a held clock, in milliseconds since 1970. `downloads`: lines about the files that it had downloaded before.
+        """
+        await self._hooks.before_episode()
+        tabs, before, self.task = self.tabs, self.config, task
+        tabs.config = of_task(self._base, task)
+        if not launched_alike(self.config, self._base):
+            raise UsageError(f"task {task.id} wants a browser of its own: open its environments with its configuration")
+        if before != self.config or self.config.permissions or self.config.login.certificate or not await self._try_empty():
+            await self.leave()
+            await self._open_context(now)
+        self.observer.ids, self.observer.instruction = Ids(), ""
+        self.begin_parts(task, downloads)
+        self._hooks.policy_changed(tabs.policy)
+        tabs.browser.guard.admit(self.context_id, tabs.policy)
+
+    def begin_parts(self, task: Task, downloads: tuple[str, ...] = ()) -> None:
+        """Replace the parts that belong to an episode besides its pages: files, downloads, dialogs, clipboard, request policy."""
+        self.interaction.files = upload.declared(task)
+        self.tabs.begin(downloads)
+        if not self.setup.one_page:
+            self.interaction.clipboard = self.tabs.browser.clipboard()
+        self.tabs.policy = self._new_policy(task)
+
+    def resume(self, memo: Memo, context_id: str) -> None:
+        """Take over the episode of a snapshot whose browser context was restored as it was. Its pages are connected afterwards."""
+        self.tabs.timeouts.broken = ""
+        self.task, self.tabs.config, self.context_id = memo.task, of_task(self._base, memo.task), context_id
+        self.observer.ids, self.observer.instruction = memo.ids.copy(), memo.instruction
+        self.observer.mask_for(memo.task)
+        self.begin_parts(memo.task, memo.downloads)
+
+    def memo(self) -> Memo:
+        """Return what a snapshot of the present state has to remember besides the browser's own state."""
+        seen, tabs = self.interaction.seen, self.tabs
+        assert self.task is not None and seen is not None
+        return Memo(
+            self.task,
+            seen.fingerprint,
+            self.observer.instruction,
+            self.observer.ids.copy(),
+            tabs.window.opened,
+            tuple(OpenTab(tab.target.id, tab.index, tab.traffic.documents) for tab in tabs.window.tabs),
+            tabs.clock.now if tabs.clock else 0,
+            downloads=tabs.downloads.kept,
+            account=self.account_name,
+        )
+
+    async def connect(self, now: int = START) -> Page:
+        """Enter the browser and return its first page, which is not a tab yet; popups are adopted from now on.
+
+        `now`: time of a held clock, in milliseconds since 1970.
+        """
+        tabs, task = self.tabs, self.task
+        timers = () if tabs.clock else (script_call("page/timers", _SOON),)  # held timers are not waited for
+        shadows = script_call("page/shadows", redaction.rules(self.config.mask))
+        scripts = (*timers, script_call("page/fetches"), shadows, *self.setup.init_scripts)
+        task_origins = origins(task.start, *task.origins) if task else ()
+        self.context, page = await tabs.browser.enter(self.config, scripts, task_origins)
+        if not self.simulation:
+            await self._trace.begin(self.context, self.config.traces, task.id if task else "")
+        if tabs.clock:
+            await tabs.clock.hold(self.context, now)
+        if task and (place := place_of(task)):
+            await self.context.set_geolocation({"latitude": place[0], "longitude": place[1]})
+            await self.context.grant_permissions(["geolocation"])
+        self.context.set_default_timeout(PATIENCE * 1000)
+        self.context.on("page", tabs.adopt_popup)
+        return page
+
+    async def run_begin(self, task: Task) -> None:
+        """Call the page set-up's `begin` function in the present page."""
+        call = self.tabs.present.evaluate(f"({self.setup.begin})({task.seed})", page_environment=True)
+        await (self.tabs.clock.under(call) if self.tabs.clock else call)
+
+    def check_login(self, url: str) -> None:
+        """Raise EnvironmentFailure where the page at `url` shows that the log-in has expired."""
+        self._log_in.check(self._session, url)
+
+    async def leave(self) -> None:
+        """Close the browser context and write its trace. Never raises."""
+        from playwright.async_api import Error
+
+        context, self.context = self.context, None
+        browser = self.tabs.browser
+        browser.guard.dismiss(self.context_id)
+        self.tabs.clear()
+        if self.interaction.clipboard:
+            self.interaction.clipboard.close()
+        if context is not None:
+            try:
+                await self._trace.end(self.secrets.hide)
+            finally:
+                with suppress(Error):
+                    await browser.leave(context)
+
+    async def _try_empty(self) -> bool:
+        """Empty the context instead of opening another one, which takes three times as long. Return False where that is not possible.
+
+        Only in an isolated environment, whose servers keep nothing that a cache could hold on to.
+        """
+        return self.isolated and self._hooks.keeps_context and await self.tabs.try_empty()
+
+    async def _open_context(self, now: int) -> None:
+        await self._hooks.before_context()
+        tabs = self.tabs
+        tabs.timeouts.broken, tabs.window.opened = "", 0
+        self.context_id = (await tabs.adopt(await self.connect(now))).context
+        await tabs.browser.keep_downloads(self.context_id)
+        await self._hooks.after_context()
+
+    async def _run_prepare(self, task: Task) -> None:
+        """Call the page set-up's `prepare`. It is no step of an agent, so writes are sent and no side effects are reported."""
+        if self.setup.prepare is None:
+            return
+        assert self.context is not None
+        tabs = self.tabs
+        interceptor = tabs.browser.guard
+        interceptor.admit(self.context_id, Ward(tabs.policy.allowed, writes=True, frames=tabs.window))
+        try:
+            with tabs.timeouts.unlimited():
+                await self.setup.prepare(Beginning(task, self.context, tabs.present.page, self.simulation))
+            await self._clear_history()
+        finally:
+            interceptor.admit(self.context_id, tabs.policy)
+
+    async def _open_tabs(self, task: Task) -> None:
+        """Open the task's further tabs, before the tab of its start page."""
+        assert self.context is not None
+        for url in tabs_of(task):
+            await self._open(url)
+            await self.context.new_page()
+            await self.tabs.policy.no_popups()
+            await self.tabs.window.all_open()
+
+    async def _open_start_page(self, task: Task) -> None:
+        """Log in where the task wants that, then open its start page."""
+        if await self._log_in.begin(self._session):
+            await self._forget_login_pages()
+        await self._open(task.start)
+        tabs = self.tabs
+        if not tabs.dialogs.is_asked and await self._log_in.renew(self._session, tabs.present.page.url):
+            await self._forget_login_pages()
+            await self._open(task.start)
+            if await self._log_in.renew(self._session, url := tabs.present.page.url):
+                raise EnvironmentFailure(f"nobody is logged in at {url} after the log-in script: check browser.login")
+
+    async def _forget_login_pages(self) -> None:
+        """Remove the traces of a log-in from the history and from the ids of elements."""
+        await self._clear_history()
+        self.observer.ids = Ids()
+
+    async def _clear_history(self) -> None:
+        await self.tabs.present.page.goto("about:blank")
+        await self.tabs.present.cdp.send("Page.resetNavigationHistory")
+
+    async def _open(self, url: str) -> None:
+        self.observer.way = url
+        await self.tabs.open(url)
+
+    def _new_policy(self, task: Task) -> Ward:
+        """Return the request policy of an episode: a simulation's writes are sent only where they are undone, or `speculation` says so."""
+        config, own = self.config, origins(task.start, *task.origins)
+        explores = {"rollback": self.isolated, "observe": False, "free": True}[config.speculation]
+        only = self._hooks.undone_origins if self.simulation and config.speculation == "rollback" else None
+        allowed = origins(task.start, *task.origins, *config.allow_origins)
+        policy = Ward(allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only)
+        policy.veil = self.secrets.hide
+        policy.own, policy.headers = own, self._log_in.headers(config.login)
+        policy.most = config.download_bytes
+        return policy
+
+    def _logins(self) -> tuple[Login, ...]:
+        """Return the log-ins whose secrets an agent knows by name only."""
+        return (*((self.account.now,) if self.account else ()), *self._log_in.logins(self.config.login))
+
+    @property
+    def _session(self) -> Session:
+        assert self.context is not None and self.task is not None
+        tabs = self.tabs
+
+        async def look() -> Observation:
+            tabs.timeouts.renew()
+            return (await self.interaction.observe()).observation
+
+        return Session(
+            self.config.login, self.account_name, self.context, lambda: tabs.present, tabs.policy, self.task.start,
+            self.actions, self._open, self.interaction.act, look,
+        )  # fmt: skip

@@ -1,0 +1,193 @@
+"""Images of browser environments: sandboxes are started, checkpointed and restored, together with what is known about their state."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from exact.config import BrowserConfig
+from exact.environments.base import Fidelity, Snapshot
+from exact.environments.browser.fork import init_process
+from exact.environments.browser.fork.browser import ConnectionState, ForkedBrowser, binary, command, connect
+from exact.environments.browser.fork.dial import dialling
+from exact.environments.browser.fork.egress import flags
+from exact.environments.browser.launch.find import find_browser
+from exact.environments.browser.memo import Memo
+from exact.environments.browser.network.recording import Tape, tape_of
+from exact.environments.browser.page.setup import PageSetup
+from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter
+from exact.environments.sandbox.application import Application
+from exact.environments.sites.site import Outside
+from exact.environments.sites.states import SiteStates, Standing
+from exact.errors import EnvironmentFailure
+
+if TYPE_CHECKING:
+    from playwright.async_api import Playwright
+
+_PROXY_PORT = 1
+"""Port of the sandbox's loopback that its browser uses as proxy; no service listens there."""
+
+
+class ForkStore:
+    """The snapshots of environments of one kind, and browsers made from them.
+
+    `idle`: seconds after which the sandbox of an environment that is not used is paused.
+    """
+
+    def __init__(
+        self,
+        sandboxes: Sandboxes,
+        playwright: Playwright,
+        artifacts: Path,
+        setup: PageSetup,
+        config: BrowserConfig,
+        *,
+        services: Sequence[Service],
+        application: Application,
+        outside: Outside | None,
+        tape: Tape | None,
+        idle: float,
+    ) -> None:
+        self._sandboxes, self._playwright, self._artifacts = sandboxes, playwright, artifacts
+        self.setup, self.config, self.outside, self.idle = setup, config, outside, idle
+        self.states = SiteStates(outside.site) if outside and outside.site else None
+        """The states of the site outside; None where it has no hooks to retain them."""
+        self._services, self._application = tuple(services), application
+        self._tape = tape or tape_of(config.recording)
+        self._memos: dict[str, Memo] = {}
+        self._connections: dict[str, ConnectionState] = {}
+        self._origin = ""
+        """Id of the image of a fresh environment; empty before there is one."""
+        self._first = asyncio.Lock()
+
+    @property
+    def isolated(self) -> bool:
+        """Whether everything that is done in an environment is undone: there is no outside, or a site whose states are retained."""
+        return self.outside is None or self.states is not None
+
+    @property
+    def stateless(self) -> bool:
+        """Whether no server of the environments keeps a state."""
+        return self.outside is None and all(service.stateless for service in self._services)
+
+    @property
+    def bytes(self) -> int:
+        """Size of all images, including that of the fresh environment."""
+        return self._sandboxes.images.bytes
+
+    def has(self, snapshot: Snapshot) -> bool:
+        """Return whether a snapshot can still be restored. Images are dropped where their size exceeds the limit."""
+        return snapshot.id in self._sandboxes.images
+
+    def drop(self, snapshot: Snapshot) -> None:
+        """Drop a snapshot that will not be restored again."""
+        self._forget(snapshot.id)
+        self._sandboxes.images.drop(snapshot.id)
+
+    def memo(self, snapshot: Snapshot) -> Memo:
+        """Return what is known about a snapshot besides its image. Raises EnvironmentFailure if it is unknown or was dropped."""
+        if snapshot.id not in self._memos:
+            raise EnvironmentFailure(f"snapshot {snapshot.id} is not of these environments, or was dropped: return by another route")
+        return self._memos[snapshot.id]
+
+    async def fresh(self) -> ForkedBrowser:
+        """Return a browser that has opened no page, in a sandbox of its own. Raises EnvironmentFailure."""
+        async with self._first:
+            if not self._origin:
+                return await self._start()
+        return await self.fork_browser(self._origin)
+
+    async def fork_browser(self, id: str) -> ForkedBrowser:
+        """Return a browser in a new fork of an image, even if the image is dropped meanwhile. Raises EnvironmentFailure."""
+        if (connection := self._connections.get(id)) is None:
+            raise EnvironmentFailure(f"snapshot {id} was dropped: return by another route")
+        async with self._sandboxes.branch(id) as sandbox:
+            try:
+                return await self._connect(sandbox, connection)
+            except BaseException:
+                await self._sandboxes.end(sandbox)
+                raise
+
+    async def take(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity, standing: Standing) -> Snapshot:
+        """Take a snapshot of a browser's sandbox, and with it of the site outside. Both go on. Raises EnvironmentFailure."""
+        await browser.relay.hold()
+        try:
+            if self.states:
+                memo = replace(memo, site=await self.states.keep(standing))
+            connection = browser.connection
+            image = await self._sandboxes.checkpoint(browser.relay.sandbox)
+        finally:
+            await browser.relay.release()
+        for id in [id for id in self._memos if id not in self._sandboxes.images]:
+            self._forget(id)
+        self._memos[image.id], self._connections[image.id] = memo, connection
+        return Snapshot(id=image.id, fidelity=fidelity, fingerprint=memo.fingerprint)
+
+    async def end(self, browser: ForkedBrowser) -> None:
+        """Close a browser and end its sandbox. Never raises."""
+        try:
+            await browser.close()
+        finally:
+            await self._sandboxes.end(browser.relay.sandbox)
+
+    def _forget(self, id: str) -> None:
+        self._connections.pop(id, None)
+        memo = self._memos.pop(id, None)
+        if memo and memo.site and self.states:
+            self.states.drop(memo.site)
+
+    async def _start(self) -> ForkedBrowser:
+        """Start the first environment and take an image of it before anything is done in it."""
+        sandbox = await self._sandboxes.start(self._guest())
+        try:
+            browser = await self._connect(sandbox, None)
+            await browser.relay.hold()
+            connection = browser.connection
+            self._origin = (await self._sandboxes.checkpoint(sandbox, pinned=True)).id
+            self._connections[self._origin] = connection
+            await browser.relay.release()
+        except BaseException:
+            await self._sandboxes.end(sandbox)
+            raise
+        return browser
+
+    async def _connect(self, sandbox: Sandbox, connection: ConnectionState | None) -> ForkedBrowser:
+        return await connect(
+            self._playwright,
+            sandbox,
+            self._artifacts,
+            connection=connection,
+            hosts=self.outside.hosts if self.outside else None,
+            tape=self._tape,
+            dial=dialling(self.config.proxy),
+        )
+
+    def _guest(self) -> Guest:
+        executable, python, place = binary(find_browser().resolve()), interpreter(), self._application
+        way_out = flags(self.outside, self._inner_hosts(), _PROXY_PORT) if self.outside else ("--no-proxy-server",)
+        spec = {
+            "services": [{**msgspec.to_builtins(each), **place.service(), "env": {**place.env, **each.env}} for each in self._services],
+            "browser": command(str(executable), self.config, self.setup.hosts, way_out),
+            "proxy_port": _PROXY_PORT if self.outside else 0,
+        }
+        reads = (Path(init_process.__file__), executable.parent, python.parents[1], Path(sys.prefix), Path(sys.base_prefix))
+        return Guest(
+            args=(str(python), "-I", "-S", init_process.__file__, json.dumps(spec)),
+            env={"TZ": "UTC", "LANG": "C.UTF-8"},
+            reads=(*reads, *(Path(path) for service in self._services for path in service.reads)),
+            programs=(executable,),
+            beside=place.root,
+            mounts=place.mounts,
+            capable=not place.plain,
+        )
+
+    def _inner_hosts(self) -> tuple[str, ...]:
+        """Return the hosts that are reached without the proxy. Loopback is the sandbox's where it has services, else the host's."""
+        return tuple(self.setup.hosts) if self._services else (*self.setup.hosts, "<-loopback>")

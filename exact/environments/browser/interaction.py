@@ -1,0 +1,95 @@
+"""Acting on an environment's present page, and observing what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from exact.action import Action
+from exact.environments.browser.act.act import Body, act
+from exact.environments.browser.observer import Observer
+from exact.environments.browser.page.clipboard import Clipboard
+from exact.environments.browser.page.tab import Tab
+from exact.environments.browser.secrets import Veil
+from exact.environments.browser.tabs import Tabs
+from exact.observation import Observation
+from exact.safety import target_refusal
+
+
+class Observed(NamedTuple):
+    """An observation, and how it came about."""
+
+    observation: Observation
+    settled: bool
+    """Whether the pages became quiet before it."""
+    terminated: bool
+    """Whether the episode is over."""
+
+
+class Interaction:
+    """Carries out actions in the tabs of one environment and observes them."""
+
+    def __init__(self, tabs: Tabs, observer: Observer, secrets: Veil) -> None:
+        self.tabs, self.observer, self.secrets = tabs, observer, secrets
+        self.seen: Observation | None = None
+        """The last observation; None before the first."""
+        self.files: dict[str, Path] = {}
+        """The files that an action may upload, by name."""
+        self.clipboard: Clipboard | None = None
+        """The environment's own clipboard; None where its browser is not shared."""
+
+    async def act(self, action: Action) -> None:
+        """Carry out one action, up to the next dialog.
+
+        Where the action closes the tab that it acts in, the rest of it is dropped. Raises ActionError where it does not fit the page.
+        """
+        from playwright.async_api import Error
+
+        for tab in self.tabs.window.tabs:
+            tab.traffic.mark()
+        self.observer.way = f"{self.seen.fingerprint if self.seen else ''} {action.key}"
+        dialogs = self.tabs.dialogs
+        if dialogs.is_asked:
+            await dialogs.act(action, self.secrets.fill, self.secrets.hide)
+            return
+        tab = self.tabs.present
+        try:
+            await dialogs.race(act(self._context(tab), action), goes_on=True)
+        except Error as error:
+            if not await self.tabs.window.goes_on(tab, error):
+                raise
+
+    async def observe(self, *, run: bool = True, expected: str = "") -> Observed:
+        """Settle and observe the present page, or the dialog that is open.
+
+        `run`: whether a held clock runs for its step. `expected`: a fingerprint; a page that has it already need not settle.
+        """
+        dialogs = self.tabs.dialogs
+        found = None if dialogs.is_asked else await dialogs.race(self._observe_page(run, expected))
+        observed = found or Observed(self.observer.dialog(dialogs, self.tabs.downloads), settled=True, terminated=False)
+        self.seen = observed.observation
+        return observed
+
+    async def _observe_page(self, run: bool, expected: str) -> Observed:
+        from playwright.async_api import Error
+
+        tabs, settled = self.tabs, bool(expected)
+        while True:
+            settled, tab = settled or await tabs.settle(run=run), tabs.present
+            try:
+                observation, over = await self.observer.page(tabs.config, tabs.downloads, tabs.setup.terminated)
+            except Error as error:
+                if not (tab.left(error) or await tabs.window.goes_on(tab, error)):
+                    raise
+            else:
+                if not expected or observation.fingerprint == expected:
+                    return Observed(observation, settled, over)
+            settled, expected = False, ""
+
+    def _context(self, tab: Tab) -> Body:
+        tabs = self.tabs
+        return Body(
+            tab=tab, ids=self.observer.ids, width=tabs.config.width, height=tabs.config.height, others=tabs.window.others,
+            focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.policy.allowed), behind=tabs.back,
+            fill=self.secrets.fill, files=self.files, clipboard=self.clipboard,
+        )  # fmt: skip

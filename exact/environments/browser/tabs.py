@@ -1,0 +1,206 @@
+"""The life cycle of an environment's tabs: they are opened, watched, waited for and closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from exact.config import BrowserConfig
+from exact.environments.base import SideEffect
+from exact.environments.browser.launch.launch import Browser
+from exact.environments.browser.network.interceptor import Ward
+from exact.environments.browser.observe import redaction
+from exact.environments.browser.page.clock import Clock
+from exact.environments.browser.page.dialogs import Dialogs
+from exact.environments.browser.page.downloads import Downloads
+from exact.environments.browser.page.setup import PageSetup
+from exact.environments.browser.page.tab import Tab, Target
+from exact.environments.browser.page.timeouts import Patience
+from exact.environments.browser.page.window import Window
+from exact.errors import EnvironmentFailure
+from exact.safety import origin
+
+if TYPE_CHECKING:
+    from playwright.async_api import Dialog, Page
+
+
+class Tabs:
+    """The tabs of one environment, with what belongs to all of them: dialogs, downloads, clock and timeouts.
+
+    A page becomes a tab by `adopt`, popups do so by themselves. `browser`, `config` and `policy` are replaced when an episode begins.
+    """
+
+    def __init__(self, browser: Browser, setup: PageSetup, config: BrowserConfig) -> None:
+        self.browser, self.setup, self.config = browser, setup, config
+        self.window = Window()
+        self.policy = Ward((), writes=False, frames=self.window)
+        """The request policy of the episode; side effects are recorded in it."""
+        self.dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
+        self.downloads = self._new_downloads(())
+        self.clock = Clock(config.clock) if config.clock else None
+        """The held clock of the pages; None where their time is the machine's."""
+        self.timeouts = Patience(lambda: self.config.settle_seconds)
+        self.history: Sequence[str] = ()
+        """Addresses behind a restored page, which its tab does not know. The next one is the last."""
+
+    @property
+    def present(self) -> Tab:
+        """The tab that actions go to. Raises EnvironmentFailure where none is open."""
+        return self.window.present
+
+    @property
+    def obstacle(self) -> str:
+        """The reason why no snapshot can be taken of the tabs now; empty if there is none."""
+        if self.dialogs.is_open:
+            return "a dialog is open"
+        if self.window.is_opening:
+            return "a page is opening"
+        if any(tab.traffic.navigating for tab in self.window.tabs):
+            return "a page is loading"
+        return "a file is coming in" if self.downloads.under_way else ""
+
+    def begin(self, downloads: tuple[str, ...] = ()) -> None:
+        """Begin an episode without dialogs. `downloads`: lines about the files that the episode had downloaded before."""
+        self.downloads = self._new_downloads(downloads)
+        self.dialogs.clear()
+        if not self.setup.one_page:
+            self.dialogs.mode = self.config.dialogs
+
+    async def adopt(self, page: Page) -> Target:
+        """Make a new page the present tab. Return its CDP ids."""
+        tab = await self.watch(page, self.window.opened)
+        self.window.opened += 1
+        self.window.add(tab)
+        return tab.target
+
+    async def watch(self, page: Page, index: int = 0) -> Tab:
+        """Attach to a page and watch it, without making it a tab. `index`: its number among the episode's pages, from 0."""
+        page.on("dialog", self._dialog)
+        page.on("crash", lambda _: self.timeouts.lose("the page crashed"))
+        tab = Tab(page, await self.browser.attach(page), index, self.config.answer_seconds)
+        tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
+        tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
+        await asyncio.gather(self.browser.dress(tab.cdp, self.config), tab.open(self.setup, redaction.rules(self.config.mask)))
+        return tab
+
+    def adopt_popup(self, page: Page) -> None:
+        """Record a popup and make it the present tab in the background; `settle` waits for it."""
+        self.policy.record(SideEffect(kind="tab", url=page.url))
+        self.window.open(self._adopt_popup(page))
+
+    def back(self) -> str:
+        """Take the address that going back from a restored page leads to; empty if there is none, or if another tab is open."""
+        if len(self.window.tabs) > 1 or not self.history:
+            return ""
+        *self.history, url = self.history
+        return url
+
+    async def open(self, url: str) -> None:
+        """Open an address in the present tab and wait until it is quiet.
+
+        Raises EnvironmentFailure with the way out where it cannot be opened, or the server answers with an error.
+        """
+        from playwright.async_api import Error
+
+        try:
+            self.timeouts.renew()
+            response = await self.dialogs.race(self.present.page.goto(url or "about:blank", wait_until="load"), goes_on=True)
+        except Error as error:
+            if failure := self._open_failure(url, first_line(error)):
+                raise failure from error
+            raise
+        if response is not None and response.status >= 500:  # an attempt on an error page would be no attempt at the task
+            raise self._cannot_open(url, f"status {response.status}")
+        await self.dialogs.race(self.settle())
+
+    async def settle(self, *, run: bool = True) -> bool:
+        """Wait until the pages are quiet, for at most `settle_seconds`. Return False if they were not by then.
+
+        `run`: whether a held clock runs for its step.
+        """
+        try:
+            async with asyncio.timeout(self.config.settle_seconds):
+                await self._quiet()
+                if self.clock and run:
+                    await self.clock.run(self.window.tabs)
+                    await self._quiet()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _quiet(self) -> None:
+        from playwright.async_api import Error
+
+        while True:
+            await self.policy.no_popups()
+            await self.window.all_open()
+            tab = self.present
+            try:
+                await tab.quiet()
+            except Error as error:
+                if not await self.window.goes_on(tab, error):
+                    raise
+            await self.downloads.done()
+            if not self.window.is_opening and tab is self.present:
+                return
+
+    async def try_empty(self) -> bool:
+        """Leave the only page and delete what it stored. Return False where something may be left: then a new context is needed.
+
+        Nothing is left where there was one page, which never left its origin.
+        """
+        from playwright.async_api import Error
+
+        window = self.window
+        if self.dialogs.is_open or self.clock or self.timeouts.broken:
+            return False
+        if window.opened != 1 or len(window.tabs) != 1 or window.is_opening:
+            return False
+        try:
+            with self.dialogs.unasked():
+                return await self.present.renew()
+        except (Error, EnvironmentFailure):
+            return False
+
+    def clear(self) -> None:
+        """Forget the tabs and dialogs: their browser context is gone."""
+        self.window.clear()
+        self.dialogs.clear()
+
+    def _open_failure(self, url: str, error: str) -> EnvironmentFailure | None:
+        """Explain why a page could not be opened. Return None where Playwright's error is about something else."""
+        if self.window.unanswered():
+            seconds = self.config.answer_seconds
+            return EnvironmentFailure(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds")
+        if blocked := [effect for effect in self.policy.take() if effect.kind == "blocked"]:
+            way_out = f"allow {origin(blocked[0].url)} with --allow-origin if it belongs to the task"
+            return EnvironmentFailure(f"the start page {url} leads to {blocked[0].url}: {way_out}")
+        if "net::ERR_" in error:
+            return self._cannot_open(url, error.removeprefix("Page.goto: ").partition(" at ")[0])
+        return None
+
+    def _cannot_open(self, url: str, why: str) -> EnvironmentFailure:
+        way_out = self.setup.way_out(url) if self.setup.way_out else ""
+        return EnvironmentFailure(f"the start page {url} cannot be opened ({why}){way_out}")
+
+    def _new_downloads(self, downloads: tuple[str, ...]) -> Downloads:
+        return Downloads(self.config.download_bytes, self.browser.store, lambda effect: self.policy.record(effect), downloads)
+
+    async def _adopt_popup(self, page: Page) -> None:
+        from playwright.async_api import Error
+
+        with suppress(Error):  # the popup was closed before it could be watched
+            await self.adopt(page)
+            self.policy.forget(self.present.main_frame)
+
+    async def _dialog(self, dialog: Dialog) -> None:
+        url = dialog.page.url if dialog.page else ""
+        self.policy.record(SideEffect(kind="dialog", method=dialog.type, url=url, detail=dialog.message))
+        await self.dialogs.opened(dialog)
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, or its type where it has none."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

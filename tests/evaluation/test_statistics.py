@@ -85,6 +85,11 @@ def test_many_flips_are_drawn_and_come_near() -> None:
     assert sign_flip(values) == pytest.approx(mcnemar(14, 6), abs=0.02)
 
 
+def test_drawn_flips_count_the_observed_differences_so_p_is_never_zero() -> None:
+    values = {str(i): [1.0] for i in range(40)}
+    assert sign_flip(values, draws=99) == pytest.approx(1 / 100)
+
+
 def test_differences_are_paired_on_task_and_seed() -> None:
     task = {"a?seed=0": "a", "a?seed=1": "a", "b?seed=0": "b"}
     assert differences({"a?seed=0": 1.0, "a?seed=1": 0.0}, {"a?seed=0": 0.0, "b?seed=0": 1.0}, task) == {"a": [1.0]}

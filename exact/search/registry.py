@@ -266,7 +266,7 @@ PLAIN = ("react", "greedy", "mcts", "best_first", "best_of_n")
 
 BUILTIN: dict[str, Build] = {
     "react": lambda config: React(retries=config.retries),
-    "greedy": lambda config: Greedy(k=config.k, retries=config.retries),
+    "greedy": lambda config: Greedy(k=config.k, retries=config.retries, merging=config.merging),
     "mcts": _mcts,
     "best_first": lambda config: BestFirst(**_lookahead(config)),
     "best_of_n": lambda config: BestOfN(n=config.breadth, **_lookahead(config)),

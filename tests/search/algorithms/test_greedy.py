@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from exact.config import SearchConfig
 from exact.environments.toy.known import ToyEdge, ToyState, bandit, deceptive_chain, form
 from exact.search.algorithms.greedy import Greedy
 from exact.search.base import Done, Selection, Wait
+from exact.search.registry import algorithm
 from exact.search.tree import SearchError
 from tests.search.harness import Harness, check_idle, failed, graph
 
@@ -75,3 +77,11 @@ def test_what_could_not_be_tried_is_committed_last() -> None:
     run.search()
     decision = run.algorithm.decide(run.tree)
     assert decision.edges == (0,) and decision.value is None
+
+
+@pytest.mark.parametrize(("merging", "evaluated"), [("siblings", 1), ("none", 2)])
+def test_merging_decides_whether_actions_with_one_result_are_evaluated_apart(merging: str, evaluated: int) -> None:
+    made = graph({"a": ToyState(edges={"one": ToyEdge(to="b"), "other": ToyEdge(to="b")}), "b": ToyState(edges={"back": ToyEdge(to="a")})})
+    run = Harness(made, algorithm(SearchConfig(algorithm="greedy", k=2, merging=merging)))  # type: ignore[arg-type]
+    run.search()
+    assert sum(node.evaluations for node in run.tree.nodes) == evaluated

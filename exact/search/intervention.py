@@ -6,7 +6,7 @@ statistics by `Work`; what an algorithm makes of the new edge is its own affair.
 
 from __future__ import annotations
 
-from exact.search.algorithms.lookahead import way
+from exact.search.algorithms.lookahead import path_to
 from exact.search.base import Algorithm, Selection
 from exact.search.tree import Node, SearchError, Tree
 from exact.search.work import Work
@@ -20,7 +20,7 @@ def obstacle(algorithm: Algorithm, tree: Tree, node: int, *, prune: bool) -> str
         return f"there is no state {node}"
     here = tree.nodes[node]
     try:
-        way(tree, here)
+        path_to(tree, here)
     except SearchError:
         return f"state {node} does not lie below the present root, state {tree.root.id}"
     if here.closed.startswith("pruned"):
@@ -40,7 +40,7 @@ def expand(algorithm: Algorithm, tree: Tree, node: Node) -> Selection | None:
     """Reserve the next work in a state: its judgement, its proposals, or its likeliest action that was not tried. None: there is none."""
     if obstacle(algorithm, tree, node.id, prune=False) or not isinstance(algorithm, Work):
         return None
-    path = way(tree, node)
+    path = path_to(tree, node)
     if node.value is None and not node.expansions:
         return algorithm.select_state(tree, path, node, "value")
     if not node.expansions:

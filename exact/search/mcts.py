@@ -12,12 +12,12 @@ from typing import Any, Literal
 from exact.context import Evaluation
 from exact.search.base import Decision, Done, Need, Selection, Stepped, Wait
 from exact.search.rules.backup import back_up
-from exact.search.rules.exhaust import learnt, over, reopen, settle
+from exact.search.rules.exhaust import exhausted_value, is_exhausted, reopen, settle
 from exact.search.rules.final import CLEARLY, LOWER_BOUND, FinalChoice, first_value, most_likely, most_promising, principal
-from exact.search.rules.reevaluate import asked_again, note, settled, undecided
+from exact.search.rules.reevaluate import next_rival, record_score, reevaluation_count, reranked
 from exact.search.rules.schedule import Widening
 from exact.search.rules.select import SelectionRule, follow, puct
-from exact.search.rules.stop import clear, promising, route, winner
+from exact.search.rules.stop import clear_choice, confirmed_end, edges_to, unconfirmed_end
 from exact.search.tree import Node, Path, Tree
 from exact.search.work import Work
 
@@ -78,7 +78,7 @@ class MCTS(Work):
             tree.allowed = self.iterations
         root = tree.root
         if root.closed or root.terminated or root.blocked:
-            return self._last(tree, root.closed or "the episode has ended")
+            return self._finish(tree, root.closed or "the episode has ended")
         if self.stops and (stopped := self._stopped(tree)) is not None:
             return stopped
         while tree.iterations + root.in_flight < tree.allowed:
@@ -86,22 +86,22 @@ class MCTS(Work):
                 return asked
             found = self._walk(tree)
             if found is not None:
-                return self._instead(tree) if isinstance(found, Wait) else found
-        return self._last(tree, f"{tree.iterations} iterations")
+                return self._resample(tree) if isinstance(found, Wait) else found
+        return self._finish(tree, f"{tree.iterations} iterations")
 
     def decide(self, tree: Tree) -> Decision:
         """The final choice; an action that could not be searched, so gathers no visits, if it promises clearly more than any that was."""
         root = tree.root
-        if self.enough is not None and (end := winner(tree, self.enough)) is not None:
-            path = route(tree, end) or []
+        if self.enough is not None and (end := confirmed_end(tree, self.enough)) is not None:
+            path = edges_to(tree, end) or []
             return self.commit(tree, path, "a confirmed end", plan=path if self.plan else ())
         order, others = self.final.order(tree, root), most_promising(root)
         if order and others and first_value(root, root.edges[others[0]]) > max(root.edges[i].q for i in order) + CLEARLY:
             return self.commit(tree, others, "could not be searched, but promises more than what was")
         if not order:
             return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")
-        if self.reevaluations and (said := settled(tree, order, self.z, self.noise)) is not None:
-            return self.commit(tree, said, "judged best of those within the noise of each other", plan=said[:1] if self.plan else ())
+        if self.reevaluations and (scores := reranked(tree, order, self.z, self.noise)) is not None:
+            return self.commit(tree, scores, "judged best of those within the noise of each other", plan=scores[:1] if self.plan else ())
         return self.commit(tree, order, self.final.reason, plan=principal(tree, self.final) if self.plan else ())
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
@@ -132,15 +132,15 @@ class MCTS(Work):
             if node.pending:
                 return Wait()
             if node.evaluation is None:
-                return self.select_state(tree, path, node, *self._of_a_state(node, deepest))
+                return self.select_state(tree, path, node, *self._state_needs(node, deepest))
             if node.terminated or node.blocked or node.depth >= deepest:
-                return self._again(tree, path, node)
+                return self._revisit(tree, path, node)
             grows = widens or node.refused or not node.expansions
-            if grows and (asked := self._expands(tree, path, node)) is not None:
+            if grows and (asked := self._propose(tree, path, node)) is not None:
                 return asked
             index = rule(tree, node)
             if index < 0:
-                return self._stuck(tree, path, node)
+                return self._dead_end(tree, path, node)
             edge = node.edges[index]
             path.append((node, edge))
             if edge.child is None:
@@ -154,7 +154,7 @@ class MCTS(Work):
             return tree.root, []
         return resting[2], resting[1]
 
-    def _of_a_state(self, node: Node, deepest: int) -> tuple[Need, ...]:
+    def _state_needs(self, node: Node, deepest: int) -> tuple[Need, ...]:
         return self.after if not node.leaf and not node.expansions and node.depth < deepest else ("value",)
 
     def _step(self, tree: Tree, path: Path, index: int, expands: bool) -> Selection:
@@ -163,7 +163,7 @@ class MCTS(Work):
             return self.select_step(tree, path, index, needs=needs, together=True)
         return self.select_step(tree, path, index, needs=needs)
 
-    def _expands(self, tree: Tree, path: Path, node: Node) -> Selection | None:
+    def _propose(self, tree: Tree, path: Path, node: Node) -> Selection | None:
         """Ask the policy: at a first expansion, once more after a refusal, and as widening allows."""
         if self.widening is not None:
             wanted, futile = self.widening(node), sum(edge.futile for edge in node.edges)  # what is refused takes nobody's place
@@ -177,7 +177,7 @@ class MCTS(Work):
             tree.resting = (tree.selections, tree.iterations, tree.root), path, node
         return asked
 
-    def _again(self, tree: Tree, path: Path, node: Node) -> Selection | None:
+    def _revisit(self, tree: Tree, path: Path, node: Node) -> Selection | None:
         """A visit to a state that has no children: another judgement, or what is known once more, or nothing more to learn."""
         if node.evaluations < self.evaluations:
             return self.select_state(tree, path, node, "value", draw=node.evaluations)
@@ -187,30 +187,30 @@ class MCTS(Work):
         edge = path[-1][1]
         if len(edge.outcomes) == 1:
             edge.closed, edge.settled, edge.distance = "exhausted: it was judged as often as it may be", True, 1
-        elif not self._over(tree, path, "exhausted: it was judged as often as it may be"):
+        elif not self._close_exhausted(tree, path, "exhausted: it was judged as often as it may be"):
             back_up(tree, path, node, node.value_sum / node.evaluations, rule=self.backup, discount=self.discount)
         return None
 
-    def _over(self, tree: Tree, path: Path, reason: str) -> bool:
+    def _close_exhausted(self, tree: Tree, path: Path, reason: str) -> bool:
         """Close the last edge of a path, if nothing is left to learn in any of its outcomes; whether it was."""
         edge, deepest = path[-1][1], tree.root.depth + self.depth
-        if not over(edge, evaluations=self.evaluations, deepest=deepest):
+        if not is_exhausted(edge, evaluations=self.evaluations, deepest=deepest):
             return False
         edge.closed = reason
         settle(edge, discount=self.discount, deepest=deepest)
         return True
 
-    def _stuck(self, tree: Tree, path: Path, node: Node) -> Selection | Wait | Done | None:
+    def _dead_end(self, tree: Tree, path: Path, node: Node) -> Selection | Wait | Done | None:
         """No edge can be followed: wait for one in flight, ask for others at the root, or close the node."""
         if any(not edge.closed for edge in node.edges):
             return Wait()
         if node is tree.root:
             if not self.final.order(tree, node) and node.expansions <= self.retries:
                 return self.select_state(tree, path, node, "proposals", draw=node.expansions)
-            return self._reevaluate(tree, early=True) or self._last(tree, "every action was tried")
+            return self._reevaluate(tree, early=True) or self._finish(tree, "every action was tried")
         again, node.closed = node.closed, "exhausted: every action was tried"
-        if not self._over(tree, path, node.closed) and again:  # it counts once more beside the outcomes that are still open
-            back_up(tree, path, node, learnt(node), rule=self.backup, discount=self.discount)
+        if not self._close_exhausted(tree, path, node.closed) and again:  # it counts once more beside the outcomes that are still open
+            back_up(tree, path, node, exhausted_value(node), rule=self.backup, discount=self.discount)
         return None
 
     def _reevaluate(self, tree: Tree, *, early: bool = False) -> Selection | Wait | None:
@@ -222,9 +222,9 @@ class MCTS(Work):
         """
         root = tree.root
         late = tree.allowed - tree.iterations - root.in_flight <= self.reevaluations
-        if not self.reevaluations or not root.visited or not (late or early) or asked_again(tree) >= self.reevaluations:
+        if not self.reevaluations or not root.visited or not (late or early) or reevaluation_count(tree) >= self.reevaluations:
             return None
-        index = undecided(tree, self.final.order(tree, root), self.z, self.noise)
+        index = next_rival(tree, self.final.order(tree, root), self.z, self.noise)
         if index is None or isinstance(index, Wait):
             return index
         edge = root.edges[index]
@@ -232,22 +232,22 @@ class MCTS(Work):
         return self.select_state(tree, [(root, edge)], child, "value", draw=child.evaluations, reevaluates=True)
 
     def record_reevaluation(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
-        note(tree, node, evaluation, max(tree.noise, self.noise))
+        record_score(tree, node, evaluation, max(tree.noise, self.noise))
 
     # --- ending
 
-    def _last(self, tree: Tree, reason: str) -> Wait | Done:
+    def _finish(self, tree: Tree, reason: str) -> Wait | Done:
         """Done, once nothing is in flight."""
         return Wait() if tree.open else Done(reason)
 
     def _stopped(self, tree: Tree) -> Selection | Done | Wait | None:
         """Whether the search ends early, or needs a judgement to know."""
-        if self.think is not None and (reason := clear(tree, self.think)):
-            return self._last(tree, reason)
+        if self.think is not None and (reason := clear_choice(tree, self.think)):
+            return self._finish(tree, reason)
         if self.enough is not None:
-            if winner(tree, self.enough) is not None:
+            if confirmed_end(tree, self.enough) is not None:
                 return Done("an end was good enough, and confirmed")
-            if (end := promising(tree, self.enough)) is not None:
+            if (end := unconfirmed_end(tree, self.enough)) is not None:
                 return self.select_state(tree, self._path(tree, end), end, "value", draw=end.evaluations, confirms=True)
         left = max(0, tree.allowed - tree.iterations)  # what failed in flight may overdraw
         if self.early and tree.root.visited and self.final.settled(tree, tree.root, left):
@@ -262,7 +262,7 @@ class MCTS(Work):
             node = node.parent
         return path[::-1]
 
-    def _instead(self, tree: Tree) -> Selection | Wait:
+    def _resample(self, tree: Tree) -> Selection | Wait:
         """All else is in flight: a further judgement of a front-runner, where that is the choice."""
         if self.collision == "resample":
             for index in self.final.order(tree, tree.root):

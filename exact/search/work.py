@@ -25,12 +25,12 @@ from exact.search.base import (
     Valued,
     Wait,
 )
-from exact.search.rules.answers import keep, pooled
+from exact.search.rules.answers import pooled_value, record_end
 from exact.search.rules.backup import Backup, back_up, mean, reserve
 from exact.search.rules.candidates import Candidates, best, tempered
 from exact.search.rules.draw import generator
-from exact.search.rules.merge import Merging, lands_on
-from exact.search.rules.noise import measure
+from exact.search.rules.merge import Merging, merge
+from exact.search.rules.noise import record_noise
 from exact.search.rules.schedule import Branching, constant
 from exact.search.rules.validate import validate
 from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError, Tree
@@ -129,17 +129,17 @@ class Work:
             self._diverged(tree, work, result)
             left.clear()
         else:
-            self._about(tree, work, result)
+            self._take_in(tree, work, result)
         if not work.left:
             self._end(tree, work)
 
-    def _about(self, tree: Tree, work: Open, result: Result) -> None:
+    def _take_in(self, tree: Tree, work: Open, result: Result) -> None:
         """Take in what else was found out about a state."""
-        met, node = _met(type(result), work.left), work.target
-        if met is None or node is None:
+        matching, node = _matching_need(type(result), work.left), work.target
+        if matching is None or node is None:
             raise SearchError(f"node {work.selection.node}: a {type(result).__name__} result does not fit {work.selection}")
         validate(work.selection, result, node.id)
-        work.left.remove(met)
+        work.left.remove(matching)
         if isinstance(result, Proposed):
             drawn = "sample" in work.selection.needs
             self.expand(tree, node, result.proposals if drawn else self._candidates(tree, work.selection, result), drawn=drawn)
@@ -174,10 +174,11 @@ class Work:
         selection, (node, edge) = work.selection, work.path[-1]
         assert selection.edge is not None
         child = tree.add(node, selection.edge)
-        place(child, result)
+        fill(child, result)
         work.left.remove("step")
         leaf = child.terminated or child.blocked
-        if self.merging != "none" and not leaf and lands_on(self, tree, work.path, child, edge):
+        merging = self.merging
+        if merging != "none" and not leaf and merge(tree, work.path, child, edge, merging, rule=self.backup, discount=self.discount):
             work.left.clear()
             return
         work.target, child.pending = child, True
@@ -188,14 +189,14 @@ class Work:
     def judge(self, tree: Tree, path: Path, node: Node, evaluation: Evaluation) -> None:
         """One judgement of a state: count it, and back it up. Ends with one answer back up the mean of all its evaluations."""
         if node.evaluations or evaluation.samples:
-            measure(tree, node, evaluation)
+            record_noise(tree, node, evaluation)
         if node.evaluation is None:
             node.evaluation = evaluation
             if node.terminated:
-                keep(tree, node)
+                record_end(tree, node)
         node.evaluations += 1
         node.value_sum += evaluation.value
-        value = evaluation.value if not node.terminated else pooled(tree, node)
+        value = evaluation.value if not node.terminated else pooled_value(tree, node)
         back_up(tree, path, node, value, rule=self.backup, discount=self.discount)
 
     def expand(self, tree: Tree, node: Node, proposals: Sequence[Proposal], *, drawn: bool = False) -> None:
@@ -268,10 +269,10 @@ class Work:
         """The environment is well, but elsewhere: the edge has one more outcome, or one that was seen before has come again."""
         node = tree.nodes[result.node]
         edge = node.edges[result.edge]
-        known = next((child for child in edge.outcomes if _is(child, result.stepped)), None)
+        known = next((child for child in edge.outcomes if _matches(child, result.stepped)), None)
         if known is None:
             known = tree.add(node, result.edge)
-            place(known, result.stepped)
+            fill(known, result.stepped)
         else:
             known.arrivals += 1
         target = work.target if work.target is not None else work.path[-1][1]
@@ -293,11 +294,11 @@ class Work:
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
         taken = tree.root.edges[edge]
         foreseen = taken.child
-        known = next((node for node in taken.outcomes if not node.leaf and _is(node, observed)), None)
+        known = next((node for node in taken.outcomes if not node.leaf and _matches(node, observed)), None)
         if known is None:
             taken.child, taken.others = None, ()
             tree.root = tree.add(tree.root, edge)
-            place(tree.root, observed)
+            fill(tree.root, observed)
             if foreseen is not None:
                 _warm_start(tree.root, foreseen, observed)
         else:
@@ -364,7 +365,7 @@ def _reserved(tree: Tree, path: Path, target: Node | None, selection: Selection)
     return selection
 
 
-def place(node: Node, result: Stepped) -> None:
+def fill(node: Node, result: Stepped) -> None:
     """Write what a step showed into the state it led to."""
     node.fingerprint, node.observation, node.screenshot = result.fingerprint, result.observation, result.screenshot
     node.terminated, node.blocked, node.beyond = result.terminated, result.blocked, result.beyond
@@ -379,7 +380,7 @@ def normalise_priors(edges: Sequence[Edge]) -> None:
             edge.prior /= total
 
 
-def _is(node: Node, result: Stepped) -> bool:
+def _matches(node: Node, result: Stepped) -> bool:
     """Whether a state is the one that a step showed."""
     return node.fingerprint == result.fingerprint and node.terminated == result.terminated and node.beyond == result.beyond
 
@@ -407,7 +408,7 @@ _ANSWER: dict[Need, type[msgspec.Struct]] = {
 }
 
 
-def _met(kind: type[msgspec.Struct], left: Sequence[Need]) -> Need | None:
+def _matching_need(kind: type[msgspec.Struct], left: Sequence[Need]) -> Need | None:
     """The open need that a result of a kind meets; None where it meets none, or comes before the step."""
     for need in left:
         if _ANSWER[need] is kind:

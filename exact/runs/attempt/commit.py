@@ -11,7 +11,7 @@ from exact.runs.attempt.simulate import arrived, returned, wrote_outside
 from exact.runs.attempt.slots import Places
 from exact.runs.journal import events as ev
 from exact.search.base import Decision
-from exact.search.rules.outage import outage, unread
+from exact.search.rules.outage import outage, unreadable
 from exact.search.tree import Node, SearchError
 
 PLANNED = "the plan goes on"
@@ -30,7 +30,7 @@ class Commits:
         if broken := outage(self._state.tree.root):
             kind, _, reason = broken.partition(": ")
             raise (ModelError if kind == "model" else EnvironmentFailure)(reason)
-        if said := unread(self._state.tree.root):
+        if said := unreadable(self._state.tree.root):
             return f"what the agent says cannot be read: {said}"
         try:
             decision = self._state.algorithm.decide(self._state.tree)

@@ -46,7 +46,7 @@ class ABMCTS(MCTS):
         """First what was drawn and is not followed yet, then from the root."""
         while tree.sampled:
             node, index = tree.sampled.pop(0)
-            path, edge = _way(tree, node), node.edges[index]
+            path, edge = _open_path(tree, node), node.edges[index]
             if path is not None and not edge.closed and (edge.child is not None or not edge.in_flight):
                 return self._follow(tree, path, node, index)
         return self._down(tree, tree.root, [])
@@ -56,10 +56,10 @@ class ABMCTS(MCTS):
             if node.evaluation is None and node is not tree.root:
                 return Wait() if node.pending else self.select_state(tree, path, node, "value", draw=node.evaluations)
             if node.leaf or node.depth >= tree.root.depth + self.depth:
-                return Wait() if node.pending else self._again(tree, path, node)
+                return Wait() if node.pending else self._revisit(tree, path, node)
             index = self._choose(tree, node)
             if index is None:
-                return self._stuck(tree, path, node)
+                return self._dead_end(tree, path, node)
             if index == GEN:
                 return self._generate(tree, path, node)
             edge = node.edges[index]
@@ -78,21 +78,21 @@ class ABMCTS(MCTS):
         draw = node.expansions + _sampling(tree, node)
         return self.select_state(tree, path, node, "sample", draw=draw, policy=self._policy(tree, node, draw), k=1)
 
-    def _stuck(self, tree: Tree, path: Path, node: Node) -> Selection | Wait | Done | None:
+    def _dead_end(self, tree: Tree, path: Path, node: Node) -> Selection | Wait | Done | None:
         if _sampling(tree, node) or (node is tree.root and tree.open):
             return Wait()
         if node is tree.root and all(edge.closed for edge in node.edges):
-            return self._reevaluate(tree, early=True) or self._last(tree, "every action was tried, and the policy draws no other")
-        return super()._stuck(tree, path, node)
+            return self._reevaluate(tree, early=True) or self._finish(tree, "every action was tried, and the policy draws no other")
+        return super()._dead_end(tree, path, node)
 
     # --- choosing
 
     def _choose(self, tree: Tree, node: Node) -> int | None:
         """GEN, the index of the edge to go on in, or None where there is neither."""
-        fresh = [i for i, edge in enumerate(node.edges) if not edge.closed and not edge.in_flight and _unjudged(edge)]
+        fresh = [i for i, edge in enumerate(node.edges) if not edge.closed and not edge.in_flight and _is_unevaluated(edge)]
         draws = node.expansions + _sampling(tree, node)
         generates = bool(fresh) or draws < self.patience * (len(node.edges) + 1)
-        children = [i for i, edge in enumerate(node.edges) if not edge.closed and not _unjudged(edge)]
+        children = [i for i, edge in enumerate(node.edges) if not edge.closed and not _is_unevaluated(edge)]
         dice = generator(tree.seed, "thompson", node.id, node.visits + node.in_flight + node.expansions)
         if not children:
             wider = generates
@@ -112,16 +112,16 @@ class ABMCTS(MCTS):
         seen = [Moments()] * self.policies
         for state in tree.nodes:
             if state.edge is not None and state.value is not None and state.edge.policy < self.policies:
-                seen[state.edge.policy] = seen[state.edge.policy].plus(one(state.value))
+                seen[state.edge.policy] = seen[state.edge.policy].plus(single(state.value))
         dice = generator(tree.seed, "policy", node.id, draw)
         return max(range(self.policies), key=lambda i: self.belief.draw(seen[i], dice))
 
     # --- what is drawn
 
-    def _about(self, tree: Tree, work: Open, result: Result) -> None:
+    def _take_in(self, tree: Tree, work: Open, result: Result) -> None:
         node = work.target
         known = len(node.edges) if node is not None else 0
-        super()._about(tree, work, result)
+        super()._take_in(tree, work, result)
         if isinstance(result, Proposed) and node is not None:
             for edge in node.edges[known:]:
                 edge.policy = work.selection.policy
@@ -136,7 +136,7 @@ class ABMCTS(MCTS):
         return sorted(possible, key=lambda i: (-self.belief.mean(below(node.edges[i])), -node.edges[i].visits, i))
 
 
-def one(value: float) -> Moments:
+def single(value: float) -> Moments:
     """One value."""
     return Moments(1, value, value * value)
 
@@ -146,7 +146,7 @@ def below(edge: Edge) -> Moments:
     seen = Moments()
     for child in edge.outcomes:
         if child.value is not None:
-            seen = seen.plus(one(child.value))
+            seen = seen.plus(single(child.value))
         for further in child.edges:
             seen = seen.plus(below(further))
     return seen
@@ -159,11 +159,11 @@ def widths(node: Node) -> tuple[Moments, Moments]:
         all_ = all_.plus(below(edge))
         for child in edge.outcomes:
             if child.value is not None:
-                wide = wide.plus(one(child.value))
+                wide = wide.plus(single(child.value))
     return wide, Moments(all_.n - wide.n, all_.total - wide.total, all_.squares - wide.squares)
 
 
-def _unjudged(edge: Edge) -> bool:
+def _is_unevaluated(edge: Edge) -> bool:
     """Whether what an action leads to is not known yet."""
     return edge.child is None or follow(edge).evaluation is None
 
@@ -173,7 +173,7 @@ def _sampling(tree: Tree, node: Node) -> int:
     return sum(work.target is node and "sample" in work.selection.needs for work in tree.open.values())
 
 
-def _way(tree: Tree, node: Node) -> Path | None:
+def _open_path(tree: Tree, node: Node) -> Path | None:
     """The path from the root to a state; None where it lies elsewhere, or the way is closed."""
     path: Path = []
     while node is not tree.root:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from exact.search.algorithms.lookahead import Lookahead, unfinished, untried, way, ways, worth
+from exact.search.algorithms.lookahead import Lookahead, path_to, transitions, unfinished, untried, worth
 from exact.search.base import Need, Selection, Wait
 from exact.search.tree import Node, Tree
 
@@ -36,7 +36,7 @@ class Beam(Lookahead):
         self.together: Need | None = "batch" if batch else None
 
     def _next(self, tree: Tree) -> Selection | Wait | None:
-        if (asked := self._unjudged(tree)) is not None:
+        if (asked := self._evaluate(tree)) is not None:
             return asked
         level = [tree.root]
         while level:
@@ -45,26 +45,26 @@ class Beam(Lookahead):
                     return asked
             if any(unfinished(node) for node in level):
                 return Wait()
-            level = self._kept(tree, level)
+            level = self._next_level(tree, level)
         return None
 
     def _complete(self, tree: Tree, node: Node) -> Selection | None:
         """What a kept state still lacks: proposals, or the next of its actions to be tried."""
-        if (asked := self._expands(tree, node)) is not None:
+        if (asked := self._propose(tree, node)) is not None:
             return asked
         if tries := untried(node):
-            return self._try(tree, node, tries[0])
+            return self._step(tree, node, tries[0])
         return self._together(tree, node, self.together) if self.together is not None else None
 
-    def _try(self, tree: Tree, node: Node, index: int) -> Selection:
+    def _step(self, tree: Tree, node: Node, index: int) -> Selection:
         if self.together is None:
-            return super()._try(tree, node, index)
-        return self.select_step(tree, [*way(tree, node), (node, node.edges[index])], index, needs=("step",))
+            return super()._step(tree, node, index)
+        return self.select_step(tree, [*path_to(tree, node), (node, node.edges[index])], index, needs=("step",))
 
-    def _unjudged(self, tree: Tree) -> Selection | None:
+    def _evaluate(self, tree: Tree) -> Selection | None:
         """With siblings judged together only the root is judged apart."""
         if self.together is None:
-            return super()._unjudged(tree)
+            return super()._evaluate(tree)
         root = tree.root
         wants = self.together == "batch" and root.value is None and not root.pending and not root.closed
         return self.select_state(tree, [], root, "value") if wants else None
@@ -76,17 +76,19 @@ class Beam(Lookahead):
         rivals = [i for i, edge in enumerate(node.edges) if edge.child is not None and not edge.closed and edge.child.value is None]
         if len(rivals) > 1:
             affordable = self._left(tree) >= len(rivals)
-            return self.select_state(tree, way(tree, node), node, need, rivals=tuple(rivals)) if affordable else None
+            return self.select_state(tree, path_to(tree, node), node, need, rivals=tuple(rivals)) if affordable else None
         alone = node.edges[rivals[0]].child if rivals else None
-        return self.select_state(tree, way(tree, alone), alone, "value") if alone is not None and not alone.pending else None
+        return self.select_state(tree, path_to(tree, alone), alone, "value") if alone is not None and not alone.pending else None
 
-    def _kept(self, tree: Tree, level: list[Node]) -> list[Node]:
+    def _next_level(self, tree: Tree, level: list[Node]) -> list[Node]:
         """The states of the next level that are looked beyond, best first; of equals the one found first."""
-        found = {child.id: child for node in level for _, child in ways(node) if child.value is not None and self._can_go_on(tree, child)}
+        found = {
+            child.id: child for node in level for _, child in transitions(node) if child.value is not None and self._can_expand(tree, child)
+        }
         return sorted(found.values(), key=lambda node: (-self._score(tree, node), node.id))[: self.breadth]
 
     def _score(self, tree: Tree, node: Node) -> float:
         if self.score == "state":
             return super()._score(tree, node)
-        values = [above.value or 0.0 for above, _ in way(tree, node)[1:]] + [worth(tree, node)]
+        values = [above.value or 0.0 for above, _ in path_to(tree, node)[1:]] + [worth(tree, node)]
         return sum(values) / len(values)

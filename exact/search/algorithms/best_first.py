@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exact.search.algorithms.lookahead import Lookahead, below, untried
+from exact.search.algorithms.lookahead import Lookahead, reachable, untried
 from exact.search.base import Selection, Wait
 from exact.search.tree import Node, Tree
 
@@ -25,18 +25,18 @@ class BestFirst(Lookahead):
     reason = "leads to the most valuable state found"
 
     def _next(self, tree: Tree) -> Selection | Wait | None:
-        if (asked := self._unjudged(tree)) is not None:
+        if (asked := self._evaluate(tree)) is not None:
             return asked
-        waiting = [node for node in (tree.root, *below(tree)) if self._can_go_on(tree, node) and not node.pending]
+        waiting = [node for node in (tree.root, *reachable(tree)) if self._can_expand(tree, node) and not node.pending]
         for node in sorted(waiting, key=_due):
-            if (asked := self._expands(tree, node)) is not None:
+            if (asked := self._propose(tree, node)) is not None:
                 return asked
             if tries := untried(node):
-                return self._try(tree, node, tries[0])
+                return self._step(tree, node, tries[0])
         return None
 
     def _choices(self, tree: Tree) -> Iterator[Node]:
-        return (node for node in below(tree) if node.value is not None)
+        return (node for node in reachable(tree) if node.value is not None)
 
 
 def _due(node: Node) -> tuple[float, int, int]:

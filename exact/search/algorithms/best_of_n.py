@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from exact.context import Proposal
-from exact.search.algorithms.lookahead import Lookahead, way
+from exact.search.algorithms.lookahead import Lookahead, path_to
 from exact.search.base import Selection, Wait
 from exact.search.tree import Edge, Node, Tree
 
@@ -36,9 +36,9 @@ class BestOfN(Lookahead):
         """Whatever any trajectory needs, the first state first."""
         drawing, coming, queue = _drawing(tree), {tree.root.id: self.n}, [tree.root]
         for node in queue:  # grows as it is read: states below, by depth
-            if not self._can_go_on(tree, node):
+            if not self._can_expand(tree, node):
                 if node is not tree.root and node.value is None and not node.closed and not node.pending:
-                    return self.select_state(tree, way(tree, node), node, "value")
+                    return self.select_state(tree, path_to(tree, node), node, "value")
                 continue
             if (asked := self._sample(tree, node, coming[node.id], drawing.get(node.id, 0))) is not None:
                 return asked
@@ -60,12 +60,12 @@ class BestOfN(Lookahead):
         lost = sum(through for edge, through in zip(node.edges, _flow(node), strict=True) if _lost(edge))
         if node.expansions + drawing >= coming + min(lost, self.retries):
             return None
-        return self.select_state(tree, way(tree, node), node, "sample", draw=node.expansions + node.failures + drawing)
+        return self.select_state(tree, path_to(tree, node), node, "sample", draw=node.expansions + node.failures + drawing)
 
     def _step(self, tree: Tree, node: Node, index: int) -> Selection:
         """Judged at once where the trajectory is as long as it may be."""
         last = node.depth + 1 >= tree.root.depth + self.depth
-        path = [*way(tree, node), (node, node.edges[index])]
+        path = [*path_to(tree, node), (node, node.edges[index])]
         return self.select_step(tree, path, index, needs=("step", "value") if last else ("step",))
 
     def expand(self, tree: Tree, node: Node, proposals: Sequence[Proposal], *, drawn: bool = False) -> None:

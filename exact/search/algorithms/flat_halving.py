@@ -37,11 +37,11 @@ class FlatHalving(Work):
             tree.allowed = self.iterations
         root = tree.root
         if root.closed or root.leaf:
-            return _last(tree, root.closed or "the episode has ended")
+            return _finish(tree, root.closed or "the episode has ended")
         if root.pending:
             return Wait()
         if tree.iterations + root.in_flight >= tree.allowed:
-            return _last(tree, f"{tree.iterations} iterations")
+            return _finish(tree, f"{tree.iterations} iterations")
         if not root.expansions or (root.refused and root.expansions == 1):
             return self.select_state(tree, [], root, "proposals", draw=root.expansions)
         return self._pull(tree, root)
@@ -82,12 +82,12 @@ class FlatHalving(Work):
         left = tree.allowed if tree.affordable is None else min(tree.allowed, tree.affordable)
         left -= tree.iterations
         if left < 1:
-            return _last(tree, f"{tree.iterations} iterations: the budget pays for no more")
+            return _finish(tree, f"{tree.iterations} iterations: the budget pays for no more")
         ranked = [i for i, edge in enumerate(root.edges) if self._pullable(edge)]
         if not ranked:
             if not most_likely(root) and root.expansions <= self.retries:
                 return self.select_state(tree, [], root, "proposals", draw=root.expansions)
-            return _last(tree, "every action was judged as often as it may be")
+            return _finish(tree, "every action was judged as often as it may be")
         ranked.sort(key=lambda i: (-_worth(root.edges[i]), -root.edges[i].prior, i))
         visits = [edge.visits for edge in root.edges]
         last = tree.phase if tree.phase is not None and tree.phase.root == root.id else None
@@ -107,6 +107,6 @@ def _worth(edge: Edge) -> float:
     return judged / count if count else 0.0
 
 
-def _last(tree: Tree, reason: str) -> Wait | Done:
+def _finish(tree: Tree, reason: str) -> Wait | Done:
     """Done, once nothing is in flight."""
     return Wait() if tree.open else Done(reason)

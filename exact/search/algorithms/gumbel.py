@@ -51,7 +51,7 @@ class Gumbel(MCTS):
             tree.allowed = self.iterations
         root = tree.root
         if root.closed or root.leaf:
-            return self._last(tree, root.closed or "the episode has ended")
+            return self._finish(tree, root.closed or "the episode has ended")
         if (stopped := self._stopped(tree)) is not None:
             return stopped
         while tree.iterations + root.in_flight < tree.allowed:
@@ -59,8 +59,8 @@ class Gumbel(MCTS):
                 return asked
             found = self._root(tree, root) or self._phase(tree, root)
             if found is not None:
-                return self._instead(tree) if isinstance(found, Wait) else found
-        return self._last(tree, f"{tree.iterations} iterations")
+                return self._resample(tree) if isinstance(found, Wait) else found
+        return self._finish(tree, f"{tree.iterations} iterations")
 
     # --- the root
 
@@ -69,8 +69,8 @@ class Gumbel(MCTS):
         if root.pending:
             return Wait()
         if root.evaluation is None:
-            return self.select_state(tree, [], root, *self._of_a_state(root, root.depth + self.depth))
-        return self._expands(tree, [], root)
+            return self.select_state(tree, [], root, *self._state_needs(root, root.depth + self.depth))
+        return self._propose(tree, [], root)
 
     def _phase(self, tree: Tree, root: Node) -> Selection | Wait | Done | None:
         """The next visit of the phase; that of the next phase, once all results of this one have come."""
@@ -100,11 +100,11 @@ class Gumbel(MCTS):
         left = tree.allowed if tree.affordable is None else min(tree.allowed, tree.affordable)
         left -= tree.iterations
         if left < 1:
-            return self._last(tree, f"{tree.iterations} iterations: the budget pays for no more")
+            return self._finish(tree, f"{tree.iterations} iterations: the budget pays for no more")
         rank, visits = self._scores(tree, root), [edge.visits for edge in root.edges]
         ranked = sorted((i for i, edge in enumerate(root.edges) if not edge.closed), key=lambda i: -rank[i])
         if not ranked:
-            return self._stuck(tree, [], root)
+            return self._dead_end(tree, [], root)
         last = tree.phase if tree.phase is not None and tree.phase.root == root.id else None
         found = following(last, ranked, visits, left, fixed=self.late) if last is not None else None
         first = self.considered or considered(left, len(ranked))

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from exact.search.base import Decision, Done, Selection, Stepped, Wait
-from exact.search.rules.answers import pooled
+from exact.search.rules.answers import pooled_value
 from exact.search.rules.exhaust import reopen
 from exact.search.rules.final import CLEARLY, first_value, most_likely, most_promising
-from exact.search.rules.stop import promising, winner
+from exact.search.rules.stop import confirmed_end, unconfirmed_end
 from exact.search.tree import Edge, Node, Path, SearchError, Tree
 from exact.search.work import Work
 
@@ -36,19 +36,19 @@ class Lookahead(Work):
             tree.allowed = self.iterations
         root = tree.root
         if root.closed or root.leaf:
-            return _last(tree, root.closed or "the episode has ended")
-        if self.enough is not None and winner(tree, self.enough) is not None:
-            return _last(tree, "an end was good enough, and confirmed")
+            return _finish(tree, root.closed or "the episode has ended")
+        if self.enough is not None and confirmed_end(tree, self.enough) is not None:
+            return _finish(tree, "an end was good enough, and confirmed")
         if self._left(tree) < 1:
-            return _last(tree, f"{tree.iterations} iterations")
-        if self.enough is not None and (end := promising(tree, self.enough)) is not None:
-            return self.select_state(tree, way(tree, end), end, "value", draw=end.evaluations, confirms=True)
-        return self._next(tree) or _last(tree, "nothing more is to be tried")
+            return _finish(tree, f"{tree.iterations} iterations")
+        if self.enough is not None and (end := unconfirmed_end(tree, self.enough)) is not None:
+            return self.select_state(tree, path_to(tree, end), end, "value", draw=end.evaluations, confirms=True)
+        return self._next(tree) or _finish(tree, "nothing more is to be tried")
 
     def decide(self, tree: Tree) -> Decision:
         """The way to the best state; an action that could not be searched, if it promises clearly more than any that was."""
         root = tree.root
-        if self.enough is not None and (end := winner(tree, self.enough)) is not None:
+        if self.enough is not None and (end := confirmed_end(tree, self.enough)) is not None:
             return self._way_to(tree, end, "a confirmed end")
         # the first of equals: found first
         best = max(self._choices(tree), key=lambda node: (self._score(tree, node), -node.id), default=None)
@@ -66,7 +66,9 @@ class Lookahead(Work):
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
         """States with actions that were not tried yet, the most valuable first."""
-        waiting = [node for node in (tree.root, *below(tree)) if self._can_go_on(tree, node) and (untried(node) or not node.expansions)]
+        waiting = [
+            node for node in (tree.root, *reachable(tree)) if self._can_expand(tree, node) and (untried(node) or not node.expansions)
+        ]
         return sorted(waiting, key=lambda node: (-(node.value or 0.0), node.id))[:k]
 
     # --- what the algorithms say
@@ -77,8 +79,8 @@ class Lookahead(Work):
 
     def _choices(self, tree: Tree) -> Iterator[Node]:
         """The judged states that the search may choose between: those that it did not look beyond."""
-        for node in below(tree):
-            if node.value is not None and not any(child.value is not None for _, child in ways(node)):
+        for node in reachable(tree):
+            if node.value is not None and not any(child.value is not None for _, child in transitions(node)):
                 yield node
 
     def _score(self, tree: Tree, node: Node) -> float:
@@ -93,35 +95,35 @@ class Lookahead(Work):
         return tree.allowed - tree.iterations - reserved
 
     def _way_to(self, tree: Tree, node: Node, reason: str) -> Decision:
-        edges = [above.edges.index(edge) for above, edge in way(tree, node)]
+        edges = [above.edges.index(edge) for above, edge in path_to(tree, node)]
         return self.commit(tree, edges, reason, plan=edges if self.plan else ())
 
-    def _can_go_on(self, tree: Tree, node: Node) -> bool:
+    def _can_expand(self, tree: Tree, node: Node) -> bool:
         """Whether a search may look beyond a state."""
         return not node.leaf and not node.closed and node.depth < tree.root.depth + self.depth
 
-    def _expands(self, tree: Tree, node: Node) -> Selection | None:
+    def _propose(self, tree: Tree, node: Node) -> Selection | None:
         """The proposals that a state lacks before its actions can be tried; again where all were refused."""
         if not node.expansions or (node.expansions <= self.retries and _refused(node)):
-            return self.select_state(tree, way(tree, node), node, "proposals", draw=node.expansions)
+            return self.select_state(tree, path_to(tree, node), node, "proposals", draw=node.expansions)
         return None
 
-    def _unjudged(self, tree: Tree) -> Selection | None:
+    def _evaluate(self, tree: Tree) -> Selection | None:
         """The judgement of a state that was come to without one: the root, or one whose judgement was lost."""
-        for node in (tree.root, *below(tree)):
+        for node in (tree.root, *reachable(tree)):
             if node.value is None and not node.closed and not node.pending:
-                return self.select_state(tree, way(tree, node), node, "value")
+                return self.select_state(tree, path_to(tree, node), node, "value")
         return None
 
-    def _try(self, tree: Tree, node: Node, index: int) -> Selection:
+    def _step(self, tree: Tree, node: Node, index: int) -> Selection:
         """Step along an edge, and judge where it leads."""
-        return self.select_step(tree, [*way(tree, node), (node, node.edges[index])], index)
+        return self.select_step(tree, [*path_to(tree, node), (node, node.edges[index])], index)
 
 
 def worth(tree: Tree, node: Node) -> float:
     """V of a judged state; of an end with an answer, the mean over all ends with that answer."""
     assert node.value is not None
-    return pooled(tree, node) if node.terminated else node.value
+    return pooled_value(tree, node) if node.terminated else node.value
 
 
 def untried(node: Node) -> list[int]:
@@ -137,7 +139,7 @@ def unfinished(node: Node) -> bool:
     )
 
 
-def ways(node: Node) -> Iterator[tuple[Edge, Node]]:
+def transitions(node: Node) -> Iterator[tuple[Edge, Node]]:
     """The edges of a state that lead on, each with every state it has led to; what changes nothing or is refused leads nowhere."""
     for edge in node.edges:
         if not edge.futile and not edge.unsearched:
@@ -145,18 +147,18 @@ def ways(node: Node) -> Iterator[tuple[Edge, Node]]:
                 yield edge, child
 
 
-def below(tree: Tree) -> Iterator[Node]:
+def reachable(tree: Tree) -> Iterator[Node]:
     """Every state that can be come to from the root, the root itself left out; depth first, in order of edges."""
-    stack, known = [child for _, child in ways(tree.root)][::-1], {tree.root.id}
+    stack, known = [child for _, child in transitions(tree.root)][::-1], {tree.root.id}
     while stack:
         node = stack.pop()
         if node.id not in known:
             known.add(node.id)
             yield node
-            stack.extend([child for _, child in ways(node)][::-1])
+            stack.extend([child for _, child in transitions(node)][::-1])
 
 
-def way(tree: Tree, node: Node) -> Path:
+def path_to(tree: Tree, node: Node) -> Path:
     """A path from the root to a state below it: that by which it was first come to, if it begins at the root and is not refused."""
     path, at = list[tuple[Node, Edge]](), node
     while at is not tree.root and at.parent is not None:
@@ -177,7 +179,7 @@ def _around(tree: Tree, node: Node) -> Path:
         if at.id in known:
             continue
         known.add(at.id)
-        stack.extend((child, [*path, (at, edge)]) for edge, child in ways(at))
+        stack.extend((child, [*path, (at, edge)]) for edge, child in transitions(at))
     raise SearchError(f"node {node.id} does not lie below the root, node {tree.root.id}")
 
 
@@ -186,6 +188,6 @@ def _refused(node: Node) -> bool:
     return all(edge.closed.startswith("action") for edge in node.edges)
 
 
-def _last(tree: Tree, reason: str) -> Wait | Done:
+def _finish(tree: Tree, reason: str) -> Wait | Done:
     """Done, once nothing is in flight."""
     return Wait() if tree.open else Done(reason)

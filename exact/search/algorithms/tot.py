@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from exact.search.algorithms.beam import Beam
-from exact.search.algorithms.lookahead import Lookahead, unfinished, untried, way, ways
+from exact.search.algorithms.lookahead import Lookahead, path_to, transitions, unfinished, untried
 from exact.search.base import Selection, Wait
 from exact.search.tree import Node, Tree
 
@@ -41,7 +41,7 @@ class TotBFS(Beam):
     def _score(self, tree: Tree, node: Node) -> float:
         if self.rating == "value":
             return super()._score(tree, node)
-        shares = [*(above for above, _ in way(tree, node)[1:]), node]
+        shares = [*(above for above, _ in path_to(tree, node)[1:]), node]
         product = 1.0
         for state in shares:
             product *= state.value or 0.0
@@ -58,19 +58,19 @@ class TotDFS(Lookahead):
         self.threshold = threshold
 
     def _next(self, tree: Tree) -> Selection | Wait | None:
-        return self._unjudged(tree) or self._visit(tree, tree.root)
+        return self._evaluate(tree) or self._visit(tree, tree.root)
 
     def _visit(self, tree: Tree, node: Node) -> Selection | Wait | None:
         """Work in a state or, where all its actions are rated, in the best state below that has any."""
         if node.pending:
             return Wait()
-        if (asked := self._expands(tree, node)) is not None:
+        if (asked := self._propose(tree, node)) is not None:
             return asked
         if tries := untried(node):
-            return self._try(tree, node, tries[0])
+            return self._step(tree, node, tries[0])
         if unfinished(node):
             return Wait()
-        children = {child.id: child for _, child in ways(node) if self._can_go_on(tree, child)}
+        children = {child.id: child for _, child in transitions(node) if self._can_expand(tree, child)}
         for child in sorted(children.values(), key=lambda child: (-(child.value or 0.0), child.id)):
             if (child.value or 0.0) >= self.threshold and (found := self._visit(tree, child)) is not None:
                 return found

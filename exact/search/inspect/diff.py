@@ -8,7 +8,7 @@ import msgspec
 
 from exact.search.tree import Edge, Node, Tree
 
-Way = tuple[str, ...]
+ActionPath = tuple[str, ...]
 """Canonical texts of the actions from the first root; a further outcome of an action has its number behind it: `go "on" #1`."""
 
 FIELDS = ("fingerprint", "terminated", "blocked", "closed", "visits", "value", "prior", "q")
@@ -18,7 +18,7 @@ FIELDS = ("fingerprint", "terminated", "blocked", "closed", "visits", "value", "
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One figure of one state that differs."""
 
-    way: Way
+    path: ActionPath
     field: str
     one: str | float | bool | None
     other: str | float | bool | None
@@ -27,9 +27,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class TreeDifference(msgspec.Struct, frozen=True, kw_only=True):
     """All that differs; empty where the trees are alike."""
 
-    only_one: tuple[Way, ...] = ()
+    only_one: tuple[ActionPath, ...] = ()
     """States that the first tree alone has, in its order."""
-    only_other: tuple[Way, ...] = ()
+    only_other: tuple[ActionPath, ...] = ()
     changes: tuple[Change, ...] = ()
 
     def __bool__(self) -> bool:
@@ -40,29 +40,29 @@ def diff(one: Tree, other: Tree, *, tolerance: float = 1e-9) -> TreeDifference:
     """Compare two trees from their first roots, state by state, by the actions that lead there. Numbers within `tolerance` are equal."""
     left, right = dict(_states(one)), dict(_states(other))
     return TreeDifference(
-        only_one=tuple(way for way in left if way not in right),
-        only_other=tuple(way for way in right if way not in left),
-        changes=tuple(change for way in left if way in right for change in _changes(way, left[way], right[way], tolerance)),
+        only_one=tuple(path for path in left if path not in right),
+        only_other=tuple(path for path in right if path not in left),
+        changes=tuple(change for path in left if path in right for change in _changes(path, left[path], right[path], tolerance)),
     )
 
 
 _Facts = dict[str, "str | float | bool | None"]
 
 
-def _states(tree: Tree) -> Iterator[tuple[Way, _Facts]]:
-    """Every state with its facts, from the first root down; a merged one once, by the way that comes first."""
-    stack: list[tuple[Way, Edge | None, Node]] = [((), None, tree.nodes[0])]
+def _states(tree: Tree) -> Iterator[tuple[ActionPath, _Facts]]:
+    """Every state with its facts, from the first root down; a merged one once, by the path that comes first."""
+    stack: list[tuple[ActionPath, Edge | None, Node]] = [((), None, tree.nodes[0])]
     known = set[int]()
     while stack:
-        way, edge, node = stack.pop()
+        path, edge, node = stack.pop()
         if node.id in known:
             continue
         known.add(node.id)
-        yield way, _facts(edge, node)
+        yield path, _facts(edge, node)
         for below in reversed(node.edges):
             for number, child in reversed(list(enumerate(below.outcomes))):
                 step = below.action.key + (f" #{number}" if number else "")
-                stack.append(((*way, step), below, child))
+                stack.append(((*path, step), below, child))
 
 
 def _facts(edge: Edge | None, node: Node) -> _Facts:
@@ -78,9 +78,9 @@ def _facts(edge: Edge | None, node: Node) -> _Facts:
     }
 
 
-def _changes(way: Way, one: _Facts, other: _Facts, tolerance: float) -> Iterator[Change]:
+def _changes(path: ActionPath, one: _Facts, other: _Facts, tolerance: float) -> Iterator[Change]:
     for field in FIELDS:
         a, b = one[field], other[field]
         near = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= tolerance
         if a != b and not near:
-            yield Change(way=way, field=field, one=a, other=b)
+            yield Change(path=path, field=field, one=a, other=b)

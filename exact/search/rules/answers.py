@@ -20,21 +20,21 @@ class AnswerVote(msgspec.Struct, frozen=True, kw_only=True):
     """Sum of their values: a vote, weighted by how good each looked (self-consistency, Wang et al. 2023)."""
 
 
-def key(node: Node) -> str:
+def answer_text(node: Node) -> str:
     """What an end says: the text of its `stop`; empty for an end of another kind."""
     return node.edge.action.key if node.terminated and node.edge and node.edge.action.name == "stop" else ""
 
 
-def keep(tree: Tree, node: Node) -> None:
+def record_end(tree: Tree, node: Node) -> None:
     """Take an end in that is judged for the first time."""
     tree.ends.append(node)
-    if answer := key(node):
+    if answer := answer_text(node):
         tree.answers.setdefault(answer, []).append(node)
 
 
-def pooled(tree: Tree, node: Node) -> float:
+def pooled_value(tree: Tree, node: Node) -> float:
     """Mean of all evaluations of the ends that give a judged end's answer, its own included."""
-    same = [end for end in tree.answers.get(key(node), ()) if end is not node]
+    same = [end for end in tree.answers.get(answer_text(node), ()) if end is not node]
     count = node.evaluations + sum(end.evaluations for end in same)
     return (node.value_sum + sum(end.value_sum for end in same)) / count
 

@@ -10,7 +10,7 @@ from exact.search.rules.backup import Backup
 from exact.search.tree import Edge, Node, Tree
 
 
-def over(edge: Edge, *, evaluations: int, deepest: int) -> bool:
+def is_exhausted(edge: Edge, *, evaluations: int, deepest: int) -> bool:
     """Whether in no outcome of an edge anything is left to learn: closed, or nothing follows and it was judged as often as it may be.
 
     evaluations: how often that is. deepest: the depth at which nothing follows.
@@ -27,7 +27,7 @@ def settle(edge: Edge, *, discount: float, deepest: int) -> None:
         edge.distance = 1 + max(_ahead(child) for child in edge.outcomes)
 
 
-def learnt(node: Node) -> float:
+def exhausted_value(node: Node) -> float:
     """What a judged state in which all was tried is worth: its best way on; the mean over all, where some of that is not known."""
     value = _best(node) if _is_told(node) else node.mean
     assert value is not None

@@ -6,13 +6,10 @@ A fingerprint is what can be seen, so two states are one only where `beyond` agr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from exact.search.rules.backup import back_up
+from exact.search.rules.backup import Backup, back_up
 from exact.search.tree import Edge, Node, Path, Tree
-
-if TYPE_CHECKING:
-    from exact.search.work import Work
 
 Merging = Literal["none", "noop", "siblings", "full"]
 """What counts as one state. Each includes those before it.
@@ -22,14 +19,14 @@ one, their priors add. full: any two states of equal fingerprint, `beyond` and d
 """
 
 
-def lands_on(work: Work, tree: Tree, path: Path, child: Node, edge: Edge) -> bool:
+def merge(tree: Tree, path: Path, child: Node, edge: Edge, merging: Merging, *, rule: Backup, discount: float) -> bool:
     """Whether a new state is one that is known, and so needs no judgement. `path` leads to it, `edge` last."""
-    if work.merging == "none":
+    if merging == "none":
         return False
     if passed := next((above for above in _above(path) if _same(above, child)), None):
-        _noop(work, tree, path, child, passed)
+        _noop(tree, path, child, passed, rule, discount)
         return True
-    if work.merging == "noop":
+    if merging == "noop":
         return False
     node = path[-1][0]
     others = (other for other in node.edges if other is not edge and other.child and (other.settled or not other.closed))
@@ -37,14 +34,14 @@ def lands_on(work: Work, tree: Tree, path: Path, child: Node, edge: Edge) -> boo
     if twin is not None:
         _twin(tree, child, edge, twin, node.edges.index(twin))
         return True
-    return work.merging == "full" and _known(work, tree, path, child, edge)
+    return merging == "full" and _known(tree, path, child, edge, rule, discount)
 
 
 def _same(one: Node, other: Node) -> bool:
     return one.fingerprint == other.fingerprint and not one.leaf and one.beyond == other.beyond
 
 
-def _noop(work: Work, tree: Tree, path: Path, child: Node, passed: Node) -> None:
+def _noop(tree: Tree, path: Path, child: Node, passed: Node, rule: Backup, discount: float) -> None:
     """It looks like a state on the way here: not judged again, the value that one had counts once more; not searched either.
 
     But it may be committed: the step may have changed what cannot be seen, and going back may be the only way out.
@@ -56,7 +53,7 @@ def _noop(work: Work, tree: Tree, path: Path, child: Node, passed: Node) -> None
         tree.iterations += 1
         return
     child.evaluation, child.evaluations, child.value_sum = passed.evaluation, 1, passed.value
-    back_up(tree, path, child, passed.value, rule=work.backup, discount=work.discount)
+    back_up(tree, path, child, passed.value, rule=rule, discount=discount)
 
 
 def _twin(tree: Tree, child: Node, edge: Edge, twin: Edge, index: int) -> None:
@@ -68,7 +65,7 @@ def _twin(tree: Tree, child: Node, edge: Edge, twin: Edge, index: int) -> None:
     tree.iterations += 1
 
 
-def _known(work: Work, tree: Tree, path: Path, child: Node, edge: Edge) -> bool:
+def _known(tree: Tree, path: Path, child: Node, edge: Edge, rule: Backup, discount: float) -> bool:
     """Full merging: the edge leads to the node that stands for the state; what is known of it counts here too."""
     known = tree.states.setdefault((child.fingerprint, child.beyond, child.depth), child)
     if known is child or known.closed:
@@ -78,7 +75,7 @@ def _known(work: Work, tree: Tree, path: Path, child: Node, edge: Edge) -> bool:
     if known.mean is None:
         tree.iterations += 1
     else:
-        back_up(tree, path, known, known.mean, rule=work.backup, discount=work.discount)
+        back_up(tree, path, known, known.mean, rule=rule, discount=discount)
     return True
 
 

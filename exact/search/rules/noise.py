@@ -6,7 +6,7 @@ from exact.context import Evaluation
 from exact.search.tree import Node, Tree
 
 
-def measure(tree: Tree, node: Node, evaluation: Evaluation) -> None:
+def record_noise(tree: Tree, node: Node, evaluation: Evaluation) -> None:
     """Take one more judgement of `node` into the tree's measured noise, before it is counted.
 
     Two sources: the opinions behind one evaluation (the variance of their mean is `within^2 / n`; where nothing says where they part,

@@ -21,16 +21,16 @@ def outage(root: Node) -> str:
 
     Empty where something is known, or there is another reason. An action that changes nothing tells nothing.
     """
-    return next((closed for closed in _broken(root) if _kind(closed) in KINDS), "")
+    return next((closed for closed in _closed_by_failure(root) if _kind(closed) in KINDS), "")
 
 
-def unread(root: Node) -> str:
+def unreadable(root: Node) -> str:
     """Why nothing is known of any action of a root, where nothing but answers that could not be read is to blame: the last words of one."""
-    broken = _broken(root)
+    broken = _closed_by_failure(root)
     return broken[0].partition(": ")[2] if broken and not outage(root) else ""
 
 
-def _broken(root: Node) -> list[str]:
+def _closed_by_failure(root: Node) -> list[str]:
     """Why the root, or all that was tried there, was closed, where that is no property of it and nothing is known; else nothing."""
     tried = [edge for edge in root.edges if not edge.futile and not edge.closed.startswith("no-op")]
     if any(edge.visits for edge in tried):

@@ -34,69 +34,69 @@ def rivals(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int
     return found if len(found) > 1 else []
 
 
-def undecided(tree: Tree, order: Sequence[int], z: float, noise: float) -> int | Wait | None:
+def next_rival(tree: Tree, order: Sequence[int], z: float, noise: float) -> int | Wait | None:
     """The rival to judge again next; None where there are none, or their evaluations have told them apart.
 
     Wait while all that were judged again the least often are being worked on: what they are found worth may settle it.
     """
     among = rivals(tree, order, z, noise)
-    if not among or told_apart(tree, among, z):
+    if not among or are_separated(tree, among, z):
         return None
     states = {i: follow(tree.root.edges[i]) for i in among}
     if any(state.closed and not state.closed.startswith("exhausted") for state in states.values()):
         return None
-    least = min(len(_said(tree, i)) for i in among)
-    free = [i for i in among if len(_said(tree, i)) == least and not states[i].pending]
+    least = min(len(_scores(tree, i)) for i in among)
+    free = [i for i in among if len(_scores(tree, i)) == least and not states[i].pending]
     return max(free, key=lambda i: _error(tree, i)) if free else Wait()
 
 
-def told_apart(tree: Tree, among: Sequence[int], z: float) -> bool:
+def are_separated(tree: Tree, among: Sequence[int], z: float) -> bool:
     """Whether all rivals were judged again, and the best leads the next by `z` errors of the gap."""
-    if not all(_said(tree, i) for i in among):
+    if not all(_scores(tree, i) for i in among):
         return False
     first, second = sorted(among, key=lambda i: -_mean(tree, i))[:2]
     return _mean(tree, first) - _mean(tree, second) > z * math.hypot(_error(tree, first), _error(tree, second))
 
 
-def settled(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int] | None:
+def reranked(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int] | None:
     """The order with the rivals first, by what they were judged again; None where there are none, or not all of them were."""
     among = rivals(tree, order, z, noise)
-    if not among or not all(_said(tree, i) for i in among):
+    if not among or not all(_scores(tree, i) for i in among):
         return None
     ranked = sorted(among, key=lambda i: -_mean(tree, i))
     return [*ranked, *(i for i in order if i not in among)]
 
 
-def asked_again(tree: Tree) -> int:
+def reevaluation_count(tree: Tree) -> int:
     """How many evaluations the root's candidates have had to tell them apart, those under way included."""
     under_way = sum(work.selection.reevaluates for work in tree.open.values())
     return under_way + sum(len(tree.reevaluations.get(child.id, ())) for edge in tree.root.edges for child in edge.outcomes)
 
 
-def note(tree: Tree, node: Node, evaluation: Evaluation, noise: float) -> None:
+def record_score(tree: Tree, node: Node, evaluation: Evaluation, noise: float) -> None:
     """Keep a judgement of a rival's state, with the variance that its own opinions show; without any, that of the assumed noise."""
     opinions = len(evaluation.samples)
     variance = evaluation.within**2 / opinions if opinions > 1 else noise**2
     tree.reevaluations.setdefault(node.id, []).append((evaluation.value, variance))
 
 
-def _said(tree: Tree, index: int) -> list[tuple[float, float]]:
+def _scores(tree: Tree, index: int) -> list[tuple[float, float]]:
     return tree.reevaluations.get(follow(tree.root.edges[index]).id, [])
 
 
 def _mean(tree: Tree, index: int) -> float:
-    said = _said(tree, index)
-    return sum(value for value, _ in said) / len(said)
+    scores = _scores(tree, index)
+    return sum(value for value, _ in scores) / len(scores)
 
 
 def _error(tree: Tree, index: int) -> float:
     """Standard error of the mean: by what the opinions show and by how far the evaluations lie apart, the larger; infinite for none."""
-    said = _said(tree, index)
-    if not said:
+    scores = _scores(tree, index)
+    if not scores:
         return math.inf
-    shown = sum(variance for _, variance in said) / len(said) ** 2
-    if len(said) < 2:
+    shown = sum(variance for _, variance in scores) / len(scores) ** 2
+    if len(scores) < 2:
         return math.sqrt(shown)
     mean = _mean(tree, index)
-    spread = sum((value - mean) ** 2 for value, _ in said) / (len(said) - 1) / len(said)
+    spread = sum((value - mean) ** 2 for value, _ in scores) / (len(scores) - 1) / len(scores)
     return math.sqrt(max(shown, spread))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from exact.search.tree import Node, Tree
 
 
-def clear(tree: Tree, prior: float) -> str:
+def clear_choice(tree: Tree, prior: float) -> str:
     """Whether to commit without a search: why, or empty.
 
     At a root that was judged and proposed in, with nothing tried yet: the top prior reaches `prior`, its action is not presumed to
@@ -21,19 +21,19 @@ def clear(tree: Tree, prior: float) -> str:
     return f"clear without a search: prior {top.prior:.2f}"
 
 
-def promising(tree: Tree, threshold: float) -> Node | None:
+def unconfirmed_end(tree: Tree, threshold: float) -> Node | None:
     """An end below the root whose value reaches a threshold, and which no independent judgement has looked at yet."""
     good = (end for end in tree.ends if (end.value or 0.0) >= threshold and end.id not in tree.confirmed and not end.closed)
-    return next((end for end in good if not end.pending and route(tree, end) is not None), None)
+    return next((end for end in good if not end.pending and edges_to(tree, end) is not None), None)
 
 
-def winner(tree: Tree, threshold: float) -> Node | None:
+def confirmed_end(tree: Tree, threshold: float) -> Node | None:
     """An end below the root that reaches a threshold and was confirmed at that height."""
     good = (tree.nodes[id] for id, value in tree.confirmed.items() if value >= threshold)
-    return next((end for end in good if (end.value or 0.0) >= threshold and route(tree, end)), None)
+    return next((end for end in good if (end.value or 0.0) >= threshold and edges_to(tree, end)), None)
 
 
-def route(tree: Tree, node: Node) -> list[int] | None:
+def edges_to(tree: Tree, node: Node) -> list[int] | None:
     """Indices of the edges from the root to a node; None where it does not lie below, or the way there is refused."""
     edges: list[int] = []
     while node is not tree.root:

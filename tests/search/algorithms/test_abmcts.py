@@ -12,7 +12,7 @@ from exact.config import SearchConfig
 from exact.context import Evaluation, Proposal
 from exact.environments.toy.known import ToyEdge, ToyState, bandit, chain, maze
 from exact.errors import UsageError
-from exact.search.algorithms.abmcts import ABMCTS, below, one, widths
+from exact.search.algorithms.abmcts import ABMCTS, below, single, widths
 from exact.search.base import Done, Need, Proposed, Result, Selection, Stepped, Valued
 from exact.search.registry import algorithm
 from exact.search.rules.draw import generator
@@ -30,7 +30,7 @@ def made(**more: object) -> ABMCTS:
 def seen(values: list[float]) -> Moments:
     found = Moments()
     for value in values:
-        found = found.plus(one(value))
+        found = found.plus(single(value))
     return found
 
 

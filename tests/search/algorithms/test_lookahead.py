@@ -145,11 +145,11 @@ def test_best_first_acts_where_it_was_forecast() -> None:
 
 def test_the_way_to_a_merged_state_is_looked_for_in_each_state_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind the first action is the state; behind the second ten states in a row, with two ways from each to the next."""
-    tree, looked, real = Tree(), list[Node](), lookahead.ways
+    tree, looked, real = Tree(), list[Node](), lookahead.transitions
     aside, row = Node(99), [tree.root, *(Node(i) for i in range(1, 11))]
     tree.root.edges = [Edge(go("aside"), 0.5, child=aside), Edge(go("on"), 0.5, child=row[1])]
     for here, after in itertools.pairwise(row[1:]):
         here.edges = [Edge(go(name), 0.5, child=after) for name in ("left", "right")]
-    monkeypatch.setattr(lookahead, "ways", lambda node: looked.append(node) or real(node))
-    assert [edge.action for _, edge in lookahead.way(tree, aside)] == [go("aside")]
+    monkeypatch.setattr(lookahead, "transitions", lambda node: looked.append(node) or real(node))
+    assert [edge.action for _, edge in lookahead.path_to(tree, aside)] == [go("aside")]
     assert len(looked) == len(row)

@@ -10,7 +10,7 @@ from exact.environments.toy.known import ToyEdge, ToyState
 from exact.search.base import Diverged, Done, Selection, Stepped
 from exact.search.mcts import MCTS
 from exact.search.rules.backup import Backup, maximum, mean
-from exact.search.rules.exhaust import over, settle
+from exact.search.rules.exhaust import is_exhausted, settle
 from exact.search.tree import Edge, Node
 from tests.search.harness import Harness, go, graph
 
@@ -78,7 +78,7 @@ def test_an_outcome_that_was_met_and_neither_judged_nor_expanded_settles_nothing
     judged = Node(1, fingerprint="lost", terminated=True, evaluations=1, value_sum=0.5, arrivals=1)
     met = Node(2, fingerprint="water", closed="pruned", arrivals=1)
     edge = Edge(go("ice"), 1.0, child=judged, others=(met,))
-    assert over(edge, evaluations=1, deepest=8)
+    assert is_exhausted(edge, evaluations=1, deepest=8)
     settle(edge, discount=1.0, deepest=8)
     assert not edge.settled
     met.evaluations, met.value_sum = 1, 0.1

@@ -6,7 +6,7 @@ import math
 
 from exact.context import Evaluation
 from exact.search.rules.final import first_value, most_likely, most_valued, most_visited
-from exact.search.rules.noise import measure
+from exact.search.rules.noise import record_noise
 from exact.search.rules.select import SelectionRule, puct, rule
 from exact.search.tree import Edge, Node, Tree
 from tests.search.harness import go
@@ -103,8 +103,8 @@ def test_only_a_spread_between_judges_raises_exploration() -> None:
 
 def test_what_the_order_of_reading_does_is_no_noise() -> None:
     tree, opinions = Tree(), (0.2, 0.8, 0.2, 0.8)
-    measure(tree, Node(1), Evaluation(value=0.5, samples=opinions, disagreement=0.3, order_effect=0.6))
-    measure(tree, Node(2), Evaluation(value=0.5, samples=opinions, disagreement=0.3, between=0.3))
+    record_noise(tree, Node(1), Evaluation(value=0.5, samples=opinions, disagreement=0.3, order_effect=0.6))
+    record_noise(tree, Node(2), Evaluation(value=0.5, samples=opinions, disagreement=0.3, between=0.3))
     assert tree.noise == 0.0 and tree.repeats == 2
-    measure(tree, Node(3), Evaluation(value=0.5, samples=opinions, disagreement=0.3, within=0.4))
+    record_noise(tree, Node(3), Evaluation(value=0.5, samples=opinions, disagreement=0.3, within=0.4))
     assert tree.squares == 0.4**2 / 4

@@ -142,7 +142,7 @@ def test_a_walk_that_meets_work_in_flight_goes_round_it_or_waits(collision: str,
 
 @pytest.mark.parametrize("collision", ["mask", "resample"])
 def test_where_all_is_in_flight_resampling_judges_a_front_runner_again(collision: str) -> None:
-    run = Harness(chain(9), mcts(collision=collision, iterations=99, k=1, judgements=2))
+    run = Harness(chain(9), mcts(collision=collision, iterations=99, k=1, evaluations=2))
     for _ in range(4):
         run.meet(run.select())  # the root, its proposals, the first child, its proposals
     assert run.select().needs[0] == "step"
@@ -175,7 +175,7 @@ def test_an_end_that_is_visited_again_is_closed_or_counts_once_more(revisit: str
 
 
 def test_an_end_is_judged_as_often_as_it_may_be() -> None:
-    run = explored(two_arms(), iterations=30, k=2, judgements=3)
+    run = explored(two_arms(), iterations=30, k=2, evaluations=3)
     assert [edge.child.evaluations for edge in run.tree.root.edges if edge.child] == [3, 3]
 
 

@@ -17,7 +17,7 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.rewards import REWARDS, binary
 from exact.config import Config
 from exact.environments.base import EnvironmentFactory
-from exact.environments.pool.slot import PoolLimits
+from exact.environments.pool.capacity import PoolLimits
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import BuildAgent, LocalEngine, environments_wanted
 from exact.evaluation.plan import KINDS, BenchSession, Plan

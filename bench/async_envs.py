@@ -18,7 +18,7 @@ from typing import Any
 
 from _common import ROOT, Figure, Noise, finish, parser, table, versions
 
-from exact.environments.adapters.script_browser import Open, script_browsers
+from exact.environments.adapters.script_browser import OpenScriptBrowser, script_browsers
 
 sys.path.insert(0, str(ROOT / "examples" / "sync_environments"))
 import run as example
@@ -55,7 +55,7 @@ class Heart:
         return ordered[int(share * (len(ordered) - 1))]
 
 
-async def episodes(open: Open, number: int) -> int:
+async def episodes(open: OpenScriptBrowser, number: int) -> int:
     """Attempts of the example's tasks, all at once; how many were solved."""
     tasks = example.tasks()
     return int(sum(await asyncio.gather(*(example.attempt(open, tasks[at % len(tasks)]) for at in range(number)))))

@@ -47,10 +47,10 @@ from _peers import make_venv
 from exact.benchmarks.miniwob import MiniWob
 from exact.benchmarks.miniwob.pages import serve
 from exact.config import BrowserConfig
-from exact.environments.adapters.miniwob import installed
+from exact.environments.adapters.miniwob import miniwob_pages
 from exact.environments.base import Environment
 from exact.environments.browser import find_browser
-from exact.environments.process.worker import Factory, WorkerFactory
+from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
 from exact.errors import EnvironmentFailure
 from exact.observation import Element, Observation
 
@@ -166,14 +166,14 @@ async def contenders(python: Path) -> AsyncIterator[dict[str, Contender]]:
     """All contenders, open side by side."""
     modes = {"browsergym": "waits", "browsergym, no waits": "no-waits", "browsergym, bare": "bare"}
     async with contextlib.AsyncExitStack() as stack:
-        url = f"http://{await stack.enter_async_context(serve(installed()))}/miniwob/"
+        url = f"http://{await stack.enter_async_context(serve(miniwob_pages()))}/miniwob/"
         found: dict[str, Contender] = {}
         for name, mode in modes.items():
             found[name] = await stack.enter_async_context(browsergym(python, url, mode))
         for name, screenshots in {"exact": False, "exact + screenshot": True}.items():
             environments = await stack.enter_async_context(MiniWob().environments(BrowserConfig(screenshots=screenshots)))
             found[name] = Ours(await stack.enter_async_context(environments.open(simulation=False)))
-        guests = WorkerFactory(Factory(f"{ROOT / 'bench' / '_guest.py'}:environments", paths=(ROOT,)))
+        guests = WorkerFactory(EnvironmentSpec(f"{ROOT / 'bench' / '_guest.py'}:environments", paths=(ROOT,)))
         found["exact, guest"] = Ours(await stack.enter_async_context(guests.open(simulation=False)))
         try:
             forks = await stack.enter_async_context(MiniWob().forking_factory(BrowserConfig(screenshots=False)))

@@ -33,7 +33,7 @@ from exact.benchmarks.miniwob.names import BROWSERGYM
 from exact.config import BrowserConfig
 from exact.environments.base import Environment, Snapshot
 from exact.environments.browser import ForkingFactory
-from exact.environments.restore.verify import VERDICTS, mark, verdict
+from exact.environments.restore.verify import MATCHES, compare_states, state_key
 from exact.environments.sandbox import find_runsc
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
@@ -44,7 +44,7 @@ STEPS, SEEDS, TRIES, LOOKS = 5, 3, 12, 4
 LIMIT = 120.0
 """Seconds for one episode on one route."""
 ROUTES = ("replay", "page", "environment")
-RESULTS = (*VERDICTS, "refused", "failed", "not_run")
+RESULTS = (*MATCHES, "refused", "failed", "not_run")
 QUICK = ("click-button", "enter-text", "click-collapsible", "choose-list")
 """Tasks of a quick run, from one seed."""
 
@@ -199,7 +199,7 @@ class Bench:
             return {"result": "refused", "reason": kept}
         async with environments.fork(kept, simulation=True) as branch:
             back = branch.observation
-            if verdict(mark(seen), mark(back)) == "drifted":
+            if compare_states(state_key(seen), state_key(back)) == "drifted":
                 found = {
                     "result": "drifted",
                     "moves": await moves(environment, seen) or await moves(branch, back),
@@ -238,9 +238,9 @@ async def judged(got: Observation | None, environment: Environment, goal: Goal) 
     """How an environment arrived; and where it did, whether one more action leads where it led."""
     if got is None:
         return {"result": "drifted", "reason": "the episode ended"}
-    found: Record = {"result": verdict(mark(goal.seen), mark(got))}
+    found: Record = {"result": compare_states(state_key(goal.seen), state_key(got))}
     if found["result"] != "drifted":
-        found["on"] = verdict(goal.then, await after(environment, goal.onward)) != "drifted"
+        found["on"] = compare_states(goal.then, await after(environment, goal.onward)) != "drifted"
     return found
 
 
@@ -259,7 +259,7 @@ def onward(seen: Observation) -> str:
 async def moves(environment: Environment, seen: Observation) -> bool:
     """Whether a state goes on without an action. One look may meet what flickers where it was."""
     for _ in range(LOOKS):
-        if verdict(mark(seen), await after(environment, "wait")) == "drifted":
+        if compare_states(state_key(seen), await after(environment, "wait")) == "drifted":
             return True
     return False
 
@@ -267,7 +267,7 @@ async def moves(environment: Environment, seen: Observation) -> bool:
 async def after(environment: Environment, text: str) -> str:
     """The mark of the state to which an action leads; a refusal has one of its own."""
     try:
-        return mark((await environment.step(environment.actions.parse(text))).observation)
+        return state_key((await environment.step(environment.actions.parse(text))).observation)
     except ActionError:
         return "refused"
 
@@ -310,7 +310,7 @@ def figures(routes: Record) -> list[Figure]:
     found = []
     for route, of in routes.items():
         counts = Counter(of["counts"])
-        arrived = sum(counts[each] for each in VERDICTS)
+        arrived = sum(counts[each] for each in MATCHES)
         if arrived:
             found.append(Figure(f"{route}_exact", counts["exact"] / arrived))
             found.append(Figure(f"{route}_faithful", (counts["exact"] + counts["equivalent"]) / arrived))

@@ -13,7 +13,7 @@ import time
 
 from _common import ROOT, Figure, Noise, finish, parser, table, versions
 
-from exact.environments.pool.usage import usage
+from exact.environments.pool.capacity import measure_usage
 
 LOOK = 0.2
 """Seconds between two looks at the memory."""
@@ -25,7 +25,7 @@ def quickstart() -> tuple[float, int, list[dict[str, object]]]:
 
     def watch() -> None:
         while not ended.wait(LOOK):
-            most[0] = max(most[0], usage().memory)
+            most[0] = max(most[0], measure_usage().memory)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

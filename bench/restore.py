@@ -39,9 +39,9 @@ from exact.config import parse
 from exact.environments.base import Environment, EnvironmentFactory, Snapshot
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.factory import ForkingFactory, forking
-from exact.environments.restore import Costs, Place, Shelf, Waypoint
-from exact.environments.restore.snapshots import Kept
-from exact.environments.sandbox.proof import prove
+from exact.environments.restore import Costs, Slot, SnapshotStore, Waypoint
+from exact.environments.restore.snapshots import StoredSnapshot
+from exact.environments.sandbox.probe import probe_forking
 from exact.report.model.reading import Reading
 from exact.report.model.routes import travel
 from exact.runs.runner import Runner, create, reopen
@@ -124,7 +124,7 @@ class Contest:
 
     async def _live(self) -> None:
         """Walk down in an environment, and at each depth ask it for the state that it stands at."""
-        place = Place(self.forks, self.site.task)
+        place = Slot(self.forks, self.site.task)
         async with self.forks.open(simulation=True) as environment:
             seen = await environment.reset(self.site.task)
             path = [Waypoint(None, seen.fingerprint)]
@@ -172,11 +172,11 @@ class _Timing:
         return snapshot
 
 
-async def scouted(site: Site, environments: ForkingFactory, depths: tuple[int, ...]) -> tuple[list[Waypoint], dict[int, Kept]]:
+async def scouted(site: Site, environments: ForkingFactory, depths: tuple[int, ...]) -> tuple[list[Waypoint], dict[int, StoredSnapshot]]:
     """The path to the deepest depth, and a snapshot of each."""
     async with environments.open(simulation=True) as scout:
         seen = await scout.reset(site.task)
-        path, kept = [Waypoint(None, seen.fingerprint)], dict[int, Kept]()
+        path, kept = [Waypoint(None, seen.fingerprint)], dict[int, StoredSnapshot]()
         for step in range(max(depths)):
             action = site.action(scout, seen, step)
             transition = await scout.step(action)
@@ -184,7 +184,7 @@ async def scouted(site: Site, environments: ForkingFactory, depths: tuple[int, .
             seen = transition.observation
             path.append(Waypoint(action, seen.fingerprint))
             if step + 1 in depths:
-                kept[step + 1] = Kept(tuple(path), await scout.snapshot(), scout, 0)
+                kept[step + 1] = StoredSnapshot(tuple(path), await scout.snapshot(), scout, 0)
         return path, kept
 
 
@@ -192,9 +192,9 @@ async def planner(site: Site, environments: ForkingFactory, depths: tuple[int, .
     """Which route a place takes that has a snapshot of every depth and measured costs; and what either route took at that depth."""
     async with AsyncExitStack() as stack:
         path, kept = await scouted(site, environments, depths)
-        costs, bare, shelf = Costs(), Shelf(environments), Shelf(environments)
-        replaying = Place(environments, site.task, shelf=bare, costs=costs)
-        choosing = Place(environments, site.task, shelf=shelf, costs=costs)
+        costs, bare, shelf = Costs(), SnapshotStore(environments), SnapshotStore(environments)
+        replaying = Slot(environments, site.task, store=bare, costs=costs)
+        choosing = Slot(environments, site.task, store=shelf, costs=costs)
         for place in (replaying, choosing):
             stack.push_async_callback(place.close)
             await place.arrive(path[:1])
@@ -203,9 +203,9 @@ async def planner(site: Site, environments: ForkingFactory, depths: tuple[int, .
             await _away(replaying, path)  # else the reset would not be in it
             replayed[depth] = (await timed(replaying.arrive(path[: depth + 1])))[0]
             forked[depth] = await _fork(environments, kept[depth].snapshot)
-            costs.note("fork", forked[depth])
+            costs.add("fork", forked[depth])
         for each in kept.values():
-            shelf.put(each)
+            shelf.add(each)
         rows = []
         for depth in depths:
             await _away(choosing, path)
@@ -214,7 +214,7 @@ async def planner(site: Site, environments: ForkingFactory, depths: tuple[int, .
         return rows
 
 
-async def _away(place: Place, path: list[Waypoint]) -> None:
+async def _away(place: Slot, path: list[Waypoint]) -> None:
     """To a state that lies on the way to none of the others."""
     await place.arrive(path[:1])
     for waypoint in (path[2], path[1], path[2]):
@@ -271,7 +271,7 @@ async def measure(quick: bool, noise: _common.Noise) -> dict[str, Any]:
     """Everything but the ballast."""
     depths, latencies = (QUICK_DEPTHS, QUICK_LATENCIES) if quick else (DEPTHS, LATENCIES)
     rounds, slow_rounds = (1, 1) if quick else (12, 2)
-    empty = [(await prove()).restore for _ in range(2 if quick else 5)]
+    empty = [(await probe_forking()).restore for _ in range(2 if quick else 5)]
     async with AsyncExitStack() as stack:
         pages, form_worlds = [await stack.enter_async_context(each) for each in (MiniWob().forking_factory(CONFIG), forms())]
         plain_pages, plain = [await stack.enter_async_context(each) for each in (MiniWob().environments(CONFIG), plain_forms())]

@@ -15,7 +15,7 @@ from pathlib import Path
 from exact import ActionSpace, Context, EnvironmentFactory, Evaluation, Proposal, Task
 from exact.agents.agent import Agent
 from exact.config import parse
-from exact.environments.process.worker import Factory, WorkerFactory
+from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
 from exact.environments.sandbox.factory import sandboxed_factory
 from exact.runs.runner import Runner, create
 
@@ -44,7 +44,7 @@ async def main(python: str, sandbox: bool) -> None:
     agent = Agent(policy=EverySwitch(), value=Brightness())
     with tempfile.TemporaryDirectory() as folder:
         run = create(Path(folder) / "run", (task,), config)
-        factory, log = Factory(f"{LIGHTS}:Lights", {"lamps": 5}, python=Path(python)), run.path / "guest.log"
+        factory, log = EnvironmentSpec(f"{LIGHTS}:Lights", {"lamps": 5}, python=Path(python)), run.path / "guest.log"
 
         def environments(task: Task) -> AbstractAsyncContextManager[EnvironmentFactory]:
             return sandboxed_factory(factory, log=log) if sandbox else nullcontext(WorkerFactory(factory, log=log))

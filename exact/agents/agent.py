@@ -11,7 +11,7 @@ from exact.agents.siblings import ValueComparator
 from exact.agents.value.build import build_comparator, build_value_function
 from exact.config import Config, PolicyConfig
 from exact.environments.base import EnvironmentFactory
-from exact.environments.oracle import Verdicts, telling
+from exact.environments.oracle import EpisodeScores, informed_factory
 from exact.errors import UsageError
 from exact.models.base import ChatModel
 from exact.reflection.base import Reflector
@@ -30,12 +30,12 @@ class Agent:
     """Who judges states against each other; None: by their values."""
     oracle: bool = False
     """Whether any part sees what an agent must not; then every table says so."""
-    verdicts: Verdicts | None = None
+    verdicts: EpisodeScores | None = None
     """Where an oracle's environments write what it sees."""
 
     def seeing(self, environments: EnvironmentFactory) -> EnvironmentFactory:
         """The environments to attempt a task in: these, or for an oracle the same with their verdicts told."""
-        return environments if self.verdicts is None else telling(environments, self.verdicts)
+        return environments if self.verdicts is None else informed_factory(environments, self.verdicts)
 
     def proposer(self, index: int) -> Policy:
         """The policy of an index. Raises UsageError if there is none."""
@@ -55,7 +55,7 @@ def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str 
 
     `run` is the name that lessons keep as their provenance.
     """
-    verdicts: Verdicts | None = {} if config.value.kind == "oracle" else None
+    verdicts: EpisodeScores | None = {} if config.value.kind == "oracle" else None
     return Agent(
         policy=(policy := _build_policy(config.policy, config, models)),
         policies=(policy, *(_build_policy(arm, config, models) for arm in config.arms)) if config.arms else (),

@@ -58,7 +58,7 @@ def open_environments(
 
     Raises UsageError where the task or the configuration cannot be used here, EnvironmentFailure where an environment does not start.
     """
-    from exact.environments.sandbox.service import declared
+    from exact.environments.sandbox.service import declared_services
 
     if not benchmark:
         return _own_site(task, config, notify)
@@ -66,7 +66,7 @@ def open_environments(
     from exact.benchmarks.base import ServedSuite, environments_for
 
     suite = registry.suite_with_models(task.id, config.models)
-    if not declared(task) or not isinstance(suite, ServedSuite):
+    if not declared_services(task) or not isinstance(suite, ServedSuite):
         return environments_for(suite, task, config.browser)
     setup, evaluator = suite.page(task)
     return _site(task, config, notify, setup, evaluator)
@@ -94,10 +94,10 @@ async def _site(
     from exact.environments.browser.network.trust import pins
     from exact.environments.browser.served import elsewhere, served
     from exact.environments.browser.task_config import of_task
-    from exact.environments.sandbox.service import declared
+    from exact.environments.sandbox.service import declared_services
     from exact.environments.sites import site as sites
 
-    browser, services, outside = of_task(config.browser, task), declared(task), sites.declared(task)
+    browser, services, outside = of_task(config.browser, task), declared_services(task), sites.declared_outside(task)
     if services:
         opened = served(browser, setup, services, application=config.sandbox, evaluator=evaluator, outside=outside, tell=notify)
     else:

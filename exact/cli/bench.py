@@ -246,8 +246,7 @@ def _same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, ...], 
 async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: ResourceLimits, *, as_json: bool) -> list[Result]:
     import msgspec
 
-    from exact.environments.pool.slot import PoolLimits, Room
-    from exact.environments.pool.usage import usage
+    from exact.environments.pool.capacity import Capacity, PoolLimits, measure_usage
     from exact.evaluation.schedule import Schedule
 
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
@@ -267,7 +266,7 @@ async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Resource
 
     learned = {agent: folder.agent(agent)[1].reflection for agent in folder.plan.agents}
     rounds = {agent: max(1, each.round) for agent, each in learned.items() if each.kind != "none"}
-    room = Room(PoolLimits(memory=_memory(bounds.memory)), usage, loop.time)
+    room = Capacity(PoolLimits(memory=_memory(bounds.memory)), measure_usage, loop.time)
     async with _engine(folder, engine, parallel, bounds) as made:
         return await Schedule(
             folder=folder, engine=made, parallel=parallel, room=room, rounds=rounds, finished=finished, notify=notify
@@ -307,7 +306,7 @@ def local_engine(folder: BenchFolder, parallel: int, bounds: ResourceLimits, *, 
     from functools import partial
 
     from exact.benchmarks.open import environment_kind, open_environments
-    from exact.environments.pool.slot import PoolLimits
+    from exact.environments.pool.capacity import PoolLimits
     from exact.evaluation.local import LocalEngine
 
     notified, benchmark = set[str](), not folder.plan.own

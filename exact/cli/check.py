@@ -108,11 +108,11 @@ def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[Envir
 
 
 def _guest(environment: str, python: str | None, sandbox: bool) -> AbstractAsyncContextManager[EnvironmentFactory]:
-    from exact.environments.process.worker import Factory, WorkerFactory
+    from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
     from exact.environments.sandbox.factory import sandboxed_factory
 
     name = str(Path(environment).absolute()) if environment.rpartition(":")[0].endswith(".py") else environment
-    factory = Factory(name, python=Path(python or sys.executable))
+    factory = EnvironmentSpec(name, python=Path(python or sys.executable))
     return sandboxed_factory(factory) if sandbox else nullcontext(WorkerFactory(factory))
 
 

@@ -99,19 +99,19 @@ def _program(name: str, purpose: str, fix: str) -> HealthCheck:
 
 def _sandbox() -> HealthCheck:
     """Environments that fork, shown by a real checkpoint and restore."""
-    from exact.environments.sandbox.proof import advice, prove
-    from exact.environments.sandbox.runsc import WAY_OUT, find_runsc
+    from exact.environments.sandbox.probe import probe_forking, suggest_fix
+    from exact.environments.sandbox.runsc import INSTALL_HINT, find_runsc
 
     try:
         runsc = find_runsc()
     except ExactError as error:
-        return HealthCheck(name="runsc", ok=False, found=str(error), fix=WAY_OUT, required=False)
+        return HealthCheck(name="runsc", ok=False, found=str(error), fix=INSTALL_HINT, required=False)
     where = f"{runsc.version} in {runsc.path}"
     try:
-        proof = asyncio.run(prove())
+        proof = asyncio.run(probe_forking())
     except (ExactError, TimeoutError) as error:
         found = f"{where}: environments do not fork here: {error or 'no answer'}"
-        return HealthCheck(name="runsc", ok=False, found=found, fix=advice(runsc), required=False)
+        return HealthCheck(name="runsc", ok=False, found=found, fix=suggest_fix(runsc), required=False)
     return HealthCheck(
         name="runsc", ok=True, found=f"{where}: checkpoint {proof.checkpoint:.1f} s, restore {proof.restore:.1f} s", required=False
     )

@@ -128,7 +128,7 @@ def _with_services(task: Task, path: Path) -> Task:
     """The task with what a file declares. Raises UsageError where that reads as no list of services."""
     import yaml
 
-    from exact.environments.sandbox.service import declared
+    from exact.environments.sandbox.service import declared_services
 
     try:
         text = msgspec.json.encode(yaml.safe_load(path.read_text("utf-8"))).decode()
@@ -137,7 +137,7 @@ def _with_services(task: Task, path: Path) -> Task:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     served = msgspec.structs.replace(task, metadata={"services": text})
-    declared(served)
+    declared_services(served)
     return served
 
 

@@ -18,14 +18,14 @@ from exact.environments.base import Capabilities, Environment, EnvironmentFactor
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
 
-Verdicts = dict[tuple[str, ...], float]
+EpisodeScores = dict[tuple[str, ...], float]
 """Scores in [0, 1] of episodes that ended, or would, by task id and the canonical texts of their actions."""
 
 STOP = 'stop ""'
 """The canonical text of the action that ends an episode without an answer."""
 
 
-def telling(environments: EnvironmentFactory, verdicts: Verdicts) -> InformedFactory:
+def informed_factory(environments: EnvironmentFactory, verdicts: EpisodeScores) -> InformedFactory:
     """The same environments, forking where those do; each ended episode's score is written into `verdicts`."""
     return (
         InformedForkableFactory(environments, verdicts)
@@ -37,10 +37,10 @@ def telling(environments: EnvironmentFactory, verdicts: Verdicts) -> InformedFac
 class InformedFactory:
     """Opens environments that tell."""
 
-    def __init__(self, inner: EnvironmentFactory, verdicts: Verdicts) -> None:
+    def __init__(self, inner: EnvironmentFactory, verdicts: EpisodeScores) -> None:
         self._inner, self.verdicts = inner, verdicts
         self.ways: dict[str, tuple[str, ...]] = {}
-        """To each snapshot, as in `Verdicts`."""
+        """To each snapshot, as in `EpisodeScores`."""
 
     @property
     def bytes(self) -> int:
@@ -51,7 +51,7 @@ class InformedFactory:
     async def open(self, *, simulation: bool) -> AsyncIterator[Environment]:
         """A fresh environment of the inner environments."""
         async with self._inner.open(simulation=simulation) as environment:
-            yield Telling(environment, self, simulation=simulation)
+            yield InformedEnvironment(environment, self, simulation=simulation)
 
     async def ask(self, environment: Environment, way: tuple[str, ...]) -> None:
         """Write down what the verdict would be if the agent stopped where an environment stands. These environments cannot ask."""
@@ -60,7 +60,7 @@ class InformedFactory:
 class InformedForkableFactory(InformedFactory):
     """Opens environments that tell, and forks them."""
 
-    def __init__(self, inner: ForkableFactory, verdicts: Verdicts) -> None:
+    def __init__(self, inner: ForkableFactory, verdicts: EpisodeScores) -> None:
         super().__init__(inner, verdicts)
         self._forks = inner
 
@@ -96,11 +96,11 @@ class InformedForkableFactory(InformedFactory):
         self.verdicts[*way, STOP] = score.value
 
 
-class Telling:
+class InformedEnvironment:
     """One environment that tells."""
 
     def __init__(self, inner: Environment, environments: InformedFactory, *, simulation: bool, way: tuple[str, ...] = ()) -> None:
-        """`way`: to where it stands, as in `Verdicts`."""
+        """`way`: to where it stands, as in `EpisodeScores`."""
         self._inner, self._environments, self._simulation, self._way = inner, environments, simulation, way
 
     @property
@@ -148,7 +148,7 @@ class Telling:
         return getattr(self._inner, name)
 
 
-class InformedFork(Telling):
+class InformedFork(InformedEnvironment):
     """One that was made of a snapshot."""
 
     _inner: Fork

@@ -8,8 +8,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field
 
 from exact.environments.base import EnvironmentFactory
+from exact.environments.pool.capacity import PoolLimits
 from exact.environments.pool.pool import Pool
-from exact.environments.pool.slot import PoolLimits
 from exact.errors import EnvironmentFailure
 from exact.task import Task
 

@@ -13,7 +13,7 @@ import msgspec
 from exact.agents.agent import Agent
 from exact.config import Config
 from exact.environments.base import EnvironmentFactory
-from exact.environments.pool.slot import PoolLimits
+from exact.environments.pool.capacity import PoolLimits
 from exact.errors import JournalError
 from exact.evaluation.engine import Hung
 from exact.evaluation.environments import PooledFactory

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from exact.environments.pool.slot import Room
+from exact.environments.pool.capacity import Capacity
 from exact.errors import InfrastructureError, JournalError, UncertainCommit, UsageError
 from exact.evaluation.engine import Engine, Hung
 from exact.evaluation.folder import AttemptRecord, BenchFolder, Replay, Result, result_of
@@ -53,7 +53,7 @@ class Schedule:
     folder: BenchFolder
     engine: Engine
     parallel: int
-    room: Room | None = None
+    room: Capacity | None = None
     """What all attempts together may use; None: no bound. One is always let."""
     rounds: Mapping[str, int] = field(default_factory=dict)
     """Agents whose attempts hang on each other, because they remember, and how many of their tasks, in the order of the plan, make a round:

@@ -16,7 +16,7 @@ from exact.agents.agent import Agent, build_agent
 from exact.agents.roles import roles
 from exact.config import CacheConfig, Config, dump, load_recorded
 from exact.environments.base import EnvironmentFactory
-from exact.environments.process.stderr import logged
+from exact.environments.process.stderr import log_stderr_to
 from exact.errors import EnvironmentFailure, InfrastructureError, UsageError
 from exact.models.base import ChatModel
 from exact.prompts.library import use_folder
@@ -92,7 +92,7 @@ class Runner:
                 places = {task.id: place for place, task in enumerate(self.folder.manifest.tasks)}
 
                 async def attempt(task: Task) -> Line:
-                    with use_folder(self.config.prompts), logged(self.folder.path / "guest.log"):
+                    with use_folder(self.config.prompts), log_stderr_to(self.folder.path / "guest.log"):
                         if memory is not None:
                             rounds.begin(memory, places[task.id])
                         return await self._task(task, models, memory)

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from exact.environments.adapters.script_browser import Open, script_browsers
+from exact.environments.adapters.script_browser import OpenScriptBrowser, script_browsers
 
 HERE = Path(__file__).parent
 
@@ -29,7 +29,7 @@ def tasks() -> list[dict[str, Any]]:
     return found
 
 
-async def attempt(open: Open, task: dict[str, Any]) -> float:
+async def attempt(open: OpenScriptBrowser, task: dict[str, Any]) -> float:
     """Order what is asked for, or read the price from the page; the evaluator's score."""
     async with open() as browser:
         state = await browser.reset(task)

@@ -21,7 +21,7 @@ from pytest_httpserver import HTTPServer
 
 from exact.benchmarks.miniwob import MiniWob
 from exact.config import BrowserConfig, parse
-from exact.environments.adapters.miniwob import installed
+from exact.environments.adapters.miniwob import miniwob_pages
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.runs.journal import events as ev
@@ -116,13 +116,13 @@ async def test_a_site_with_other_ids_classes_fields_and_paths_is_searched_the_sa
 async def test_pages_of_a_benchmark_under_other_paths_are_searched_the_same(agent: str, tmp_path: Path) -> None:
     moved = tmp_path / "pages"
     for folder in ("core", "common"):
-        shutil.copytree(installed() / folder, moved / folder)
+        shutil.copytree(miniwob_pages() / folder, moved / folder)
     (moved / "elsewhere").mkdir()
     tasks = tuple(MiniWob().task(f"miniwob/{name}") for name in ("login-user?seed=103", "click-checkboxes?seed=104"))
     other = []
     for n, task in enumerate(tasks):
         name = str(task.start).rpartition("/")[2]
-        shutil.copy(installed() / "miniwob" / name, moved / "elsewhere" / f"q{n}.html")
+        shutil.copy(miniwob_pages() / "miniwob" / name, moved / "elsewhere" / f"q{n}.html")
         other.append(msgspec.structs.replace(task, start=str(task.start).replace(f"/miniwob/{name}", f"/elsewhere/q{n}.html")))
     as_they_are = await told(tmp_path / "one", tasks, lambda task: MiniWob().environments(CONFIG), agent)
     elsewhere = await told(tmp_path / "two", tuple(other), lambda task: MiniWob(pages=moved).environments(CONFIG), agent)

@@ -17,11 +17,11 @@ from exact.agents.agent import Agent
 from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.check.leaks import held
-from exact.environments.process.worker import Factory
+from exact.environments.process.worker import EnvironmentSpec
 from exact.environments.restore import Costs
 from exact.environments.sandbox import Sandbox, Sandboxes, find_runsc, sandboxes
 from exact.environments.sandbox.factory import SandboxedFactory, sandboxed_factory
-from exact.environments.sandbox.images import Image
+from exact.environments.sandbox.images import SandboxImage
 from exact.errors import EnvironmentFailure
 from exact.runs.journal.store import Line
 from exact.runs.runner import Runner, create
@@ -69,7 +69,7 @@ def runsc() -> None:
         pytest.skip(str(error))
 
 
-async def search(folder: Path, factory: Factory, harm: Callable[[SandboxedFactory, int], None]) -> Line:
+async def search(folder: Path, factory: EnvironmentSpec, harm: Callable[[SandboxedFactory, int], None]) -> Line:
     """One run; `harm` is called after each event with their number."""
     found = {"algorithm": "best_first", "iterations": 16, "k": 5, "commit": "plan", "workers": 2}
     config, agent, count = parse({"search": found, "reflection": {"kind": "none"}}), Agent(policy=EverySwitch(), value=Brightness()), 0
@@ -97,7 +97,7 @@ def nothing_is_left_running(runsc: None) -> Iterator[None]:
 
 async def test_an_action_that_kills_its_guest_ends_a_branch_and_not_the_search(tmp_path: Path) -> None:
     (tmp_path / "fragile.py").write_text(FRAGILE.format(folder=str(LIGHTS.parent)))
-    factory = Factory(f"{tmp_path / 'fragile.py'}:Fragile", paths=(LIGHTS.parent,))
+    factory = EnvironmentSpec(f"{tmp_path / 'fragile.py'}:Fragile", paths=(LIGHTS.parent,))
     line = await search(tmp_path, factory, lambda environments, count: None)
     assert (line.status, line.score) == ("scored", 1.0) and line.failures > 0
 
@@ -112,7 +112,7 @@ async def test_runsc_that_is_killed_now_and_then_ends_no_search_and_all_the_time
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
-    line = await search(tmp_path, Factory(f"{LIGHTS}:Lights"), kill)
+    line = await search(tmp_path, EnvironmentSpec(f"{LIGHTS}:Lights"), kill)
     assert (line.status, line.score) == (status, score)
 
 
@@ -126,7 +126,7 @@ async def test_images_that_are_truncated_are_gone_around(tmp_path: Path) -> None
                 os.truncate(pages, 1000)
                 harmed.add(folder)
 
-    line = await search(tmp_path, Factory(f"{LIGHTS}:Lights"), truncate)
+    line = await search(tmp_path, EnvironmentSpec(f"{LIGHTS}:Lights"), truncate)
     assert (line.status, line.score) == ("scored", 1.0) and harmed
 
 
@@ -146,7 +146,7 @@ async def test_on_a_disk_that_fills_snapshots_fail_and_where_not_even_a_environm
 ) -> None:
     kept, refused, checkpoint = list[str](), list[str](), Sandboxes.checkpoint
 
-    async def counted(self: Sandboxes, sandbox: Sandbox, *, pinned: bool = False) -> Image:
+    async def counted(self: Sandboxes, sandbox: Sandbox, *, pinned: bool = False) -> SandboxImage:
         try:
             image = await checkpoint(self, sandbox, pinned=pinned)
         except EnvironmentFailure as error:
@@ -162,7 +162,7 @@ async def test_on_a_disk_that_fills_snapshots_fail_and_where_not_even_a_environm
 
     monkeypatch.setattr(sandboxes, "_place", lambda: small)
     monkeypatch.setattr(Sandboxes, "checkpoint", counted)
-    line = await search(tmp_path, Factory(f"{LIGHTS}:Lights"), fill)
+    line = await search(tmp_path, EnvironmentSpec(f"{LIGHTS}:Lights"), fill)
     assert (line.status, line.score) == (status, score)
     assert kept and bool(refused) == bool(left)
     assert not [each for each in refused if "no space left" not in each] and (left or "no space left" in line.reason)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from exact.environments.base import EnvironmentFactory
-from exact.environments.pool.slot import PoolLimits
+from exact.environments.pool.capacity import PoolLimits
 from exact.environments.toy.factory import ToyFactory, toy_task
 from exact.errors import EnvironmentFailure
 from exact.evaluation.environments import KEPT, PooledFactory

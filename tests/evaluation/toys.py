@@ -11,7 +11,7 @@ from pathlib import Path
 from exact.agents.agent import Agent
 from exact.config import Config, parse
 from exact.environments.base import EnvironmentFactory
-from exact.environments.pool.slot import PoolLimits
+from exact.environments.pool.capacity import PoolLimits
 from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.environment import Operation
 from exact.environments.toy.factory import ToyFactory, maze, toy_task

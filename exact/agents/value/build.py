@@ -7,14 +7,14 @@ from collections.abc import Callable
 from exact.agents.base import Comparator, ValueFunction
 from exact.agents.roles import judge_role, model_for
 from exact.config import Config, ValueConfig
-from exact.environments.oracle import Verdicts
+from exact.environments.oracle import EpisodeScores
 from exact.errors import UsageError
 from exact.models.base import ChatModel, Sampling
 
 Models = Callable[[str], ChatModel]
 
 
-def build_value_function(config: Config, settings: ValueConfig, models: Models, verdicts: Verdicts | None) -> ValueFunction:
+def build_value_function(config: Config, settings: ValueConfig, models: Models, verdicts: EpisodeScores | None) -> ValueFunction:
     """With all it is made of. Raises UsageError where members are missing or not wanted, and for a calibration that is none."""
     _check_settings(settings)
     value = _build_uncalibrated(config, settings, models, verdicts)
@@ -25,7 +25,7 @@ def build_value_function(config: Config, settings: ValueConfig, models: Models, 
     return RecalibratedValue(value, load_curve(settings.calibration))
 
 
-def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, verdicts: Verdicts | None) -> ValueFunction:
+def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, verdicts: EpisodeScores | None) -> ValueFunction:
     match settings.kind:
         case "builtin":
             from exact.agents.builtin.value import BuiltinValue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exact.context import Context, Evaluation
-from exact.environments.oracle import STOP, Verdicts
+from exact.environments.oracle import STOP, EpisodeScores
 from exact.errors import ModelError
 
 UNDECIDED = 0.5
@@ -16,7 +16,7 @@ class OracleValue:
     Its environments must be `telling` with the same table.
     """
 
-    def __init__(self, verdicts: Verdicts) -> None:
+    def __init__(self, verdicts: EpisodeScores) -> None:
         self._verdicts = verdicts
 
     async def evaluate(self, context: Context) -> Evaluation:

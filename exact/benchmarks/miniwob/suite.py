@@ -18,7 +18,7 @@ from exact.benchmarks.miniwob import names
 from exact.benchmarks.miniwob.pages import Rewrite, serve, unchanged
 from exact.benchmarks.miniwob.rewards import REWARDS
 from exact.config import BrowserConfig
-from exact.environments.adapters.miniwob import installed
+from exact.environments.adapters.miniwob import miniwob_pages
 from exact.environments.base import EnvironmentFactory
 from exact.errors import unknown
 from exact.scratch import scratch
@@ -120,7 +120,7 @@ class MiniWob:
         from exact.environments.browser import BrowserFactory, launch
 
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
-        async with serve(self._pages or installed(), self._rewrite) as address:
+        async with serve(self._pages or miniwob_pages(), self._rewrite) as address:
             setup = page_setup(address)
             async with launch(config, setup.hosts) as browser:
                 yield BrowserFactory(browser, setup, config, isolated=True, evaluator=verdict)
@@ -132,7 +132,7 @@ class MiniWob:
 
         config = msgspec.structs.replace(config, width=WIDTH, height=HEIGHT)
         setup, limit = page_setup(f"127.0.0.1:{_PORT}"), config.snapshots << 20
-        with _rewritten(self._pages or installed(), self._rewrite) as folder:
+        with _rewritten(self._pages or miniwob_pages(), self._rewrite) as folder:
             async with forking(config, setup, services=[_service(str(folder))], evaluator=verdict, limit=limit) as environments:
                 yield environments
 
@@ -168,10 +168,10 @@ def _ids(tasks: Sequence[str]) -> tuple[str, ...]:
 
 
 def _service(folder: str) -> Service:
-    from exact.environments.sandbox import Service, interpreter, static
+    from exact.environments.sandbox import Service, find_interpreter, static
 
     return Service(
-        command=(str(interpreter()), "-I", "-S", static.__file__, str(_PORT), folder),
+        command=(str(find_interpreter()), "-I", "-S", static.__file__, str(_PORT), folder),
         ready_url=f"http://127.0.0.1:{_PORT}/",
         reads=(static.__file__, folder),
         stateless=True,

@@ -14,14 +14,14 @@ from exact.benchmarks.ids import split
 from exact.benchmarks.osworld.format import collection, read
 from exact.config import BrowserConfig
 from exact.environments.base import EnvironmentFactory
-from exact.environments.process.worker import Factory, Limits, WorkerFactory
+from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory
 from exact.errors import UsageError, unknown
 from exact.task import Task
 
 FOLDER, PYTHON, OPTIONS = "EXACT_OSWORLD", "EXACT_OSWORLD_PYTHON", "EXACT_OSWORLD_OPTIONS"
 """Variables: the folder `evaluation_examples` of a checkout; desktop_env's interpreter; DesktopEnv's options, as JSON."""
 _GUESTS = Path(exact.environments.adapters.guests.__file__).parent
-_LIMITS = Limits(open=900.0, reset=900.0, step=300.0, evaluate=900.0, close=60.0)
+_LIMITS = GuestTimeouts(open=900.0, reset=900.0, step=300.0, evaluate=900.0, close=60.0)
 
 
 class OSWorld:
@@ -65,7 +65,7 @@ class OSWorld:
             options = json.loads(os.environ.get(OPTIONS) or "{}")
         except ValueError as error:
             raise UsageError(f"{OPTIONS} is not JSON: {error}") from error
-        factory = Factory(
-            f"{_GUESTS / 'desktop_env_guest.py'}:Guest", {"options": options}, python=Path(os.environ[PYTHON]), paths=(_GUESTS,)
+        factory = EnvironmentSpec(
+            f"{_GUESTS / 'desktop_env_guest.py'}:DesktopEnvGuest", {"options": options}, python=Path(os.environ[PYTHON]), paths=(_GUESTS,)
         )
         yield WorkerFactory(factory, limits=_LIMITS)

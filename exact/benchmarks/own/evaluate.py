@@ -36,7 +36,7 @@ from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.page.setup import place_of
-from exact.environments.process.aside import threaded
+from exact.environments.process.thread import run_in_thread
 from exact.environments.sandbox.service import Service
 from exact.errors import EvaluatorError, ExactError, UsageError
 from exact.models.base import ChatModel
@@ -194,7 +194,7 @@ def _by_function(function: Callable[[Page, Outcome], Any], name: str) -> Evaluat
                 return function(page, outcome)
 
         try:
-            found = called() if inspect.iscoroutinefunction(function) else await asyncio.wrap_future(threaded(called))
+            found = called() if inspect.iscoroutinefunction(function) else await asyncio.wrap_future(run_in_thread(called))
             with _failing(name):
                 found = await found if inspect.isawaitable(found) else found
             return _score(found, name)

@@ -28,7 +28,7 @@ from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import BrowserFactory, PageSetup
 from exact.environments.browser.page.setup import Beginning, Prepare
 from exact.environments.browser.served import served
-from exact.environments.sandbox.python import asked
+from exact.environments.sandbox.python import inspect_python
 from exact.environments.sandbox.service import Service
 from exact.errors import EnvironmentFailure, UsageError, unknown
 from exact.models.base import ChatModel
@@ -131,7 +131,7 @@ class Site:
             yield environments
 
     async def _service(self, port: int, token: str) -> Service:
-        python = await asked(interpreter(), {})
+        python = await inspect_python(interpreter(), {})
         data = await seed(self.name, python.executable)
         command = (str(python.executable), "-W", "ignore", "-I", str(SERVED / "serve.py"), self.name, str(port), str(data), token)
         reads = (*map(str, python.folders), str(SERVED), str(data))

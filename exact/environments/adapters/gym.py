@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import exact.environments.adapters.guests
-from exact.environments.adapters.miniwob import installed
+from exact.environments.adapters.miniwob import miniwob_pages
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.launch.find import find_browser
-from exact.environments.process.worker import Factory, Limits, WorkerFactory
+from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError, unknown
 
@@ -29,7 +29,7 @@ VARIABLE = "EXACT_BROWSERGYM"
 """Names the interpreter of BrowserGym's virtual environment."""
 
 
-class Family(NamedTuple):
+class TaskFamily(NamedTuple):
     """Tasks of BrowserGym that one package registers."""
 
     package: str
@@ -43,13 +43,13 @@ class Family(NamedTuple):
 _SITES = ("WA_SHOPPING", "WA_SHOPPING_ADMIN", "WA_REDDIT", "WA_GITLAB", "WA_WIKIPEDIA", "WA_MAP", "WA_HOMEPAGE")
 _VISUAL = ("VWA_CLASSIFIEDS", "VWA_CLASSIFIEDS_RESET_TOKEN", "VWA_SHOPPING", "VWA_REDDIT", "VWA_WIKIPEDIA", "VWA_HOMEPAGE")
 
-FAMILIES: Mapping[str, Family] = {
-    "miniwob": Family("browsergym-miniwob", "browsergym.miniwob", (), "the pages of the wheel miniwob"),
-    "webarena": Family("browsergym-webarena", "browsergym.webarena", (*_SITES, "OPENAI_API_KEY"), "seven sites that run in containers"),
-    "visualwebarena": Family(
+FAMILIES: Mapping[str, TaskFamily] = {
+    "miniwob": TaskFamily("browsergym-miniwob", "browsergym.miniwob", (), "the pages of the wheel miniwob"),
+    "webarena": TaskFamily("browsergym-webarena", "browsergym.webarena", (*_SITES, "OPENAI_API_KEY"), "seven sites that run in containers"),
+    "visualwebarena": TaskFamily(
         "browsergym-visualwebarena", "browsergym.visualwebarena", (*_VISUAL, "OPENAI_API_KEY"), "its sites, torch and a captioning model"
     ),
-    "workarena": Family(
+    "workarena": TaskFamily(
         "browsergym-workarena", "browsergym.workarena", ("SNOW_INSTANCE_URL", "SNOW_INSTANCE_UNAME", "SNOW_INSTANCE_PWD"),
         "an instance of ServiceNow on the internet",
     ),
@@ -69,7 +69,7 @@ async def gymnasium_factory(
     isolated: bool = True,
     deterministic: bool = True,
     sandbox: bool = False,
-    limits: Limits | None = None,
+    limits: GuestTimeouts | None = None,
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:
@@ -84,7 +84,7 @@ async def gymnasium_factory(
         "id": id, "options": dict(options or {}), "imports": list(imports), "success": success,
         "isolated": isolated, "deterministic": deterministic,
     }  # fmt: skip
-    factory = Factory(f"{GUESTS / 'gymnasium_guest.py'}:Guest", arguments, python=python, paths=(GUESTS, *paths))
+    factory = EnvironmentSpec(f"{GUESTS / 'gymnasium_guest.py'}:GymnasiumGuest", arguments, python=python, paths=(GUESTS, *paths))
     async with _environments(factory, (), sandbox=sandbox, limits=limits, limit=limit, log=log) as environments:
         yield environments
 
@@ -97,7 +97,7 @@ async def browsergym_factory(
     screenshots: bool = True,
     options: Mapping[str, Any] | None = None,
     sandbox: bool = False,
-    limits: Limits | None = None,
+    limits: GuestTimeouts | None = None,
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:
@@ -108,12 +108,12 @@ async def browsergym_factory(
     Raises UsageError that says what a task needs and this machine lacks.
     """
     family = family_of(id)
-    if lack := lacks(id, python):
+    if lack := missing_requirements(id, python):
         raise UsageError(f"browsergym/{id} cannot be attempted here: {lack}")
     env = {name: os.environ[name] for name in family.variables}
     reads: tuple[Path, ...] = ()
     if family is FAMILIES["miniwob"]:
-        pages = installed()
+        pages = miniwob_pages()
         env["MINIWOB_URL"], reads = f"{(pages / 'miniwob').as_uri()}/", (pages,)
     elif sandbox:
         raise UsageError(f"browsergym/{id} needs {family.needs}, which a sandbox does not reach: leave the sandbox out")
@@ -121,12 +121,12 @@ async def browsergym_factory(
         "id": id, "browser": str(find_browser()), "screenshots": screenshots, "isolated": bool(reads), "options": dict(options or {}),
     }  # fmt: skip
     python = python or browsergym_python()
-    factory = Factory(f"{GUESTS / 'browsergym_guest.py'}:Guest", arguments, python=python, paths=(GUESTS,), env=env)
+    factory = EnvironmentSpec(f"{GUESTS / 'browsergym_guest.py'}:BrowserGymGuest", arguments, python=python, paths=(GUESTS,), env=env)
     async with _environments(factory, reads, sandbox=sandbox, limits=limits, limit=limit, log=log) as environments:
         yield environments
 
 
-def family_of(id: str) -> Family:
+def family_of(id: str) -> TaskFamily:
     """The package that has a BrowserGym task. Raises UsageError that names the nearest one."""
     name = id.partition(".")[0]
     if name not in FAMILIES:
@@ -134,7 +134,7 @@ def family_of(id: str) -> Family:
     return FAMILIES[name]
 
 
-def lacks(id: str, python: Path | None = None) -> str:
+def missing_requirements(id: str, python: Path | None = None) -> str:
     """What a BrowserGym task needs and this machine lacks, with the way to get it; empty where it can be attempted."""
     family, found = family_of(id), list[str]()
     try:
@@ -147,7 +147,7 @@ def lacks(id: str, python: Path | None = None) -> str:
         found.append(f"{', '.join(unset)} not set")
     if family is FAMILIES["miniwob"]:
         try:
-            installed()
+            miniwob_pages()
         except UsageError as error:
             found.append(str(error))
     elif found:
@@ -177,7 +177,7 @@ def has_module(python: Path, module: str) -> bool:
 
 
 def _environments(
-    factory: Factory, reads: Sequence[Path], *, sandbox: bool, limits: Limits | None, limit: int, log: Path | None
+    factory: EnvironmentSpec, reads: Sequence[Path], *, sandbox: bool, limits: GuestTimeouts | None, limit: int, log: Path | None
 ) -> AbstractAsyncContextManager[EnvironmentFactory]:
     if sandbox:
         from exact.environments.sandbox.factory import sandboxed_factory

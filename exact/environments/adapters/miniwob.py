@@ -9,7 +9,7 @@ from pathlib import Path
 from exact.errors import UsageError
 
 
-def installed() -> Path:
+def miniwob_pages() -> Path:
     """The folder of the wheel's pages. Raises UsageError where it is not installed."""
     with suppress(PackageNotFoundError):  # not by import: a script of that name, in whose folder somebody is, would be found first
         pages = Path(str(distribution("miniwob").locate_file("miniwob/html")))

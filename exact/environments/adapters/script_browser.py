@@ -25,7 +25,7 @@ import msgspec
 from exact.environments.adapters.gym import GUESTS, browsergym_python, has_module
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser.launch.find import find_browser
-from exact.environments.process.worker import Factory, Limits, Worker, WorkerFactory
+from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Worker, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
@@ -35,7 +35,7 @@ _SITES = ("REDDIT", "SHOPPING", "SHOPPING_ADMIN", "GITLAB", "WIKIPEDIA", "MAP", 
 """Variables of ours that WebArena's tasks and judges read."""
 
 
-class PageState(msgspec.Struct, frozen=True, kw_only=True):
+class ScriptBrowserState(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent's prompt is made of."""
 
     observation: str
@@ -63,13 +63,13 @@ class ScriptBrowser:
         self._error = ""
 
     @property
-    def state(self) -> PageState:
+    def state(self) -> ScriptBrowserState:
         """The last one. Raises EnvironmentFailure before the first reset."""
         if self._seen is None:
             raise EnvironmentFailure("nothing is observed: reset first")
-        return PageState(observation=self._seen.text, url=self._seen.url, objective=self._seen.instruction, error=self._error)
+        return ScriptBrowserState(observation=self._seen.text, url=self._seen.url, objective=self._seen.instruction, error=self._error)
 
-    async def reset(self, config: Mapping[str, Any] | Path) -> PageState:
+    async def reset(self, config: Mapping[str, Any] | Path) -> ScriptBrowserState:
         """Begin a task: a configuration in WebArena's form, or a file of one. Raises EnvironmentFailure, and UsageError for no such
         file."""
         told = task_of(config)
@@ -77,7 +77,7 @@ class ScriptBrowser:
         self._seen = await self._worker.reset(told)
         return self.state
 
-    async def action(self, text: str) -> PageState:
+    async def action(self, text: str) -> ScriptBrowserState:
         """Carry out an action in WebArena's form: `click [4]`, `type [5] [pears] [1]`. One that is refused is told in the state."""
         try:
             transition = await self._worker.step(self._worker.actions.action("do", text))
@@ -105,14 +105,14 @@ class ScriptBrowser:
         await asyncio.to_thread(path.write_bytes, told["trace"])
 
 
-Open = Callable[[], AbstractAsyncContextManager[ScriptBrowser]]
+OpenScriptBrowser = Callable[[], AbstractAsyncContextManager[ScriptBrowser]]
 
 
 @asynccontextmanager
 async def script_browsers(
-    *, python: Path | None = None, trace: bool = False, options: Mapping[str, Any] | None = None, limits: Limits | None = None,
+    *, python: Path | None = None, trace: bool = False, options: Mapping[str, Any] | None = None, limits: GuestTimeouts | None = None,
     log: Path | None = None,
-) -> AsyncIterator[Open]:  # fmt: skip
+) -> AsyncIterator[OpenScriptBrowser]:  # fmt: skip
     """What opens them, while the block runs. `trace`: whether one is recorded. For the rest see `script_browser_factory`."""
     environments = WorkerFactory(_factory(python, trace=trace, isolated=False, options=options), limits=limits, log=log)
 
@@ -127,8 +127,8 @@ async def script_browsers(
 @asynccontextmanager
 async def script_browser_factory(
     *, python: Path | None = None, sandbox: bool = False, reads: Sequence[Path] = (), isolated: bool = False,
-    config: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, limits: Limits | None = None, limit: int = LIMIT,
-    log: Path | None = None,
+    config: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None, limits: GuestTimeouts | None = None,
+    limit: int = LIMIT, log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:  # fmt: skip
     """ScriptBrowserEnv as environments to search in; tasks are made by `task_of`.
 
@@ -158,7 +158,7 @@ def task_of(config: Mapping[str, Any] | Path) -> Task:
 
 def _factory(
     python: Path | None, *, trace: bool, isolated: bool, options: Mapping[str, Any] | None, config: Mapping[str, Any] | None = None
-) -> Factory:
+) -> EnvironmentSpec:
     python = python or browsergym_python()
     if not has_module(python, "webarena"):
         raise UsageError(f"libwebarena is not in {python.parents[1]}: run shells/setup.sh --browsergym, or install it there")
@@ -166,4 +166,4 @@ def _factory(
     if config:
         arguments["config"] = task_of(config).private["config"]
     env = {name: os.environ[name] for name in _SITES if name in os.environ}
-    return Factory(f"{GUESTS / 'script_browser_guest.py'}:Guest", arguments, python=python, paths=(GUESTS,), env=env)
+    return EnvironmentSpec(f"{GUESTS / 'script_browser_guest.py'}:ScriptBrowserGuest", arguments, python=python, paths=(GUESTS,), env=env)

@@ -22,7 +22,7 @@ from exact.environments.browser.observe.describe import moved
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import Common
 from exact.environments.browser.tabs import first_line
-from exact.environments.sites.accounts import Leased
+from exact.environments.sites.accounts import AccountLease
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
@@ -54,7 +54,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         simulation: bool,
         evaluator: Evaluator | None,
         common: Common | None = None,
-        login: Leased | None = None,
+        login: AccountLease | None = None,
     ) -> None:
         """`common`: what environments that are opened together share. `login`: the account that this environment has leased."""
         self.episode = EpisodeSetup(

@@ -27,7 +27,7 @@ from exact.environments.browser.secrets import Veil
 from exact.environments.browser.shared import Common
 from exact.environments.browser.tabs import Tabs
 from exact.environments.browser.task_config import launched_alike, of_task
-from exact.environments.sites.accounts import Leased, Login
+from exact.environments.sites.accounts import AccountLease, Login
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.safety import origins
@@ -56,7 +56,7 @@ class EpisodeSetup:
         isolated: bool,
         simulation: bool,
         common: Common,
-        account: Leased | None,
+        account: AccountLease | None,
         hooks: EpisodeHooks,
     ) -> None:
         """`common`: what environments that are opened together share. `account`: the leased log-in; None where accounts are not leased."""

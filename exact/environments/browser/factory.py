@@ -14,7 +14,7 @@ from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import Common
 from exact.environments.browser.snapshot.environment import PageEnvironment
 from exact.environments.browser.snapshot.state import PageSnapshots
-from exact.environments.sites.accounts import Accounts, Leased
+from exact.environments.sites.accounts import AccountLease, Accounts
 from exact.environments.sites.site import Outside
 
 
@@ -42,7 +42,7 @@ class BrowserFactory:
     @asynccontextmanager
     async def open(self, *, simulation: bool) -> AsyncIterator[PageEnvironment]:
         """A fresh environment, closed on leaving."""
-        login = Leased(self._accounts, await self._accounts.lease()) if self._accounts else None
+        login = AccountLease(self._accounts, await self._accounts.lease()) if self._accounts else None
         environment = PageEnvironment(
             self._browser, self._setup, self._config, isolated=self._isolated, simulation=simulation, evaluator=self._evaluator,
             common=self._common, pages=self._pages, login=login, site=None if simulation else self._site,

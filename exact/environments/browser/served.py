@@ -28,7 +28,7 @@ from exact.environments.browser.factory import BrowserFactory
 from exact.environments.browser.launch.launch import launch
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.process import guest
-from exact.environments.process.stderr import Stderr
+from exact.environments.process.stderr import StderrReader
 from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside
 from exact.errors import EnvironmentFailure, UsageError
@@ -106,10 +106,10 @@ def _forking(
 
 async def _refused(config: BrowserConfig) -> str:
     """Why no sandbox can be had, shown by trying; empty where one can. Raises EnvironmentFailure where one is required."""
-    from exact.environments.sandbox.proof import prove
+    from exact.environments.sandbox.probe import probe_forking
 
     try:
-        await prove()
+        await probe_forking()
     except (EnvironmentFailure, TimeoutError) as error:
         if config.sandbox == "required":
             raise EnvironmentFailure(f"browser.sandbox is required: {error or 'no answer'}: see `exact doctor`") from error
@@ -137,7 +137,7 @@ async def _running(service: Service) -> AsyncIterator[None]:
         except OSError as error:
             raise EnvironmentFailure(f"the service `{name}` does not start: {error}") from error
         assert process.stdout is not None
-        said = Stderr(process.stdout, process.pid, None)
+        said = StderrReader(process.stdout, process.pid, None)
         try:
             await _ready(service, name, process)
             yield

@@ -15,12 +15,12 @@ import exact
 from exact.environments.base import EnvironmentFactory
 from exact.environments.desktop.grammar import SPACES, Space
 from exact.environments.desktop.session import missing
-from exact.environments.process.worker import Factory, Limits, WorkerFactory
+from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, WorkerFactory
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import UsageError
 
 _PACKAGES = {"mss": "mss", "jeepney": "jeepney", "python-xlib": "Xlib"}
-LIMITS = Limits(reset=180.0, step=90.0)
+LIMITS = GuestTimeouts(reset=180.0, step=90.0)
 
 
 def absent() -> str:
@@ -40,7 +40,7 @@ async def desktop_factory(
     height: int = 800,
     screenshots: bool = True,
     actions: Space = "elements",
-    limits: Limits = LIMITS,
+    limits: GuestTimeouts = LIMITS,
     limit: int = LIMIT,
     log: Path | None = None,
 ) -> AsyncIterator[EnvironmentFactory]:
@@ -52,7 +52,7 @@ async def desktop_factory(
     """
     if lack := absent():
         raise UsageError(f"no desktop here: {lack}")
-    factory = Factory(
+    factory = EnvironmentSpec(
         "exact.environments.desktop.environment:Desktop",
         {"width": width, "height": height, "screenshots": screenshots, "actions": actions},
         paths=(Path(exact.__file__).parents[1],),

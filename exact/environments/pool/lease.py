@@ -14,7 +14,7 @@ from exact.task import Outcome, Score, Task
 
 
 @dataclass(eq=False)
-class Slot:
+class PoolEntry:
     """One open environment."""
 
     stack: AsyncExitStack
@@ -30,14 +30,14 @@ class Slot:
     """Nobody knows what state it is in."""
 
 
-Replace = Callable[[Slot], Awaitable[None]]
+Replace = Callable[[PoolEntry], Awaitable[None]]
 """Puts another environment into a slot whose own is broken. Raises EnvironmentFailure."""
 
 
-class Leased:
+class LeasedEnvironment:
     """An environment for as long as it is leased. Of an environment that broke, `reset` makes another one; everything else raises."""
 
-    def __init__(self, slot: Slot, replace: Replace) -> None:
+    def __init__(self, slot: PoolEntry, replace: Replace) -> None:
         self._slot, self._replace = slot, replace
         self._over = False
 

@@ -18,9 +18,8 @@ from types import TracebackType
 from typing import Literal, Self
 
 from exact.environments.base import Environment, EnvironmentFactory, ForkableFactory, Snapshot
-from exact.environments.pool.lease import Leased, Slot
-from exact.environments.pool.slot import PAUSE, PoolCounts, PoolLimits, Room
-from exact.environments.pool.usage import Usage, usage
+from exact.environments.pool.capacity import PAUSE, Capacity, PoolCounts, PoolLimits, ResourceUsage, measure_usage
+from exact.environments.pool.lease import LeasedEnvironment, PoolEntry
 from exact.errors import EnvironmentFailure
 
 
@@ -28,7 +27,7 @@ from exact.errors import EnvironmentFailure
 class _Waiter:
     simulation: bool
     fork: bool
-    slot: asyncio.Future[Slot | None]
+    slot: asyncio.Future[PoolEntry | None]
     """An idle environment, or None: leave to open one."""
 
 
@@ -40,15 +39,15 @@ class Pool:
         environments: EnvironmentFactory,
         limits: PoolLimits | None = None,
         *,
-        gauge: Callable[[], Usage] = usage,
+        gauge: Callable[[], ResourceUsage] = measure_usage,
         clock: Callable[[], float] = time.monotonic,
         pause: float = PAUSE,
     ) -> None:
         """`gauge`: what all environments use. `clock`: seconds. `pause`: seconds between two measurements."""
         self.environments, self.limits, self.counts = environments, limits or PoolLimits(), PoolCounts()
-        self._room = Room(self.limits, gauge, clock, pause=pause)
+        self._room = Capacity(self.limits, gauge, clock, pause=pause)
         self._turns: OrderedDict[str, deque[_Waiter]] = OrderedDict()
-        self._idle: list[Slot] = []
+        self._idle: list[PoolEntry] = []
         self._open = self._leased = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -77,15 +76,15 @@ class Pool:
         """The pool as one tree's environments. Trees that wait take turns. With branches where the inner environments have them."""
         return _ForkingShare(self, tree, self.environments) if isinstance(self.environments, ForkableFactory) else _Share(self, tree)
 
-    def open(self, *, simulation: bool) -> AbstractAsyncContextManager[Leased]:
+    def open(self, *, simulation: bool) -> AbstractAsyncContextManager[LeasedEnvironment]:
         """A lease for nobody in particular."""
         return self.lease("", simulation=simulation)
 
     @asynccontextmanager
-    async def lease(self, tree: str, *, simulation: bool, snapshot: Snapshot | None = None) -> AsyncIterator[Leased]:
+    async def lease(self, tree: str, *, simulation: bool, snapshot: Snapshot | None = None) -> AsyncIterator[LeasedEnvironment]:
         """An environment, or a branch of a snapshot, for as long as the block runs. Waits for its turn. Raises EnvironmentFailure."""
         slot = await self._take(tree, simulation, snapshot)
-        lease = Leased(slot, self._replace)
+        lease = LeasedEnvironment(slot, self._replace)
         try:
             yield lease
         finally:
@@ -111,7 +110,7 @@ class Pool:
 
     # --- leases
 
-    async def _take(self, tree: str, simulation: bool, snapshot: Snapshot | None) -> Slot:
+    async def _take(self, tree: str, simulation: bool, snapshot: Snapshot | None) -> PoolEntry:
         if self._draining:
             raise EnvironmentFailure("the pool is closing: no environment is leased any more")
         waiter = _Waiter(simulation, snapshot is not None, asyncio.get_running_loop().create_future())
@@ -176,18 +175,18 @@ class Pool:
         if waiters:
             self._turns[tree] = waiters
 
-    async def _make(self, simulation: bool, snapshot: Snapshot | None) -> Slot:
+    async def _make(self, simulation: bool, snapshot: Snapshot | None) -> PoolEntry:
         stack = AsyncExitStack()
         if snapshot is None:
             opened: AbstractAsyncContextManager[Environment] = self.environments.open(simulation=simulation)
         else:
             assert isinstance(self.environments, ForkableFactory)
             opened = self.environments.fork(snapshot, simulation=simulation)
-        slot = Slot(stack, await stack.enter_async_context(opened), simulation, snapshot is not None)
+        slot = PoolEntry(stack, await stack.enter_async_context(opened), simulation, snapshot is not None)
         self.counts.opened += 1
         return slot
 
-    async def _replace(self, slot: Slot) -> None:
+    async def _replace(self, slot: PoolEntry) -> None:
         """Another environment in a leased slot."""
         self.counts.broken += 1
         slot.broken = True
@@ -196,7 +195,7 @@ class Pool:
         made = await self._make(slot.simulation, None)
         slot.stack, slot.environment, slot.branch, slot.broken, slot.uses = made.stack, made.environment, False, False, 1
 
-    async def _return(self, slot: Slot) -> None:
+    async def _return(self, slot: PoolEntry) -> None:
         self._leased -= 1
         worn = slot.uses >= self.limits.uses
         if not (slot.broken or slot.branch or worn or self._draining):
@@ -207,7 +206,7 @@ class Pool:
         self.counts.recycled += worn and not slot.broken
         await self._close(slot)
 
-    async def _close(self, slot: Slot) -> None:
+    async def _close(self, slot: PoolEntry) -> None:
         try:
             await slot.stack.aclose()
         finally:
@@ -286,7 +285,7 @@ class _Share:
     def __init__(self, pool: Pool, tree: str) -> None:
         self._pool, self._tree = pool, tree
 
-    def open(self, *, simulation: bool) -> AbstractAsyncContextManager[Leased]:
+    def open(self, *, simulation: bool) -> AbstractAsyncContextManager[LeasedEnvironment]:
         return self._pool.lease(self._tree, simulation=simulation)
 
 
@@ -295,7 +294,7 @@ class _ForkingShare(_Share):
         super().__init__(pool, tree)
         self._environments = environments
 
-    def fork(self, snapshot: Snapshot, *, simulation: bool) -> AbstractAsyncContextManager[Leased]:
+    def fork(self, snapshot: Snapshot, *, simulation: bool) -> AbstractAsyncContextManager[LeasedEnvironment]:
         return self._pool.lease(self._tree, simulation=simulation, snapshot=snapshot)
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from exact.environments.process.guest import LIMIT, MAGIC, SIZES, pack
+from exact.environments.process.guest import LIMIT, MAGIC, SIZES, pack_frame
 from exact.errors import ActionError, EnvironmentFailure, ExactError, UsageError
 
 _LONGEST = 500
@@ -31,7 +31,7 @@ class _Raised(msgspec.Struct):
     traceback: str
 
 
-class _Part(msgspec.Struct):
+class _BinaryPart(msgspec.Struct):
     at: list[str]
     bytes: int
 
@@ -40,7 +40,7 @@ class _Reply(msgspec.Struct):
     id: int
     value: Any = None
     error: _Raised | None = None
-    binary: list[_Part] = []
+    binary: list[_BinaryPart] = []
 
 
 class Channel:
@@ -141,7 +141,7 @@ class Channel:
 
 def _frame(message: dict[str, Any], limit: int) -> list[bytes]:
     try:
-        return pack(message, limit)
+        return pack_frame(message, limit)
     except (TypeError, ValueError) as error:
         raise UsageError(f"{message['op']}: its arguments cannot cross to the guest: {error}") from error
 

@@ -88,7 +88,7 @@ _IGNORED = (signal.SIGPIPE, signal.SIGXFSZ) if sys.platform != "win32" else ()
 _OPS = ("reset", "step", "snapshot", "restore", "observe", "evaluate", "command", "close")
 
 
-def pack(message: dict[str, Any], limit: int = LIMIT) -> list[bytes]:
+def pack_frame(message: dict[str, Any], limit: int = LIMIT) -> list[bytes]:
     """The frame of a message, in pieces. Raises ValueError and TypeError for what is no plain data, or too large."""
     message, parts, binary = dict(message), [], []
     for at, part in _lift(message, ()):
@@ -163,7 +163,7 @@ class _Exact:
         await self.inner.close()
 
 
-class Guest:
+class GuestServer:
     """Answers requests, one at a time."""
 
     def __init__(self, made: Any, *, simulation: bool) -> None:
@@ -184,7 +184,7 @@ class Guest:
             value = await self._do(message["op"], message["arguments"])
             send({"id": message["id"], "value": value})
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises crosses as data
-            send({"id": message["id"], "error": described(error)})
+            send({"id": message["id"], "error": error_data(error)})
 
     async def _do(self, op: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         if op == "open":
@@ -260,7 +260,7 @@ def _verb(verb: Any) -> dict[str, Any]:
     return {"name": fields["name"], "form": form, "help": fields.get("help", ""), "final": fields.get("final", False)}
 
 
-def described(error: BaseException) -> dict[str, Any]:
+def error_data(error: BaseException) -> dict[str, Any]:
     """An exception as data."""
     kind = type(error)
     try:
@@ -272,7 +272,7 @@ def described(error: BaseException) -> dict[str, Any]:
     return {"type": kind.__name__, "kinds": kinds, "message": message, "traceback": "".join(lines)}
 
 
-def make(factory: str, *, simulation: bool, arguments: dict[str, Any]) -> Any:
+def make_environment(factory: str, *, simulation: bool, arguments: dict[str, Any]) -> Any:
     """What a factory, `module:name` or `file.py:name`, gives."""
     module, _, name = factory.rpartition(":")
     function: Any = _module(module)
@@ -295,7 +295,7 @@ def _module(name: str) -> Any:
     return module
 
 
-def read(source: BinaryIO) -> dict[str, Any]:
+def read_request(source: BinaryIO) -> dict[str, Any]:
     """The next request. Raises EOFError at the end of the stream, ValueError for what is no request."""
     head = source.read(len(MAGIC) + SIZES.size)
     if len(head) < len(MAGIC) + SIZES.size:
@@ -307,7 +307,7 @@ def read(source: BinaryIO) -> dict[str, Any]:
     return message
 
 
-def write(target: int, frame: list[bytes]) -> None:
+def write_frame(target: int, frame: list[bytes]) -> None:
     """All of it, whatever the pipe takes at a time."""
     for piece in frame:
         left = memoryview(piece)
@@ -315,7 +315,7 @@ def write(target: int, frame: list[bytes]) -> None:
             left = left[os.write(target, left) :]
 
 
-def leave() -> None:
+def end_group() -> None:
     """End this process and its group at once."""
     try:
         if os.getpgrp() == os.getpid():
@@ -328,9 +328,9 @@ def _listen(source: BinaryIO, deliver: Callable[[dict[str, Any]], None]) -> None
     """Hand requests over until the host is gone, also while the environment is busy."""
     try:
         while True:
-            deliver(read(source))
+            deliver(read_request(source))
     except (EOFError, ValueError, OSError, RuntimeError):  # RuntimeError: the loop is closed
-        leave()
+        end_group()
 
 
 def _at_once(answer: Coroutine[Any, Any, None]) -> None:
@@ -340,7 +340,7 @@ def _at_once(answer: Coroutine[Any, Any, None]) -> None:
         answer.throw(TypeError("a method gave something to await: write `async def step`, so that an event loop is there"))
 
 
-async def _serve(guest: Guest, source: BinaryIO, send: Callable[[dict[str, Any]], None], opening: dict[str, Any]) -> None:
+async def _serve(guest: GuestServer, source: BinaryIO, send: Callable[[dict[str, Any]], None], opening: dict[str, Any]) -> None:
     requests: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     requests.put_nowait(opening)
     loop = asyncio.get_running_loop()
@@ -353,7 +353,7 @@ async def _serve(guest: Guest, source: BinaryIO, send: Callable[[dict[str, Any]]
         await guest.answer(await requests.get(), send)
 
 
-def _serve_sync(guest: Guest, source: BinaryIO, send: Callable[[dict[str, Any]], None], opening: dict[str, Any]) -> None:
+def _serve_sync(guest: GuestServer, source: BinaryIO, send: Callable[[dict[str, Any]], None], opening: dict[str, Any]) -> None:
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     requests.put(opening)
     threading.Thread(target=_listen, args=(source, requests.put), daemon=True).start()
@@ -361,7 +361,7 @@ def _serve_sync(guest: Guest, source: BinaryIO, send: Callable[[dict[str, Any]],
         _at_once(guest.answer(requests.get(), send))
 
 
-def guard(token: str) -> None:
+def die_with_host(token: str) -> None:
     """See to it that nothing survives: this process dies with the thread that started it, and all it started die with this process.
 
     A child of ours, the warden, is told of our death by the kernel, ends our group and whatever carries our token, and ends. It is waited
@@ -379,7 +379,7 @@ def guard(token: str) -> None:
     os.close(ready)
     prctl(_DEATH, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != host:
-        leave()
+        end_group()
 
 
 def _prctl() -> Callable[..., int] | None:
@@ -445,7 +445,7 @@ def _read(path: str) -> bytes:
 
 def run(command: list[str]) -> None:
     """Become another program, with the signals that it has where it is started by hand. What it says on stdout goes to stderr."""
-    guard(os.environ[TOKEN])
+    die_with_host(os.environ[TOKEN])
     for name in _IGNORED:
         signal.signal(name, signal.SIG_DFL)
     try:
@@ -463,24 +463,24 @@ def main() -> None:
     parser.add_argument("factory", help="module:factory or file.py:factory")
     given = parser.parse_args()
     if os.environ.get(TOKEN):
-        guard(os.environ[TOKEN])
+        die_with_host(os.environ[TOKEN])
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     sys.path[:0] = given.path
     source = os.fdopen(_PIPES[0], "rb")
 
     def send(message: dict[str, Any]) -> None:
-        write(_PIPES[1], pack(message))
+        write_frame(_PIPES[1], pack_frame(message))
 
     try:
-        opening = read(source)
+        opening = read_request(source)
     except (EOFError, ValueError):
-        leave()
+        end_group()
     arguments = opening["arguments"]
     try:
-        guest = Guest(make(given.factory, **arguments), simulation=arguments["simulation"])
+        guest = GuestServer(make_environment(given.factory, **arguments), simulation=arguments["simulation"])
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises crosses as data
-        send({"id": opening["id"], "error": described(error)})
-        leave()
+        send({"id": opening["id"], "error": error_data(error)})
+        end_group()
     if guest.awaits:
         asyncio.run(_serve(guest, source, send, opening))
     _serve_sync(guest, source, send, opening)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
 from exact.environments.process.guest import TOKEN
-from exact.environments.process.stderr import Stderr
+from exact.environments.process.stderr import StderrReader
 from exact.errors import EnvironmentFailure
 from exact.scratch import ScratchFolder
 
@@ -55,7 +55,7 @@ class GuestProcess(Protocol):
         ...
 
 
-class Launch(Protocol):
+class Launcher(Protocol):
     """Starts guests."""
 
     async def start(self, args: Sequence[str], env: Mapping[str, str]) -> GuestProcess:
@@ -63,7 +63,7 @@ class Launch(Protocol):
         ...
 
 
-class Processes:
+class ProcessLauncher:
     """Starts guests as plain processes, each in a session of its own that ends with this process. Linux; elsewhere with less certainty.
 
     A guest also dies with the thread that starts it: start them where your event loop lives as long as they do.
@@ -106,14 +106,14 @@ class PlainProcess:
         self,
         process: subprocess.Popen[bytes],
         stdin: asyncio.StreamWriter,
-        stdout: _Ear,
-        stderr: _Ear,
+        stdout: _InputPipe,
+        stderr: _InputPipe,
         log: Path | None,
         room: ScratchFolder,
     ) -> None:
         self._process, self.stdin, self.stdout, self._room = process, stdin, stdout.reader, room
         self._hearing = (stdout.transport, stderr.transport)
-        self._stderr = Stderr(stderr.reader, process.pid, log)
+        self._stderr = StderrReader(stderr.reader, process.pid, log)
 
     @classmethod
     async def attached(cls, process: subprocess.Popen[bytes], log: Path | None, room: ScratchFolder) -> PlainProcess:
@@ -122,7 +122,7 @@ class PlainProcess:
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.connect_write_pipe(lambda: StreamReaderProtocol(asyncio.StreamReader()), process.stdin)
         stdin = asyncio.StreamWriter(transport, protocol, None, loop)
-        return cls(process, stdin, await _ear(process.stdout), await _ear(process.stderr), log, room)
+        return cls(process, stdin, await _open_input(process.stdout), await _open_input(process.stderr), log, room)
 
     @property
     def pid(self) -> int:
@@ -164,12 +164,12 @@ class PlainProcess:
         await asyncio.sleep(0)  # transports close their pipes in the loop's next turn
 
 
-class _Ear(NamedTuple):
+class _InputPipe(NamedTuple):
     transport: asyncio.ReadTransport
     reader: asyncio.StreamReader
 
 
-async def _ear(pipe: IO[bytes]) -> _Ear:
+async def _open_input(pipe: IO[bytes]) -> _InputPipe:
     reader = asyncio.StreamReader(limit=_AHEAD)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: StreamReaderProtocol(reader), pipe)
-    return _Ear(transport, reader)
+    return _InputPipe(transport, reader)

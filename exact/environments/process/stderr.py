@@ -19,7 +19,7 @@ _LOG: ContextVar[Path | None] = ContextVar("guest log", default=None)
 
 
 @contextmanager
-def logged(path: Path) -> Iterator[None]:
+def log_stderr_to(path: Path) -> Iterator[None]:
     """Inside, what is started, and was given no file of its own, says what it says on stderr to that file. Only its owner reads that."""
     token = _LOG.set(path)
     try:
@@ -28,7 +28,7 @@ def logged(path: Path) -> Iterator[None]:
         _LOG.reset(token)
 
 
-class Stderr:
+class StderrReader:
     """Of one guest, or of a service beside a browser. It is read to its end, so that the guest never waits for a reader."""
 
     def __init__(self, source: asyncio.StreamReader, pid: int, path: Path | None) -> None:

@@ -26,7 +26,7 @@ from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.environments.process import guest
 from exact.environments.process.channel import Channel
 from exact.environments.process.cpu import processor_seconds
-from exact.environments.process.process import GuestProcess, Launch, Processes
+from exact.environments.process.process import GuestProcess, Launcher, ProcessLauncher
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.observation import Observation
 from exact.task import Outcome, Score, Task
@@ -34,7 +34,7 @@ from exact.task import Outcome, Score, Task
 T = TypeVar("T")
 
 
-class Factory(msgspec.Struct, frozen=True):
+class EnvironmentSpec(msgspec.Struct, frozen=True):
     """What makes the environment over there, and where."""
 
     name: str
@@ -61,7 +61,7 @@ class Factory(msgspec.Struct, frozen=True):
         return [str(self.python), guest.__file__, *paths, self.name]
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class GuestTimeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that one call may take; then the guest is killed."""
 
     open: float = 120.0
@@ -100,11 +100,17 @@ class Worker:
     """The environment of a guest. Opened by WorkerFactory."""
 
     def __init__(
-        self, factory: Factory, launch: Launch, *, simulation: bool, limits: Limits | None = None, actions: ActionSpace | None = None
+        self,
+        factory: EnvironmentSpec,
+        launch: Launcher,
+        *,
+        simulation: bool,
+        limits: GuestTimeouts | None = None,
+        actions: ActionSpace | None = None,
     ) -> None:
         """`actions`: the grammar to use in place of what the guest tells, which has no rules for the canonical form of arguments."""
         self._factory, self._launch, self._simulation = factory, launch, simulation
-        self._limits, self._given = limits or Limits(), actions
+        self._limits, self._given = limits or GuestTimeouts(), actions
         self._guest: _Guest | None = None
         self._lost = "it was not opened"
         self._unsure = ""
@@ -276,15 +282,15 @@ class WorkerFactory:
 
     def __init__(
         self,
-        factory: Factory,
+        factory: EnvironmentSpec,
         *,
-        launch: Launch | None = None,
-        limits: Limits | None = None,
+        launch: Launcher | None = None,
+        limits: GuestTimeouts | None = None,
         actions: ActionSpace | None = None,
         log: Path | None = None,
     ) -> None:
         """`launch`: a sandbox's; by default plain processes, whose stderr is appended to `log`. `actions`: see Worker."""
-        self._factory, self._launch = factory, launch or Processes(log=log)
+        self._factory, self._launch = factory, launch or ProcessLauncher(log=log)
         self._limits, self._actions = limits, actions
 
     @asynccontextmanager

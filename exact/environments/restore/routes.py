@@ -1,4 +1,4 @@
-"""The routes to a state, and which is the cheapest. Pure."""
+"""Routes to a state, sorted by cost. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,34 +8,36 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from exact.environments.restore.costs import Costs
 
 RouteName = Literal["reuse", "advance", "restore", "restore+replay", "fork", "fork+replay", "replay"]
-"""`reuse`: an environment was at the state. `advance`: one was at a state on the way, and the rest was replayed. `restore`: it returned to
-a snapshot of the state; `fork`: a new environment was made of one; `+replay`: the snapshot was of a state on the way, and the rest was
-replayed. `replay`: reset, and the whole way."""
-Means = Literal["reuse", "restore", "fork", "reset", "open"]
-K = TypeVar("K")
+"""`reuse`: the environment was at the state. `advance`: it was on the path, and the rest was replayed. `restore`: it returned to a snapshot
+of the state. `fork`: a new environment was made from one. `+replay`: the snapshot was of a state on the path, and the rest was replayed.
+`replay`: reset, and the whole path."""
+StartMeans = Literal["reuse", "restore", "fork", "reset", "open"]
+"""How the environment gets to the start of a route."""
+S = TypeVar("S")
 
 
-class Start(NamedTuple, Generic[K]):
-    """A state on the way at which an environment can be had without replaying what leads to it."""
+class Start(NamedTuple, Generic[S]):
+    """A state on the path at which an environment can be had without replay. S: type of snapshots."""
 
-    means: Means
+    means: StartMeans
     at: int
     """Index of its waypoint; 0 is the task's start."""
-    kept: K | None = None
-    """The snapshot, for `restore` and `fork`."""
+    snapshot: S | None = None
+    """Snapshot to use, for `restore` and `fork`."""
 
 
-class Route(NamedTuple, Generic[K]):
-    """A start, and the replay of the rest."""
+class RestoreRoute(NamedTuple, Generic[S]):
+    """A start, and the replay of the rest of the path."""
 
-    start: Start[K]
+    start: Start[S]
     steps: int
     """Actions to replay."""
     seconds: float
-    """Expected."""
+    """Expected duration."""
 
     @property
     def name(self) -> RouteName:
+        """Name of the route in journals."""
         match self.start.means:
             case "reuse":
                 return "advance" if self.steps else "reuse"
@@ -46,15 +48,17 @@ class Route(NamedTuple, Generic[K]):
         return "replay"
 
 
-def routes(starts: Iterable[Start[K]], end: int, costs: Costs, *, since: int = 0, wrote: int = 0) -> list[Route[K]]:
-    """All faithful routes to waypoint `end`, the cheapest first; of equally cheap ones that with fewer steps, then the first named.
+def find_routes(starts: Iterable[Start[S]], end: int, costs: Costs, *, since: int = 0, wrote: int = 0) -> list[RestoreRoute[S]]:
+    """Return all faithful routes to waypoint `end`, the cheapest first. Ties: fewer steps first, then the order of `starts`.
 
-    Starts beyond `end` are no starts. `since`: steps up to that waypoint may not be repeated: they wrote to something that no reset undoes.
-    `wrote`: the last waypoint that a write led to. What is written again may come out differently (a date, a number), so routes that
-    repeat it come after all that do not.
+    Starts beyond `end` are ignored. `since`: steps up to this waypoint may not be repeated, because they wrote to something that no reset
+    undoes. `wrote`: last waypoint that a write led to. A repeated write may have another result (a date, a number), so routes that repeat
+    it come last.
     """
     found = [
-        Route(start, end - start.at, (0.0 if start.means == "reuse" else costs.of(start.means)) + (end - start.at) * costs.of("step"))
+        RestoreRoute(
+            start, end - start.at, (0.0 if start.means == "reuse" else costs.of(start.means)) + (end - start.at) * costs.of("step")
+        )
         for start in starts
         if start.at == end or since <= start.at < end
     ]

@@ -1,7 +1,7 @@
-"""A speculative environment that is brought to states, by the cheapest faithful route that is known.
+"""A simulated environment that is brought to states by the cheapest faithful route.
 
-Every state on the way is compared by fingerprint; an environment that drifted is reported, never acted in. What one route does not reach,
-the next one may. A healthy environment that went elsewhere after an action, every time it was tried, has *diverged*: the action has another
+Every state on the way is compared by fingerprint. An environment that drifted is reported and never acted in; then the next route is
+tried. A healthy environment that reached another state after an action, each time it was tried, has *diverged*: the action has another
 outcome.
 """
 
@@ -16,111 +16,118 @@ from typing import NamedTuple
 from exact.action import Action
 from exact.environments.base import Environment, EnvironmentFactory, SideEffect, Snapshot, Transition
 from exact.environments.restore.costs import Costs, Operation
-from exact.environments.restore.routes import Route, RouteName, Start, routes
-from exact.environments.restore.snapshots import Kept, Path, Shelf
-from exact.environments.restore.verify import mark, verdict
-from exact.environments.restore.waypoint import Arrival, Divergence, Verdict, Waypoint
+from exact.environments.restore.routes import RestoreRoute, RouteName, Start, find_routes
+from exact.environments.restore.snapshots import SnapshotStore, StatePath, StoredSnapshot
+from exact.environments.restore.verify import compare_states, state_key
+from exact.environments.restore.waypoint import Arrival, ArrivalMatch, Divergence, Waypoint
 from exact.errors import ActionError, BudgetExceeded, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
 
-Hold = Callable[[int], None]
-"""Holds steps back in a budget before they are taken. Raises BudgetExceeded."""
+ReserveSteps = Callable[[int], None]
+"""Reserves a number of steps in a budget before they are taken. Raises BudgetExceeded."""
 
 
-class Standing(NamedTuple):
+class SlotContent(NamedTuple):
     """An open environment and the path to the state it is in."""
 
     stack: AsyncExitStack
     environment: Environment
-    path: Path
+    path: StatePath
 
 
-class _Try(NamedTuple):
-    """What one route came to. Without a reason it arrived."""
+class _RouteAttempt(NamedTuple):
+    """Result of trying one route. Without a reason it arrived."""
 
-    route: Route[Kept]
+    route: RestoreRoute[StoredSnapshot]
     reason: str = ""
-    mark: str = ""
-    """Of the state it came to."""
+    """Why it did not arrive."""
+    key: str = ""
+    """Key of the state that was reached."""
     divergence: Divergence | None = None
-    broke: EnvironmentFailure | None = None
-    """What failed, where that says nothing of the state."""
+    failure: EnvironmentFailure | None = None
+    """Failure that says nothing about the state."""
 
 
-class Place:
-    """A speculative environment and where it stands. Opened when first needed, opened anew when it broke. One call at a time."""
+class Slot:
+    """A simulated environment and the state it is in. Opened when first needed, and again after a failure. Calls do not overlap."""
 
     tries = 2
-    """Walks before a drift, or in a deterministic environment a divergence, is believed."""
+    """Replays that must agree before a drift, or a divergence in a deterministic environment, is reported."""
 
     def __init__(
         self,
         environments: EnvironmentFactory,
         task: Task,
         *,
-        shelf: Shelf | None = None,
+        store: SnapshotStore | None = None,
         costs: Costs | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`shelf` and `costs`: what all places of an attempt share. `clock`: seconds."""
+        """Create a slot without an environment.
+
+        `store`, `costs`: shared by all slots of an attempt. `clock`: returns seconds.
+        """
         self._environments, self._task, self._clock = environments, task, clock
-        self._shelf, self._costs = Shelf(environments) if shelf is None else shelf, Costs() if costs is None else costs
+        self._store, self._costs = SnapshotStore(environments) if store is None else store, Costs() if costs is None else costs
         self._stack = AsyncExitStack()
         self._environment: Environment | None = None
-        self._path: Path | None = None
+        self._path: StatePath | None = None
         self._steps = self._writes = 0
 
     @property
     def opened(self) -> bool:
-        """Whether it has an environment now."""
+        """Whether the slot has an environment now."""
         return self._environment is not None
 
-    def stands_at(self, path: Sequence[Waypoint]) -> bool:
-        """Whether the environment is at the end of `path` now, so that arriving costs nothing."""
+    def is_at(self, path: Sequence[Waypoint]) -> bool:
+        """Return whether the environment is at the end of `path` now, so that arriving costs nothing."""
         return self._path == tuple(path)
 
-    def rank(self, wanted: Mapping[Path, int]) -> float:
-        """The number of the state at which the environment stands; infinite where it stands at none of them."""
+    def rank(self, wanted: Mapping[StatePath, int]) -> float:
+        """Return the number of the state that the environment is in; infinite where it is in none of them."""
         return math.inf if self._path is None else wanted.get(self._path, math.inf)
 
-    def count(self) -> int:
-        """Steps taken since they were counted last, those that broke the environment included."""
+    def take_step_count(self) -> int:
+        """Return the steps taken since the last call, steps that broke the environment included, and start again at 0."""
         steps, self._steps = self._steps, 0
         return steps
 
-    def routes(self, path: Sequence[Waypoint], *, since: int = 0) -> list[Route[Kept]]:
-        """The ways to the end of `path`, the cheapest first. `since`: steps up to that waypoint are not repeated."""
-        return routes(self._starts(tuple(path)), len(path) - 1, self._costs, since=since, wrote=self._shelf.wrote(path))
+    def routes(self, path: Sequence[Waypoint], *, since: int = 0) -> list[RestoreRoute[StoredSnapshot]]:
+        """Return the routes to the end of `path`, the cheapest first. `since`: see `arrive`."""
+        return find_routes(self._starts(tuple(path)), len(path) - 1, self._costs, since=since, wrote=self._store.wrote(path))
 
-    async def arrive(self, path: Sequence[Waypoint], *, hold: Hold = lambda steps: None, since: int = 0) -> Arrival:
-        """Stand at the end of `path`, which begins with the task's start.
+    async def arrive(self, path: Sequence[Waypoint], *, reserve: ReserveSteps = lambda steps: None, since: int = 0) -> Arrival:
+        """Bring the environment to the end of `path`, which begins with the task's start.
 
-        since: steps up to that waypoint are not repeated, for they wrote to something that no reset undoes.
-        A route whose steps `hold` refuses is not taken; where no other was, that BudgetExceeded is raised.
-        Raises EnvironmentFailure where an environment broke on the way, and no other route led there.
+        `reserve`: called with the steps of a route before it is taken. A route that it refuses is skipped; if no other route was taken,
+        its BudgetExceeded is raised. `since`: steps up to this waypoint are not repeated, because they wrote to something that no reset
+        undoes. Raises EnvironmentFailure where an environment broke on the way and no other route arrived.
         """
-        if self.stands_at(path):
-            return Arrival(route="reuse", verdict="exact")
-        before, effects, came = self._steps, list[SideEffect](), list[_Try]()
+        if self.is_at(path):
+            return Arrival(route="reuse", match="exact")
+        before, effects, tried = self._steps, list[SideEffect](), list[_RouteAttempt]()
         refused: dict[RouteName, BudgetExceeded] = {}
-        while (route := self._next(path, came, refused, since)) is not None:
+        while (route := self._next(path, tried, refused, since)) is not None:
             try:
-                hold(route.steps)
+                reserve(route.steps)
             except BudgetExceeded as exceeded:
                 refused[route.name] = exceeded
                 continue
-            came.append(await self._take(route, path, effects))
-            if not await self._doubts(came[-1]):
+            tried.append(await self._take(route, path, effects))
+            if not await self._is_worth_retrying(tried[-1]):
                 break
-        if not came and refused:
+        if not tried and refused:
             raise min(refused.values(), key=lambda exceeded: exceeded.wanted)
-        if came and came[-1].broke is not None:
-            raise came[-1].broke
-        return await self._arrived(path, came, effects, self._steps - before)
+        if tried and tried[-1].failure is not None:
+            raise tried[-1].failure
+        return await self._arrived(path, tried, effects, self._steps - before)
 
     async def act(self, action: Action) -> Transition:
-        """Take one step from where the environment stands. Raises ActionError (the environment stays), EnvironmentFailure (it is gone)."""
+        """Take one step from the present state.
+
+        Raises ActionError (the environment is unchanged) and EnvironmentFailure (the environment is closed).
+        """
         environment = await self._open()
         path, self._path = self._path, None
         try:
@@ -128,140 +135,140 @@ class Place:
         except ActionError:
             self._path = path
             raise
-        except BaseException:  # broken, or cancelled in the middle of a step: nobody knows what state it is in
+        except BaseException:  # broken, or cancelled in the middle of a step: its state is unknown
             await self.close()
             raise
         if path is not None:
             observation = transition.observation
             self._path = (*path, Waypoint(action, observation.fingerprint if observation and not transition.terminated else ""))
-            self._shelf.marks.setdefault(self._path, mark(observation))
+            self._store.keys.setdefault(self._path, state_key(observation))
             if any(effect.is_write for effect in transition.effects):
-                self._shelf.written.add(self._path)
+                self._store.written.add(self._path)
         return transition
 
-    async def keep(self, returns: float) -> Snapshot | None:
-        """Take a snapshot of where the environment stands, if it can and that pays; None where not.
+    async def snapshot_if_worth(self, returns: float) -> Snapshot | None:
+        """Take a snapshot of the present state where it is possible and saves time. Return None where not.
 
-        returns: how often the state is expected to be come back to.
+        `returns`: expected number of returns to the state.
         """
         environment, path = self._environment, self._path
-        if environment is None or path is None or environment.capabilities.fidelity == "replay" or self._shelf.has(path):
+        if environment is None or path is None or environment.capabilities.fidelity == "replay" or self._store.has(path):
             return None
-        return await self._keep(environment, path) if self._costs.pays(returns, self._way_back(path)) else None
+        return await self._snapshot(environment, path) if self._costs.pays(returns, self._return_seconds(path)) else None
 
-    async def keep_written(self) -> Snapshot | None:
-        """Take a snapshot where a write led to where the environment stands, and a snapshot takes all of it along; None where not.
+    async def snapshot_if_written(self) -> Snapshot | None:
+        """Take a snapshot where a write led to the present state and the snapshot includes it (fidelity `full`). Return None where not.
 
-        What is written again may come out differently (a date, a number), and then no replay leads back.
+        A repeated write may have another result (a date, a number), so that no replay leads back to this state.
         """
         environment, path = self._environment, self._path
-        if environment is None or path is None or environment.capabilities.fidelity != "full" or self._shelf.has(path):
+        if environment is None or path is None or environment.capabilities.fidelity != "full" or self._store.has(path):
             return None
-        return await self._keep(environment, path) if path in self._shelf.written else None
+        return await self._snapshot(environment, path) if path in self._store.written else None
 
-    def exchange(self, other: Standing) -> Standing:
-        """Give the environment away, with where it stands, for another. Only while it stands somewhere."""
-        assert self._environment is not None and self._path is not None, "an environment that stands nowhere is not given away"
-        mine = Standing(self._stack, self._environment, self._path)
+    def exchange(self, other: SlotContent) -> SlotContent:
+        """Replace the environment and its state by another, and return the former. Requires an open environment in a known state."""
+        assert self._environment is not None and self._path is not None, "an environment in an unknown state is not given away"
+        mine = SlotContent(self._stack, self._environment, self._path)
         self._stack, self._environment, self._path = other
         return mine
 
     async def close(self) -> None:
-        """Let the environment go. The next use opens another."""
+        """Close the environment. The next use opens another."""
         self._environment, self._path = None, None
         stack, self._stack = self._stack, AsyncExitStack()
         await stack.aclose()
 
     # --- routes
 
-    def _way_back(self, path: Path) -> float:
-        """Seconds to come to a state again, once this environment has left it."""
+    def _return_seconds(self, path: StatePath) -> float:
+        """Return the expected seconds to reach a state again once this environment has left it."""
         return min(route.seconds for route in self.routes(path) if route.name != "reuse")
 
-    def _starts(self, path: Path) -> list[Start[Kept]]:
-        """Every state on the way at which an environment can be had."""
-        found = list[Start[Kept]]()
+    def _starts(self, path: StatePath) -> list[Start[StoredSnapshot]]:
+        """Return the states on a path at which an environment can be had without replay."""
+        found = list[Start[StoredSnapshot]]()
         if self._path is not None and self._path == path[: len(self._path)]:
             found.append(Start("reuse", len(self._path) - 1))
-        for index, kept in self._shelf.along(path):
-            if kept.taker is self._environment and (kept.snapshot.fidelity == "full" or kept.writes == self._writes):
-                found.append(Start("restore", index, kept))
-            if self._shelf.forks is not None and (kept.snapshot.fidelity == "full" or not kept.writes):
-                found.append(Start("fork", index, kept))
-            if found and found[-1].kept is kept:
+        for index, stored in self._store.along(path):
+            if stored.taker is self._environment and (stored.snapshot.fidelity == "full" or stored.writes == self._writes):
+                found.append(Start("restore", index, stored))
+            if self._store.forks is not None and (stored.snapshot.fidelity == "full" or not stored.writes):
+                found.append(Start("fork", index, stored))
+            if found and found[-1].snapshot is stored:
                 break
         found.append(Start("reset" if self.opened else "open", 0))
         return found
 
     def _next(
-        self, path: Sequence[Waypoint], came: Sequence[_Try], refused: dict[RouteName, BudgetExceeded], since: int
-    ) -> Route[Kept] | None:
-        """The cheapest route that was not tried yet; the replay once more, where fewer walks were made than are believed."""
-        tried = [each.route.name for each in came]
+        self, path: Sequence[Waypoint], tried: Sequence[_RouteAttempt], refused: dict[RouteName, BudgetExceeded], since: int
+    ) -> RestoreRoute[StoredSnapshot] | None:
+        """Return the cheapest untried route, or the replay once more where fewer than `tries` replays were made."""
+        names = [each.route.name for each in tried]
         for route in self.routes(path, since=since):
-            again = route.name == "replay" and sum("replay" in name or name == "advance" for name in tried) < self.tries
-            if route.name not in refused and (again or route.name not in tried):
+            again = route.name == "replay" and sum("replay" in name or name == "advance" for name in names) < self.tries
+            if route.name not in refused and (again or route.name not in names):
                 return route
         return None
 
-    async def _take(self, route: Route[Kept], path: Sequence[Waypoint], effects: list[SideEffect]) -> _Try:
-        """Go one route; why it did not lead to the end of `path`, if it did not."""
+    async def _take(self, route: RestoreRoute[StoredSnapshot], path: Sequence[Waypoint], effects: list[SideEffect]) -> _RouteAttempt:
+        """Try one route to the end of `path`; its side effects are added to `effects`."""
         self._path = None
         try:
             begun = await self._start(route, path)
-            return begun if begun.reason else await self._walk(begun, path, effects)
+            return begun if begun.reason else await self._replay(begun, path, effects)
         except ActionError as error:
-            return _Try(route, f"an action on the way was refused: {error}")
+            return _RouteAttempt(route, f"an action on the way was refused: {error}")
         except BaseException:
             await self.close()
             raise
 
-    async def _start(self, route: Route[Kept], path: Sequence[Waypoint]) -> _Try:
-        """Stand where a route starts; with a reason if the environment does not."""
-        if route.start.kept is not None:
-            return await self._return(route, route.start.kept)
-        return _Try(route) if route.start.means == "reuse" else await self._begin(route, path)
+    async def _start(self, route: RestoreRoute[StoredSnapshot], path: Sequence[Waypoint]) -> _RouteAttempt:
+        """Bring the environment to the start of a route."""
+        if route.start.snapshot is not None:
+            return await self._return(route, route.start.snapshot)
+        return _RouteAttempt(route) if route.start.means == "reuse" else await self._begin(route, path)
 
-    async def _return(self, route: Route[Kept], kept: Kept) -> _Try:
-        """Go back to a snapshot. One that does not lead back is not tried again by anybody."""
+    async def _return(self, route: RestoreRoute[StoredSnapshot], stored: StoredSnapshot) -> _RouteAttempt:
+        """Restore or fork a snapshot. A snapshot that does not lead back is dropped, so that no slot tries it again."""
         began, means = self._clock(), route.start.means
         try:
-            observation = await (self._restore(kept) if means == "restore" else self._fork(kept))
+            observation = await (self._restore(stored) if means == "restore" else self._fork(stored))
         except EnvironmentFailure as error:
             await self.close()
-            self._shelf.drop(kept)
-            return _Try(route, str(error) or "the snapshot could not be returned to", broke=error)
-        self._note("restore" if means == "restore" else "fork", began, anew=True)
-        if observation.fingerprint == kept.path[-1].fingerprint:
-            return _Try(route, mark=mark(observation))
-        self._shelf.drop(kept)
-        return _Try(route, "another state than the snapshot was taken of")
+            self._store.drop(stored)
+            return _RouteAttempt(route, str(error) or "the snapshot could not be restored", failure=error)
+        self._measure("restore" if means == "restore" else "fork", began, renewed=True)
+        if observation.fingerprint == stored.path[-1].fingerprint:
+            return _RouteAttempt(route, key=state_key(observation))
+        self._store.drop(stored)
+        return _RouteAttempt(route, "another state than the snapshot was taken of")
 
-    async def _restore(self, kept: Kept) -> Observation:
-        return await (await self._open()).restore(kept.snapshot)
+    async def _restore(self, stored: StoredSnapshot) -> Observation:
+        return await (await self._open()).restore(stored.snapshot)
 
-    async def _fork(self, kept: Kept) -> Observation:
-        """In a new environment; the present one goes first, for there may not be room for both."""
-        assert self._shelf.forks is not None
+    async def _fork(self, stored: StoredSnapshot) -> Observation:
+        """Open a fork. The present environment is closed first, because memory may not suffice for both."""
+        assert self._store.forks is not None
         await self.close()
-        branch = await self._stack.enter_async_context(self._shelf.forks.fork(kept.snapshot, simulation=True))
-        self._environment, self._writes = branch, 0
-        return branch.observation
+        fork = await self._stack.enter_async_context(self._store.forks.fork(stored.snapshot, simulation=True))
+        self._environment, self._writes = fork, 0
+        return fork.observation
 
-    async def _begin(self, route: Route[Kept], path: Sequence[Waypoint]) -> _Try:
-        """Stand at the task's start."""
+    async def _begin(self, route: RestoreRoute[StoredSnapshot], path: Sequence[Waypoint]) -> _RouteAttempt:
+        """Bring the environment to the task's start."""
         means: Operation = "reset" if self.opened else "open"
         began, before = self._clock(), self._processor()
         observation = await (await self._open()).reset(self._task)
-        self._note(means, began, before)
+        self._measure(means, began, before)
         self._writes = 0
         if observation.fingerprint != path[0].fingerprint:
-            return _Try(route, "another state after reset")
-        return _Try(route, mark=mark(observation))
+            return _RouteAttempt(route, "another state after reset")
+        return _RouteAttempt(route, key=state_key(observation))
 
-    async def _walk(self, begun: _Try, path: Sequence[Waypoint], effects: list[SideEffect]) -> _Try:
-        """Replay the rest of a route."""
-        environment, came = await self._open(), begun
+    async def _replay(self, begun: _RouteAttempt, path: Sequence[Waypoint], effects: list[SideEffect]) -> _RouteAttempt:
+        """Replay the actions of a route from its start to the end of `path`."""
+        environment, reached = await self._open(), begun
         for index in range(begun.route.start.at + 1, len(path)):
             action = path[index].action
             assert action is not None
@@ -270,28 +277,28 @@ class Place:
             divergence = Divergence(index, transition)
             if divergence.fingerprint != path[index].fingerprint:
                 what = "another state" if transition.observation else "the episode ended"
-                return _Try(begun.route, f"{what} after {action}", divergence=divergence)
-            came = _Try(begun.route, mark=mark(transition.observation))
+                return _RouteAttempt(begun.route, f"{what} after {action}", divergence=divergence)
+            reached = _RouteAttempt(begun.route, key=state_key(transition.observation))
         self._path = tuple(path)
-        return came
+        return reached
 
     async def _step(self, environment: Environment, action: Action) -> Transition:
         began, before = self._clock(), self._processor()
         self._steps += 1
         transition = await environment.step(action)
-        self._note("step", began, before)
+        self._measure("step", began, before)
         if any(effect.is_write for effect in transition.effects):
             self._writes += 1
             if not environment.capabilities.isolated:
-                self._shelf.outdate()
+                self._store.drop_outdated()
         return transition
 
-    async def _keep(self, environment: Environment, path: Path) -> Snapshot | None:
-        """A snapshot; None where something stands in the way or it was refused, and then the environment goes on."""
+    async def _snapshot(self, environment: Environment, path: StatePath) -> Snapshot | None:
+        """Take a snapshot. Return None where the environment reports an obstacle or refuses; it then continues."""
         if getattr(environment, "obstacle", ""):
             return None
         began, before = self._clock(), self._processor()
-        self._shelf.taking.add(path)
+        self._store.taking.add(path)
         try:
             snapshot = await environment.snapshot()
         except EnvironmentFailure:
@@ -300,10 +307,10 @@ class Place:
             await self.close()
             raise
         finally:
-            self._shelf.taking.discard(path)
-        self._note("snapshot", began, before)
+            self._store.taking.discard(path)
+        self._measure("snapshot", began, before)
         if snapshot is not None:
-            self._shelf.put(Kept(path, snapshot, environment, self._writes))
+            self._store.add(StoredSnapshot(path, snapshot, environment, self._writes))
         return snapshot
 
     async def _open(self) -> Environment:
@@ -312,51 +319,57 @@ class Place:
             self._writes = 0
         return self._environment
 
-    # --- what routes came to
+    # --- results of routes
 
-    async def _arrived(self, path: Sequence[Waypoint], came: Sequence[_Try], effects: Sequence[SideEffect], steps: int) -> Arrival:
-        if not came:
-            return Arrival(route="replay", verdict="drifted", reason="no snapshot leads here, and a step that wrote is not repeated")
-        last = came[-1]
-        divergence = last.divergence if await self._believes(came) else None
+    async def _arrived(
+        self, path: Sequence[Waypoint], tried: Sequence[_RouteAttempt], effects: Sequence[SideEffect], steps: int
+    ) -> Arrival:
+        if not tried:
+            return Arrival(route="replay", match="drifted", reason="no snapshot leads here, and a step that wrote is not repeated")
+        last = tried[-1]
+        divergence = last.divergence if await self._is_confirmed(tried) else None
         return Arrival(
             route=last.route.name,
-            verdict=self._verdict(path, last) if not last.reason else "diverged" if divergence else "drifted",
+            match=self._match(path, last) if not last.reason else "diverged" if divergence else "drifted",
             transitions=steps,
-            resets=sum(each.route.name == "replay" for each in came),
+            resets=sum(each.route.name == "replay" for each in tried),
             effects=tuple(effects),
             reason=last.reason,
-            failed=tuple(each.route.name for each in came[:-1]),
+            failed=tuple(each.route.name for each in tried[:-1]),
             divergence=divergence,
         )
 
-    def _verdict(self, path: Sequence[Waypoint], came: _Try) -> Verdict:
-        """Of an arrival. Where nobody knows more of the state than its fingerprint, it is now known as it is."""
-        if not came.mark:
-            return "exact"  # an end, which is not observed; or where the environment stood
-        return verdict(self._shelf.marks.setdefault(tuple(path), came.mark), came.mark)
+    def _match(self, path: Sequence[Waypoint], reached: _RouteAttempt) -> ArrivalMatch:
+        """Compare the state that was reached with the one wanted. If only its fingerprint was known, its full key is stored now."""
+        if not reached.key:
+            return "exact"  # a terminated state, which is not observed; or the environment was there already
+        return compare_states(self._store.keys.setdefault(tuple(path), reached.key), reached.key)
 
-    async def _doubts(self, came: _Try) -> bool:
-        """Whether another try is worth it: this one did not arrive, in an environment that should have."""
-        return bool(came.reason) and not (came.divergence and not (await self._open()).capabilities.deterministic)
+    async def _is_worth_retrying(self, tried: _RouteAttempt) -> bool:
+        """Return whether another route should be tried: this one did not arrive, in an environment that should have."""
+        return bool(tried.reason) and not (tried.divergence and not (await self._open()).capabilities.deterministic)
 
-    async def _believes(self, came: Sequence[_Try]) -> bool:
-        """Whether walks that did not arrive show another outcome: the same each time, or an environment known to vary."""
-        if came[-1].divergence is None:
+    async def _is_confirmed(self, tried: Sequence[_RouteAttempt]) -> bool:
+        """Return whether the failed replays show another outcome: the same each time, or in an environment that is not deterministic."""
+        if tried[-1].divergence is None:
             return False
         if not (await self._open()).capabilities.deterministic:
             return True
-        walks = [each.divergence for each in came if each.divergence or each.route.name == "replay"]
-        ways = {(each.waypoint, each.fingerprint) if each else None for each in walks}
-        return len(walks) >= self.tries and len(ways) == 1
+        replays = [each.divergence for each in tried if each.divergence or each.route.name == "replay"]
+        outcomes = {(each.waypoint, each.fingerprint) if each else None for each in replays}
+        return len(replays) >= self.tries and len(outcomes) == 1
 
-    # --- what it costs
+    # --- costs
 
-    def _note(self, operation: Operation, began: float, before: float = 0.0, *, anew: bool = False) -> None:
-        """Measure an operation that ends now. `anew`: it made another environment, whose processor time is all its own."""
+    def _measure(self, operation: Operation, began: float, before: float = 0.0, *, renewed: bool = False) -> None:
+        """Add the measurement of an operation that ends now.
+
+        `began`: time of its start. `before`: CPU seconds of the environment at its start. `renewed`: the operation made another
+        environment, all of whose CPU time belongs to it.
+        """
         used = self._processor()
-        self._costs.note(operation, self._clock() - began, used if anew or used < before else used - before)
+        self._costs.add(operation, self._clock() - began, used if renewed or used < before else used - before)
 
     def _processor(self) -> float:
-        """Processor seconds that the present environment has taken; 0 where it does not tell."""
+        """Return the CPU seconds that the present environment has used; 0 where it does not report them."""
         return float(getattr(self._environment, "processor", 0.0))

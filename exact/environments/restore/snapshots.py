@@ -1,4 +1,4 @@
-"""Snapshots of one attempt by the paths of their states."""
+"""Snapshots of one attempt, by the paths of their states."""
 
 from __future__ import annotations
 
@@ -8,84 +8,85 @@ from typing import NamedTuple
 from exact.environments.base import Environment, EnvironmentFactory, ForkableFactory, Snapshot
 from exact.environments.restore.waypoint import Waypoint
 
-Path = tuple[Waypoint, ...]
+StatePath = tuple[Waypoint, ...]
+"""Waypoints from the task's start to a state."""
 
 
-class Kept(NamedTuple):
-    """One snapshot."""
+class StoredSnapshot(NamedTuple):
+    """One snapshot of the store."""
 
-    path: Path
+    path: StatePath
     snapshot: Snapshot
     taker: Environment
-    """Whoever took it can return to it; others need a fork."""
+    """Environment that took the snapshot and can restore it; other environments need a fork."""
     writes: int
-    """Steps that had written in the taker's environment by then."""
+    """Steps that had written in the taker by then."""
 
 
-class Shelf:
-    """What all environments of an attempt can go back to. Snapshots may go at any time: others need their room."""
+class SnapshotStore:
+    """Snapshots that all environments of an attempt can return to. A factory may evict a snapshot at any time."""
 
     def __init__(self, environments: EnvironmentFactory) -> None:
         self.forks: ForkableFactory | None = environments if isinstance(environments, ForkableFactory) else None
-        self._kept: dict[Path, Kept] = {}
-        self.taking: set[Path] = set()
+        self._stored: dict[StatePath, StoredSnapshot] = {}
+        self.taking: set[StatePath] = set()
         """States of which a snapshot is being taken now."""
-        self.marks: dict[Path, str] = {}
-        """By what a state is compared: as it was when an environment came there first."""
-        self.written: set[Path] = set()
-        """States that a write led to: what came of it when it was repeated may be another."""
+        self.keys: dict[StatePath, str] = {}
+        """Key of each state, as observed when an environment reached it first (see `verify.state_key`)."""
+        self.written: set[StatePath] = set()
+        """States that a write led to. Repeating the write may lead to another state."""
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._stored)
 
-    def put(self, kept: Kept) -> None:
-        """Keep one; an older one of the same state goes."""
-        if (old := self._kept.get(kept.path)) is not None:
+    def add(self, stored: StoredSnapshot) -> None:
+        """Add a snapshot; an older one of the same state is dropped."""
+        if (old := self._stored.get(stored.path)) is not None:
             self.drop(old)
-        self._kept[kept.path] = kept
+        self._stored[stored.path] = stored
 
-    def has(self, path: Path) -> bool:
-        """Whether a snapshot of the state at the end of a path is there, or on its way."""
-        kept = self._kept.get(path)
-        return path in self.taking or (kept is not None and (self.forks is None or self.forks.has(kept.snapshot)))
+    def has(self, path: StatePath) -> bool:
+        """Return whether a snapshot of the state at the end of a path exists or is being taken."""
+        stored = self._stored.get(path)
+        return path in self.taking or (stored is not None and (self.forks is None or self.forks.has(stored.snapshot)))
 
     def wrote(self, path: Sequence[Waypoint]) -> int:
-        """Index of the last waypoint on a path that a write led to; 0 where there is none."""
+        """Return the index of the last waypoint on a path that a write led to; 0 where there is none."""
         return next((index for index in reversed(range(1, len(path))) if tuple(path[: index + 1]) in self.written), 0)
 
-    def along(self, path: Sequence[Waypoint]) -> Iterator[tuple[int, Kept]]:
-        """Those of the states on a path, with the indices of their waypoints, the last state first; only what is still there."""
+    def along(self, path: Sequence[Waypoint]) -> Iterator[tuple[int, StoredSnapshot]]:
+        """Yield the snapshots of states on a path that still exist, with the indices of their waypoints, the last state first."""
         for index in reversed(range(len(path))):
-            kept = self._kept.get(tuple(path[: index + 1]))
-            if kept is None:
+            stored = self._stored.get(tuple(path[: index + 1]))
+            if stored is None:
                 continue
-            if self.forks is not None and not self.forks.has(kept.snapshot):
-                self.drop(kept)
+            if self.forks is not None and not self.forks.has(stored.snapshot):
+                self.drop(stored)
             else:
-                yield index, kept
+                yield index, stored
 
-    def drop(self, kept: Kept) -> None:
-        """Nobody comes back to it."""
-        if self._kept.get(kept.path) is kept:
-            del self._kept[kept.path]
+    def drop(self, stored: StoredSnapshot) -> None:
+        """Remove a snapshot and release it in the factory."""
+        if self._stored.get(stored.path) is stored:
+            del self._stored[stored.path]
         if self.forks is not None:
-            self.forks.drop(kept.snapshot)
+            self.forks.drop(stored.snapshot)
 
-    def keep_below(self, root: Sequence[Waypoint]) -> None:
-        """Drop all that is neither on the way to a state nor below it: the search goes on from there."""
+    def retain_below(self, root: Sequence[Waypoint]) -> None:
+        """Drop all snapshots that are neither on the path to a state nor below it. Called when search continues from that state."""
         root = tuple(root)
-        for kept in list(self._kept.values()):
-            shorter = min(len(root), len(kept.path))
-            if kept.path[:shorter] != root[:shorter]:
-                self.drop(kept)
+        for stored in list(self._stored.values()):
+            shorter = min(len(root), len(stored.path))
+            if stored.path[:shorter] != root[:shorter]:
+                self.drop(stored)
 
-    def outdate(self) -> None:
-        """The outside was written to: drop all that did not take it along."""
-        for kept in list(self._kept.values()):
-            if kept.snapshot.fidelity != "full":
-                self.drop(kept)
+    def drop_outdated(self) -> None:
+        """Drop all snapshots whose fidelity is not `full`: state outside, which they do not include, has changed."""
+        for stored in list(self._stored.values()):
+            if stored.snapshot.fidelity != "full":
+                self.drop(stored)
 
     def clear(self) -> None:
-        """Drop all."""
-        for kept in list(self._kept.values()):
-            self.drop(kept)
+        """Drop all snapshots."""
+        for stored in list(self._stored.values()):
+            self.drop(stored)

@@ -1,7 +1,7 @@
-"""Is the state that was reached the state that was meant?
+"""Comparison of the state that was reached with the state that was wanted.
 
-A fingerprint tells states apart by what is not volatile. Whether two states of one fingerprint also agree in what is volatile is told by
-the digest that an observation has beside it; a journal keeps the fingerprint alone.
+A fingerprint identifies a state by its parts that are not volatile. Whether two states of one fingerprint are equal in their volatile
+parts too is told by the digest that an observation has beside it. A journal stores the fingerprint alone.
 """
 
 from __future__ import annotations
@@ -10,31 +10,32 @@ from typing import Literal, get_args
 
 from exact.observation import Observation
 
-Verdict = Literal["exact", "equivalent", "drifted"]
-"""exact: the same. equivalent: the same but for volatile parts, or not known to be more. drifted: another state."""
+Match = Literal["exact", "equivalent", "drifted"]
+"""`exact`: the same state. `equivalent`: equal except for volatile parts, or not known to be more. `drifted`: another state."""
 
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+MATCHES: tuple[Match, ...] = get_args(Match)
+"""All values of Match, from best to worst."""
 
-_BETWEEN = "~"
+_SEPARATOR = "~"
 
 
-def mark(observation: Observation | None) -> str:
-    """What an observation is compared by: its fingerprint, with the digest of its volatile parts where it has such. Empty for none."""
+def state_key(observation: Observation | None) -> str:
+    """Return the fingerprint of an observation, with the digest of its volatile parts if it has any. Empty for None."""
     if observation is None:
         return ""
-    return observation.fingerprint + (f"{_BETWEEN}{observation.volatile}" if observation.volatile else "")
+    return observation.fingerprint + (f"{_SEPARATOR}{observation.volatile}" if observation.volatile else "")
 
 
-def verdict(expected: str, got: str) -> Verdict:
-    """How the state that came compares with the one that was meant. Each is a mark, or a bare fingerprint where no more is known.
+def compare_states(wanted: str, reached: str) -> Match:
+    """Compare two states by their keys. A bare fingerprint stands for a state whose volatile parts are unknown.
 
-    An episode that ended has the empty mark, which equals itself only.
+    A terminated state has the empty key, which equals itself only.
     """
-    if expected == got:
+    if wanted == reached:
         return "exact"
-    return "equivalent" if expected.partition(_BETWEEN)[0] == got.partition(_BETWEEN)[0] else "drifted"
+    return "equivalent" if wanted.partition(_SEPARATOR)[0] == reached.partition(_SEPARATOR)[0] else "drifted"
 
 
-def worst(verdicts: list[Verdict]) -> Verdict:
-    """Of a path: that of the state which was missed most. `exact` for an empty path."""
-    return max(verdicts, key=VERDICTS.index, default="exact")
+def worst_match(matches: list[Match]) -> Match:
+    """Return the worst match along a path. `exact` for an empty path."""
+    return max(matches, key=MATCHES.index, default="exact")

@@ -1,4 +1,4 @@
-"""What a path to a state is made of, and how an environment got along it."""
+"""Waypoints of a path to a state, and the result of moving an environment along it."""
 
 from __future__ import annotations
 
@@ -10,50 +10,55 @@ from exact.action import Action
 from exact.environments.base import SideEffect, Transition
 from exact.environments.restore.routes import RouteName
 
-Verdict = Literal["exact", "equivalent", "drifted", "diverged"]
-"""`exact`, `equivalent`, `drifted`: see verify.py. `diverged`: a healthy environment went elsewhere after an action, every time it was
-tried: the action has another outcome."""
+ArrivalMatch = Literal["exact", "equivalent", "drifted", "diverged"]
+"""`exact`, `equivalent`, `drifted`: see verify.py. `diverged`: a healthy environment reached another state after an action, every time it
+was tried: the action has another outcome."""
 
 
 class Waypoint(msgspec.Struct, frozen=True):
-    """A state on a path: the action that leads to it (None for the start), and its fingerprint (empty where the episode ended)."""
+    """A state on a path."""
 
     action: Action | None
+    """Action that leads to the state. None for the task's start."""
     fingerprint: str
+    """Fingerprint of the state. Empty where the episode ended."""
 
 
 class Divergence(NamedTuple):
-    """Where a path was left by a healthy environment."""
+    """Point at which a healthy environment left a path."""
 
     waypoint: int
-    """Index of the one that was not reached."""
+    """Index of the waypoint that was not reached."""
     transition: Transition
-    """What its action led to instead."""
+    """Result of its action."""
 
     @property
     def fingerprint(self) -> str:
-        """Of the state that came; empty where the episode ended."""
+        """Fingerprint of the state that was reached. Empty where the episode ended."""
         return self.transition.observation.fingerprint if self.transition.observation else ""
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
-    """How an environment got to a state."""
+    """Result of bringing an environment to a state."""
 
     route: RouteName
-    """The last one that was tried."""
-    verdict: Verdict
+    """Last route that was tried."""
+    match: ArrivalMatch
+    """Comparison of the state reached with the state wanted."""
     transitions: int = 0
-    """Steps replayed, on all routes that were tried."""
+    """Steps replayed on all routes that were tried."""
     resets: int = 0
+    """Replays that were tried."""
     effects: tuple[SideEffect, ...] = ()
+    """Side effects of all steps replayed."""
     reason: str = ""
-    """Why the last route did not lead there; empty where it did."""
+    """Why the last route did not arrive. Empty where it did."""
     failed: tuple[RouteName, ...] = ()
-    """Routes that did not lead there, before the last."""
+    """Routes that did not arrive, before the last."""
     divergence: Divergence | None = None
-    """Where the verdict is `diverged`."""
+    """Divergence, where the match is `diverged`."""
 
     @property
     def arrived(self) -> bool:
-        """Whether the environment is in the state that was meant."""
-        return self.verdict in ("exact", "equivalent")
+        """Whether the environment is in the wanted state."""
+        return self.match in ("exact", "equivalent")

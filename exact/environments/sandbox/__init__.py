@@ -9,27 +9,38 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from exact.environments.sandbox.bundle import Guest, interpreter
-    from exact.environments.sandbox.launch import SandboxLaunch
+    from exact.environments.sandbox.bundle import GuestSpec, find_interpreter
+    from exact.environments.sandbox.launcher import SandboxLauncher
     from exact.environments.sandbox.runsc import Runsc, find_runsc
     from exact.environments.sandbox.sandbox import Sandbox
     from exact.environments.sandbox.sandboxes import Sandboxes, open_sandboxes
-    from exact.environments.sandbox.service import Service, declared
+    from exact.environments.sandbox.service import Service, declared_services
 
 _MODULES = {
-    "Guest": "bundle",
+    "GuestSpec": "bundle",
     "Runsc": "runsc",
     "Sandbox": "sandbox",
-    "SandboxLaunch": "launch",
+    "SandboxLauncher": "launcher",
     "Sandboxes": "sandboxes",
     "Service": "service",
-    "declared": "service",
+    "declared_services": "service",
     "find_runsc": "runsc",
-    "interpreter": "bundle",
+    "find_interpreter": "bundle",
     "open_sandboxes": "sandboxes",
 }
 
-__all__ = ["Guest", "Runsc", "Sandbox", "SandboxLaunch", "Sandboxes", "Service", "declared", "find_runsc", "interpreter", "open_sandboxes"]
+__all__ = [
+    "GuestSpec",
+    "Runsc",
+    "Sandbox",
+    "SandboxLauncher",
+    "Sandboxes",
+    "Service",
+    "declared_services",
+    "find_runsc",
+    "find_interpreter",
+    "open_sandboxes",
+]
 
 
 def __getattr__(name: str) -> object:

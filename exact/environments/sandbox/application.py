@@ -7,14 +7,14 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from exact.config import Mount, SandboxConfig
-from exact.environments.sandbox.bundle import BESIDE, Guest
+from exact.environments.sandbox.bundle import BESIDE, GuestSpec
 from exact.environments.sandbox.root import root_folder
 from exact.errors import UsageError
 
 _USER = re.compile(r"(\d{1,9})(?::(\d{1,9}))?")
 
 
-class Application(NamedTuple):
+class SandboxApplication(NamedTuple):
     """Where an application runs. Made by `of`."""
 
     root: Path | None
@@ -23,7 +23,7 @@ class Application(NamedTuple):
     user: tuple[int, int]
 
     @classmethod
-    def of(cls, config: SandboxConfig) -> Application:
+    def of(cls, config: SandboxConfig) -> SandboxApplication:
         """Raises UsageError where a key makes no sense here, and EnvironmentFailure where the root cannot be unpacked."""
         for mount in config.mounts:
             if not PurePosixPath(mount.target).is_absolute() or ".." in PurePosixPath(mount.target).parts or mount.target == "/":
@@ -39,9 +39,9 @@ class Application(NamedTuple):
         """Whether it runs with the host's files, as root, as everything else does."""
         return self.root is None and not self.mounts and self.user == (0, 0)
 
-    def guest(self, *, reads: tuple[Path, ...], programs: tuple[Path, ...]) -> Guest:
+    def guest(self, *, reads: tuple[Path, ...], programs: tuple[Path, ...]) -> GuestSpec:
         """A guest that is itself the application; its command is still to come."""
-        return Guest(
+        return GuestSpec(
             args=(), env=self.env, reads=reads, programs=programs,
             root=self.root, mounts=self.mounts, user=self.user, capable=self.root is not None,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from exact.config import Mount
-from exact.environments.sandbox.root import mount_point
+from exact.environments.sandbox.root import make_mount_point
 from exact.errors import EnvironmentFailure
 
 _KEPT = ("PATH", "LANG", "TZ")
@@ -24,7 +24,7 @@ _OWN = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE",
 """Capabilities over its own files and processes, as a container has them. They reach no further than the sandbox's own kernel."""
 
 
-class Guest(msgspec.Struct, frozen=True, kw_only=True):
+class GuestSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The process that a sandbox begins with, and ends with. It speaks over its stdin and stdout."""
 
     args: tuple[str, ...]
@@ -46,7 +46,7 @@ class Guest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it may change owners and users, and roots, inside."""
 
 
-def interpreter() -> Path:
+def find_interpreter() -> Path:
     """The Python for a guest that needs nothing but the standard library: ours, else the system's. Raises EnvironmentFailure."""
     for path in (Path(sys.executable).resolve(), Path("/usr/bin/python3").resolve()):
         if os.access(path, os.X_OK):
@@ -54,25 +54,25 @@ def interpreter() -> Path:
     raise EnvironmentFailure(f"{sys.executable} cannot be executed by this user, and there is no /usr/bin/python3: install python3")
 
 
-def inherited(ours: dict[str, str]) -> dict[str, str]:
+def inherited_variables(ours: dict[str, str]) -> dict[str, str]:
     """The variables that every guest has."""
     kept = {name: ours[name] for name in _KEPT if name in ours}
     return {"PATH": "/usr/bin:/bin", **kept, "HOME": "/tmp"}
 
 
-def environment(guest: Guest, ours: dict[str, str]) -> list[str]:
+def guest_variables(guest: GuestSpec, ours: dict[str, str]) -> list[str]:
     """The guest's variables, `NAME=value`."""
-    return [f"{name}={value}" for name, value in {**inherited(ours), **guest.env}.items()]
+    return [f"{name}={value}" for name, value in {**inherited_variables(ours), **guest.env}.items()]
 
 
-def homes() -> tuple[str, ...]:
+def home_folders() -> tuple[str, ...]:
     """The directories in which people keep what is nobody's business."""
     places = dict.fromkeys((Path("/home"), Path("/root"), Path.home()))
     found = [str(place.resolve()) for place in places if place.is_dir() and place.resolve() != Path("/")]
     return tuple(dict.fromkeys(each for each in found if not _inside(each, _MASKED)))
 
 
-def configuration(guest: Guest, ours: dict[str, str]) -> dict[str, Any]:
+def oci_configuration(guest: GuestSpec, ours: dict[str, str]) -> dict[str, Any]:
     """The OCI configuration, `config.json`. `ours` is the environment of this process."""
     uid, gid = guest.user
     names = [f"CAP_{name}" for name in _OWN] if guest.capable else []
@@ -86,7 +86,7 @@ def configuration(guest: Guest, ours: dict[str, str]) -> dict[str, Any]:
             "cwd": "/",
             "noNewPrivileges": True,
             "args": list(guest.args),
-            "env": environment(guest, ours),
+            "env": guest_variables(guest, ours),
             "capabilities": dict.fromkeys(("bounding", "effective", "inheritable", "permitted"), names) if names else {},
         },
         "mounts": [*_kernels(""), *_files(guest), *_applications(guest)],
@@ -94,12 +94,12 @@ def configuration(guest: Guest, ours: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def mount_points(guest: Guest) -> None:
+def make_mount_points(guest: GuestSpec) -> None:
     """Make those that are missing in its root. The sandbox would make them itself, on this machine. Raises EnvironmentFailure."""
     root = guest.root or guest.beside
     if root is not None:
         for bound in [*(_files(guest) if guest.root else ()), *_mounted(guest, "")]:
-            mount_point(root, bound["destination"], Path(bound["source"]))
+            make_mount_point(root, bound["destination"], Path(bound["source"]))
 
 
 def _kernels(root: str) -> list[dict[str, Any]]:
@@ -112,12 +112,12 @@ def _kernels(root: str) -> list[dict[str, Any]]:
     ]
 
 
-def _files(guest: Guest) -> list[dict[str, Any]]:
+def _files(guest: GuestSpec) -> list[dict[str, Any]]:
     """What is hidden of the host's files, and what is shown although it would be hidden."""
     reads = _outermost({str(path.resolve()) for path in guest.reads if os.access(path, os.R_OK)})
     if guest.root is not None:
         return [_bind(path) for path in reads]
-    masked = homes()
+    masked = home_folders()
     return [
         _mount("/run", "tmpfs"),
         *(_mount(place, "tmpfs", "mode=1777") for place in ("/tmp", "/var/tmp")),
@@ -126,14 +126,14 @@ def _files(guest: Guest) -> list[dict[str, Any]]:
     ]
 
 
-def _applications(guest: Guest) -> list[dict[str, Any]]:
+def _applications(guest: GuestSpec) -> list[dict[str, Any]]:
     """Another root, and what is mounted."""
     if not guest.beside:
         return _mounted(guest, "")
     return [_bind(str(guest.beside), BESIDE, writable=True), *_kernels(BESIDE), *_mounted(guest, BESIDE)]
 
 
-def _mounted(guest: Guest, root: str) -> list[dict[str, Any]]:
+def _mounted(guest: GuestSpec, root: str) -> list[dict[str, Any]]:
     return [_bind(str(Path(each.source).resolve()), root + each.target, writable=each.writable) for each in guest.mounts]
 
 

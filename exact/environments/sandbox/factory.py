@@ -24,12 +24,12 @@ from exact.config import SandboxConfig
 from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.environments.process import guest
 from exact.environments.process.process import GuestProcess
-from exact.environments.process.worker import Factory, Limits, Worker
-from exact.environments.sandbox import Sandbox, Sandboxes, SandboxLaunch, open_sandboxes
-from exact.environments.sandbox.application import Application
-from exact.environments.sandbox.idle import Idle
-from exact.environments.sandbox.images import Image
-from exact.environments.sandbox.python import asked
+from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Worker
+from exact.environments.sandbox import Sandbox, Sandboxes, SandboxLauncher, open_sandboxes
+from exact.environments.sandbox.application import SandboxApplication
+from exact.environments.sandbox.idle import IdleTimer
+from exact.environments.sandbox.images import SandboxImage
+from exact.environments.sandbox.python import inspect_python
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
@@ -48,7 +48,7 @@ class SandboxedWorker(Worker):
         )
         self._environments = environments
         self._sandbox: Sandbox | None = None
-        self._idle: Idle | None = None
+        self._idle: IdleTimer | None = None
         self._seen: Observation | None = None
         self._used = False
         """Whether an episode was begun in this guest, or before it branched off."""
@@ -128,7 +128,7 @@ class SandboxedWorker(Worker):
         self._seen = await self._move("observe", {}, self._limits.restore, Observation)
         return self._seen
 
-    async def _checkpoint(self, *, pinned: bool = False) -> Image:
+    async def _checkpoint(self, *, pinned: bool = False) -> SandboxImage:
         assert self._sandbox is not None and self._idle is not None
         await self._idle.rouse()
         try:
@@ -138,7 +138,7 @@ class SandboxedWorker(Worker):
 
     async def _take(self, process: GuestProcess) -> None:
         assert isinstance(process, Sandbox)
-        self._sandbox, self._idle = process, Idle(process)
+        self._sandbox, self._idle = process, IdleTimer(process)
         await super()._take(process)
 
     async def _call(self, op: str, arguments: Mapping[str, object], seconds: float) -> object:
@@ -165,10 +165,10 @@ class SandboxedFactory:
     def __init__(
         self,
         sandboxes: Sandboxes,
-        factory: Factory,
-        launch: SandboxLaunch,
+        factory: EnvironmentSpec,
+        launch: SandboxLauncher,
         *,
-        limits: Limits | None = None,
+        limits: GuestTimeouts | None = None,
         actions: ActionSpace | None = None,
         idle: float = IDLE,
     ) -> None:
@@ -216,11 +216,11 @@ class SandboxedFactory:
 
 @asynccontextmanager
 async def sandboxed_factory(
-    factory: Factory,
+    factory: EnvironmentSpec,
     *,
     reads: Sequence[Path] = (),
     inside: SandboxConfig | None = None,
-    limits: Limits | None = None,
+    limits: GuestTimeouts | None = None,
     actions: ActionSpace | None = None,
     limit: int = LIMIT,
     idle: float = IDLE,
@@ -235,11 +235,11 @@ async def sandboxed_factory(
     Raises EnvironmentFailure where there is no usable runsc, or no such interpreter.
     """
     inside = inside or SandboxConfig()
-    place, own = Application.of(inside), [Path(guest.__file__), *([factory.file] if factory.file else [])]
+    place, own = SandboxApplication.of(inside), [Path(guest.__file__), *([factory.file] if factory.file else [])]
     reads = (*own, *factory.paths, *reads)
     if place.root is None:
-        python = await asked(factory.python, {**inside.env, **factory.env})
+        python = await inspect_python(factory.python, {**inside.env, **factory.env})
         factory, reads = msgspec.structs.replace(factory, python=python.executable), (*python.folders, *reads)
     async with open_sandboxes(limit=limit, log=log) as sandboxes:
-        launch = SandboxLaunch(sandboxes, like=place.guest(reads=reads, programs=tuple(own)))
+        launch = SandboxLauncher(sandboxes, like=place.guest(reads=reads, programs=tuple(own)))
         yield SandboxedFactory(sandboxes, factory, launch, limits=limits, actions=actions, idle=idle)

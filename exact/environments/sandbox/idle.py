@@ -9,7 +9,7 @@ from exact.environments.sandbox.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
 
 
-class Idle:
+class IdleTimer:
     """Of one sandbox. Roused before it is asked for something, at rest afterwards."""
 
     def __init__(self, sandbox: Sandbox) -> None:

@@ -16,7 +16,7 @@ PACKED_FROM = 0.5
 """Share of the room from which on images are packed."""
 
 
-class Image(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxImage(msgspec.Struct, frozen=True, kw_only=True):
     """The memory of a sandbox at one moment."""
 
     id: str
@@ -32,17 +32,17 @@ class Image(msgspec.Struct, frozen=True, kw_only=True):
     """Whether some of it is packed; `bytes` are then those of what it is now."""
 
 
-class Images:
+class ImageStore:
     """Keeps images up to a limit. Not for threads."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         """Bytes of all images together, as far as they are not held."""
-        self._kept: OrderedDict[str, Image] = OrderedDict()
+        self._kept: OrderedDict[str, SandboxImage] = OrderedDict()
         self._staying: set[str] = set()
         """Those that stay until they are dropped."""
         self._pins: Counter[str] = Counter()
-        self._leaving: dict[str, Image] = {}
+        self._leaving: dict[str, SandboxImage] = {}
         """Those that were dropped while somebody held them."""
 
     @property
@@ -53,14 +53,14 @@ class Images:
     def __contains__(self, id: str) -> bool:
         return id in self._kept
 
-    def keep(self, image: Image, *, pinned: bool = False) -> None:
+    def keep(self, image: SandboxImage, *, pinned: bool = False) -> None:
         """Take an image in; the least recently used ones that nobody holds make room. A pinned one stays until it is dropped."""
         self._kept[image.id] = image
         if pinned:
             self._staying.add(image.id)
         self._trim(image.id)
 
-    def change(self, image: Image) -> None:
+    def change(self, image: SandboxImage) -> None:
         """It has another size now. Others make room, as for a new one."""
         if image.id in self._leaving:
             self._leaving[image.id] = image
@@ -68,7 +68,7 @@ class Images:
         self._kept[image.id] = image
         self._trim(image.id)
 
-    def scarce(self, but: Container[str] = ()) -> Image | None:
+    def scarce(self, but: Container[str] = ()) -> SandboxImage | None:
         """What is to be packed next, as long as more than a share of the room is taken: not the newest, which is likely to be wanted."""
         if self.bytes <= PACKED_FROM * self.limit:
             return None
@@ -85,7 +85,7 @@ class Images:
     def _is_held(self, id: str) -> bool:
         return id in self._staying or bool(self._pins[id])
 
-    def find(self, id: str) -> Image:
+    def find(self, id: str) -> SandboxImage:
         """Raises EnvironmentFailure if it is gone. One that was dropped is there while somebody holds it."""
         found = self._kept.get(id) or self._leaving.get(id)
         if found is None:
@@ -93,7 +93,7 @@ class Images:
         return found
 
     @contextmanager
-    def hold(self, image: Image) -> Iterator[None]:
+    def hold(self, image: SandboxImage) -> Iterator[None]:
         """It was used now, and stays while the block runs, though it be dropped."""
         if image.id in self._kept:
             self._kept.move_to_end(image.id)
@@ -101,7 +101,7 @@ class Images:
             yield
 
     @contextmanager
-    def pin(self, image: Image) -> Iterator[None]:
+    def pin(self, image: SandboxImage) -> Iterator[None]:
         """It stays while the block runs, though it be dropped."""
         self._pins[image.id] += 1
         try:
@@ -123,6 +123,6 @@ class Images:
                 shutil.rmtree(image.folder, ignore_errors=True)
 
 
-def size(folder: Path) -> int:
+def folder_size(folder: Path) -> int:
     """Bytes of the files in a folder."""
     return sum(file.stat().st_size for file in folder.iterdir())

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exact.child import Child
-from exact.environments.sandbox.bundle import inherited
+from exact.environments.sandbox.bundle import inherited_variables
 from exact.errors import EnvironmentFailure
 
 _QUESTION = "import sys; print(*[sys.executable, sys.prefix, sys.base_prefix, *sys.path], sep='\\n')"
 _PATIENCE = 30.0
 
 
-class Python(NamedTuple):
+class PythonInstallation(NamedTuple):
     """An interpreter and where its code lies."""
 
     executable: Path
@@ -26,11 +26,11 @@ class Python(NamedTuple):
     """Its own, and those it imports from, as `.pth` files and environment have them."""
 
 
-async def asked(python: Path, env: Mapping[str, str]) -> Python:
+async def inspect_python(python: Path, env: Mapping[str, str]) -> PythonInstallation:
     """What an interpreter says of itself when it is run with these variables. Raises EnvironmentFailure if it does not run."""
     try:
         process = await Child.start(
-            python, "-c", _QUESTION, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd="/", env={**inherited(dict(os.environ)), **env}
+            python, "-c", _QUESTION, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, cwd="/", env={**inherited_variables(dict(os.environ)), **env}
         )
     except OSError as error:
         raise EnvironmentFailure(f"{python} cannot be started: {error.strerror}: name another interpreter") from error
@@ -45,4 +45,4 @@ async def asked(python: Path, env: Mapping[str, str]) -> Python:
         lines = said.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
         raise EnvironmentFailure(f"{python} does not run: {lines[-1]}: name another interpreter")
     executable, *folders = (Path(line) for line in told.decode().splitlines() if line)
-    return Python(executable, tuple(folder for folder in dict.fromkeys(folders) if folder.exists() and folder != Path("/")))
+    return PythonInstallation(executable, tuple(folder for folder in dict.fromkeys(folders) if folder.exists() and folder != Path("/")))

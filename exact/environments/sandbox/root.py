@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-from exact.environments.sandbox.unpack import Unpacking, archive, inside
+from exact.environments.sandbox.unpack import Unpacking, open_archive, resolve_inside
 from exact.errors import EnvironmentFailure
 
 LIMIT = 64 << 30
@@ -39,10 +39,10 @@ def root_folder(path: Path, *, cache: Path | None = None, limit: int = LIMIT) ->
     return target
 
 
-def mount_point(root: Path, target: str, source: Path) -> None:
+def make_mount_point(root: Path, target: str, source: Path) -> None:
     """Make a place in a root where something can be mounted: an empty folder or file, if there is none. Raises EnvironmentFailure."""
     try:
-        place = inside(root, target)
+        place = resolve_inside(root, target)
         if place.exists():
             return
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def _unpack(path: Path, target: Path, limit: int) -> None:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=target.parent))
     try:
-        with archive(path) as outer:
+        with open_archive(path) as outer:
             unpacking = Unpacking(work, limit)
             layers = _layers(outer)
             if layers is None:

@@ -14,7 +14,7 @@ from exact.errors import EnvironmentFailure
 
 OLDEST = 20240729
 """Day of the first build that restores what it checkpoints while the original goes on."""
-WAY_OUT = "run shells/setup.sh --sandbox, or name a newer one in EXACT_RUNSC"
+INSTALL_HINT = "run shells/setup.sh --sandbox, or name a newer one in EXACT_RUNSC"
 _CAP_SYS_ADMIN = 21
 _FLAGS = ("--platform", "systrap", "--network", "none", "--ignore-cgroups", "--overlay2=all:memory")
 """Loopback only; every write stays in the sandbox's memory, and so in its image."""
@@ -58,9 +58,10 @@ def find_runsc() -> Runsc:
         if _day(version) >= OLDEST:
             return Runsc(path, version, privileged=_may_mount())
         refused = (
-            refused or f"{path} is runsc {version or '(none that runs)'}, and {OLDEST} or newer is needed to fork environments: {WAY_OUT}"
+            refused
+            or f"{path} is runsc {version or '(none that runs)'}, and {OLDEST} or newer is needed to fork environments: {INSTALL_HINT}"
         )
-    raise EnvironmentFailure(refused or f"no runsc found: {WAY_OUT}")
+    raise EnvironmentFailure(refused or f"no runsc found: {INSTALL_HINT}")
 
 
 def cache() -> Path:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exact.child import Child
-from exact.environments.process.stderr import Stderr
+from exact.environments.process.stderr import StderrReader
 from exact.environments.sandbox.runsc import Runsc
 from exact.errors import EnvironmentFailure
 
@@ -34,11 +34,11 @@ class Sandbox:
         self._paused = False
         self._turn = asyncio.Lock()
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-        self.stdin, self.stdout, self._stderr = process.stdin, process.stdout, Stderr(process.stderr, process.pid, log)
+        self.stdin, self.stdout, self._stderr = process.stdin, process.stdout, StderrReader(process.stderr, process.pid, log)
 
     @classmethod
     async def run(cls, runsc: Runsc, state: Path, bundle: Path, image: Path | None = None, *, log: Path | None = None) -> Sandbox:
-        """Start the guest of a bundle, or bring it back from an image. `log`: see Stderr."""
+        """Start the guest of a bundle, or bring it back from an image. `log`: see StderrReader."""
         verb = ("run",) if image is None else ("restore", f"--image-path={image}")
         process = await Child.start(
             *runsc.command(state, *verb, f"--bundle={bundle}", _NAME),

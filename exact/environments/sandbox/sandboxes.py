@@ -14,9 +14,9 @@ from itertools import count
 from pathlib import Path
 
 import exact
-from exact.environments.sandbox.bundle import Guest, configuration, mount_points
-from exact.environments.sandbox.images import Image, Images, size
-from exact.environments.sandbox.packing import Packing
+from exact.environments.sandbox.bundle import GuestSpec, make_mount_points, oci_configuration
+from exact.environments.sandbox.images import ImageStore, SandboxImage, folder_size
+from exact.environments.sandbox.packer import ImagePacker
 from exact.environments.sandbox.runsc import Runsc, find_runsc
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
@@ -34,12 +34,12 @@ class Sandboxes:
 
     def __init__(self, runsc: Runsc, room: ScratchFolder, limit: int, log: Path | None = None) -> None:
         self.runsc, self._room, self._log = runsc, room, log
-        self.images = Images(min(limit, shutil.disk_usage(room.path).free // 2))
-        self.packing = Packing(self.images)
+        self.images = ImageStore(min(limit, shutil.disk_usage(room.path).free // 2))
+        self.packing = ImagePacker(self.images)
         self._bases: dict[Path, Path] = {}
         self._numbers, self._mark = count(1), secrets.token_hex(3)
         self._running: set[Sandbox] = set()
-        self._guests: dict[Path, Guest] = {}
+        self._guests: dict[Path, GuestSpec] = {}
 
     @property
     def folder(self) -> Path:
@@ -51,22 +51,22 @@ class Sandboxes:
         """Of those that run, outside."""
         return sorted(each.pid for each in self._running if each.alive)
 
-    async def start(self, guest: Guest) -> Sandbox:
+    async def start(self, guest: GuestSpec) -> Sandbox:
         """Start a guest. It may not answer yet."""
-        mount_points(guest)
+        make_mount_points(guest)
         bundle = self._room.folder("bundles", str(next(self._numbers)))
-        (bundle / "config.json").write_text(json.dumps(configuration(guest, dict(os.environ))))
+        (bundle / "config.json").write_text(json.dumps(oci_configuration(guest, dict(os.environ))))
         self._guests[bundle] = guest
         return await self._run(bundle)
 
-    async def checkpoint(self, sandbox: Sandbox, *, pinned: bool = False) -> Image:
+    async def checkpoint(self, sandbox: Sandbox, *, pinned: bool = False) -> SandboxImage:
         """Keep a sandbox as it is now; it goes on. Raises EnvironmentFailure."""
         id = f"environment-{self._mark}-{next(self._numbers)}"
         folder = self._room.folder("images", id)
         await sandbox.checkpoint(folder)
         versions = self._versions(sandbox.bundle)
-        image = Image(
-            id=id, folder=folder, bundle=sandbox.bundle, bytes=size(folder), versions=versions, base=self._bases.get(sandbox.bundle)
+        image = SandboxImage(
+            id=id, folder=folder, bundle=sandbox.bundle, bytes=folder_size(folder), versions=versions, base=self._bases.get(sandbox.bundle)
         )
         if pinned:
             self._bases[sandbox.bundle] = folder
@@ -85,7 +85,7 @@ class Sandboxes:
             if changed := [name for name, version in self._versions(image.bundle).items() if image.versions.get(name) != version]:
                 raise EnvironmentFailure(f"snapshot {id} was taken with another {changed[0]}: it cannot be restored")
             image = await self.packing.unpacked(image)
-            if not image.folder.is_dir() or size(image.folder) != image.bytes:
+            if not image.folder.is_dir() or folder_size(image.folder) != image.bytes:
                 raise EnvironmentFailure(
                     f"snapshot {id} is damaged: {image.folder} does not hold the {image.bytes} bytes that were written"
                 )

@@ -26,7 +26,7 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Whether no request changes what it will answer: then a reset need not roll it back."""
 
 
-def declared(task: Task) -> tuple[Service, ...]:
+def declared_services(task: Task) -> tuple[Service, ...]:
     """The services a task declares: its metadata's `services`, a JSON list of objects with the fields of Service. Raises UsageError."""
     text = task.metadata.get("services") or "[]"
     try:

@@ -36,7 +36,7 @@ class Unpacking:
             raise EnvironmentFailure(f"{name} cannot be unpacked: {error}") from error
 
     def _add(self, layer: tarfile.TarFile, member: tarfile.TarInfo) -> None:
-        path = inside(self._root, str(PurePosixPath(member.name).parent))
+        path = resolve_inside(self._root, str(PurePosixPath(member.name).parent))
         name = PurePosixPath(member.name).name
         self._files -= 1
         if self._files < 0:
@@ -60,7 +60,7 @@ class Unpacking:
             _remove(path)
             path.symlink_to(member.linkname)
         elif member.islnk():
-            source = inside(self._root, str(PurePosixPath(member.linkname).parent)) / PurePosixPath(member.linkname).name
+            source = resolve_inside(self._root, str(PurePosixPath(member.linkname).parent)) / PurePosixPath(member.linkname).name
             if source != path:
                 _remove(path)
                 os.link(source, path, follow_symlinks=False)
@@ -84,7 +84,7 @@ class Unpacking:
         path.chmod(member.mode & 0o777 | 0o600)
 
 
-def inside(root: Path, name: str) -> Path:
+def resolve_inside(root: Path, name: str) -> Path:
     """Where a path lies in a root, its symbolic links followed as they would be with that as `/`. Raises ValueError."""
     here, left, links = root, list(reversed(PurePosixPath(name).parts)), 0
     while left:
@@ -113,7 +113,7 @@ def _remove(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def archive(path: Path) -> Iterator[tarfile.TarFile]:
+def open_archive(path: Path) -> Iterator[tarfile.TarFile]:
     """An archive, compressed or not. Raises EnvironmentFailure where it is none."""
     try:
         opened = tarfile.open(path)  # noqa: SIM115 - closed below

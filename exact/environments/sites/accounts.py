@@ -88,7 +88,7 @@ class Accounts:
         self._free.append(login)
 
 
-class Leased:
+class AccountLease:
     """The log-in that one branch has now; it can change with the state."""
 
     def __init__(self, accounts: Accounts, login: Login) -> None:

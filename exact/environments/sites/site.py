@@ -16,7 +16,7 @@ from functools import partial
 import msgspec
 
 from exact.child import Child
-from exact.environments.process.aside import threaded
+from exact.environments.process.thread import run_in_thread
 from exact.errors import EnvironmentFailure, UsageError
 from exact.safety import origin
 from exact.task import Task
@@ -60,7 +60,7 @@ class Hook(_Declared, frozen=True, kw_only=True):
             async with asyncio.timeout(self.seconds):
                 while left := [each for each, asked in list(_LEFT.items()) if asked == server]:
                     await asyncio.gather(*map(asyncio.wrap_future, left), return_exceptions=True)
-                answer = threaded(partial(self._request, role, values))
+                answer = run_in_thread(partial(self._request, role, values))
                 try:
                     return await asyncio.wrap_future(answer)
                 except asyncio.CancelledError:
@@ -151,7 +151,7 @@ class Outside(_Declared, frozen=True, kw_only=True):
     """Log-ins; where there are some, each open branch has one of its own, and more branches than these wait."""
 
 
-def declared(task: Task) -> Outside | None:
+def declared_outside(task: Task) -> Outside | None:
     """What a task declares of the outside: its metadata's `outside`, a JSON object with the fields of Outside. Raises UsageError."""
     text = task.metadata.get("outside")
     if text is None:

@@ -15,7 +15,7 @@ from exact.errors import EnvironmentFailure
 
 
 @dataclass(eq=False)
-class Standing:
+class SiteClient:
     """What one branch has of the site."""
 
     still: Callable[[], Awaitable[None]]
@@ -38,7 +38,7 @@ class SiteStates:
         self._mark, self._numbers = secrets.token_hex(4), count(1)
         self._start = ""
         self._first, self._turn = asyncio.Lock(), asyncio.Lock()
-        self._holder: Standing | None = None
+        self._holder: SiteClient | None = None
         self._names: set[str] = set()
         self._chores: set[asyncio.Task[None]] = set()
 
@@ -47,7 +47,7 @@ class SiteStates:
         return self.site.fork is not None
 
     @asynccontextmanager
-    async def turn(self, standing: Standing) -> AsyncIterator[None]:
+    async def turn(self, standing: SiteClient) -> AsyncIterator[None]:
         """While the block runs the site is in this branch's state. First come, first served. Raises EnvironmentFailure."""
         if self.forks:
             yield
@@ -57,7 +57,7 @@ class SiteStates:
                 await self._change(standing)
             yield
 
-    async def begin(self, standing: Standing) -> None:
+    async def begin(self, standing: SiteClient) -> None:
         """The start of a task. Within a turn. Raises EnvironmentFailure."""
         standing.stands = False
         if self.forks:
@@ -71,11 +71,11 @@ class SiteStates:
             await self._call("reset", self.site.reset, base=self.site.base)
         standing.stands = True
 
-    async def keep(self, standing: Standing) -> str:
+    async def keep(self, standing: SiteClient) -> str:
         """Keep the branch's state; its name. Within a turn. Raises EnvironmentFailure."""
         return await self._keep(standing.base)
 
-    async def arrive(self, standing: Standing, name: str) -> None:
+    async def arrive(self, standing: SiteClient, name: str) -> None:
         """Come to a state that was kept. Within a turn. Raises EnvironmentFailure."""
         standing.stands = False
         if self.forks:
@@ -84,7 +84,7 @@ class SiteStates:
             await self._call("restore", self.site.restore, name=name, base=self.site.base)
         standing.stands = True
 
-    async def leave(self, standing: Standing) -> None:
+    async def leave(self, standing: SiteClient) -> None:
         """The branch is gone. Never raises."""
         if standing.live and standing.saved:
             with suppress(EnvironmentFailure):  # then the site stays as others left it
@@ -108,7 +108,7 @@ class SiteStates:
             self.drop(name)
         await asyncio.gather(*self._chores, return_exceptions=True)
 
-    async def _change(self, standing: Standing) -> None:
+    async def _change(self, standing: SiteClient) -> None:
         """Keep what the last one did, and bring back what this one had."""
         last, self._holder = self._holder, None
         if last is not None and last.stands:
@@ -124,12 +124,12 @@ class SiteStates:
             standing.saved = ""
         self._holder = standing
 
-    async def _fork(self, standing: Standing, name: str) -> None:
+    async def _fork(self, standing: SiteClient, name: str) -> None:
         base = await self._call("fork", self.site.fork, name=name, base=self.site.base)
         await self._end(standing)
         standing.base = base
 
-    async def _end(self, standing: Standing) -> None:
+    async def _end(self, standing: SiteClient) -> None:
         base, standing.base = standing.base, self.site.base
         if self.forks and base != self.site.base:
             with suppress(EnvironmentFailure):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exact.environments.restore import Place
+from exact.environments.restore import Slot
 from exact.errors import BudgetExceeded, EnvironmentFailure, ModelError, UncertainCommit
 from exact.runs.attempt.context import Setting
 from exact.runs.attempt.live import UNCERTAIN
@@ -70,7 +70,7 @@ class Commits:
             return
         began = self._setting.journal.now
         if (kept := await self._setting.live.keep()) is not None:
-            self._places.shelf.put(kept)
+            self._places.shelf.add(kept)
             self._setting.kept(kept.snapshot, root, since=began)
 
     def _leads_on(self, root: Node, *, wrote: bool) -> bool:
@@ -95,7 +95,7 @@ class Commits:
         child = next((node for node in edge.outcomes if self._places.standing(waypoints(node))), edge.child)
         path = waypoints(child)
         async with self._places.borrow(path) as place:
-            if not place.stands_at(path) and not await self._bring(place, child):
+            if not place.is_at(path) and not await self._bring(place, child):
                 return False
             self._setting.live.promote(place, decided, child)
         return True
@@ -105,17 +105,17 @@ class Commits:
         capabilities = (await self._setting.live.open()).capabilities
         return capabilities.isolated and self._setting.config.browser.speculation != "observe"
 
-    async def _bring(self, place: Place, child: Node) -> bool:
+    async def _bring(self, place: Slot, child: Node) -> bool:
         """Walk a place to the committed child; whether it stands there, and may be believed to."""
         began, path = self._setting.journal.now, waypoints(child)
         try:
             with self._state.budget.reserve({}) as held:
-                arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}))
+                arrival = await place.arrive(path, reserve=lambda steps: held.add({"transitions": steps}))
         except BudgetExceeded:
             return False
         except EnvironmentFailure as error:
-            self._setting.record(ev.Failed(what="environment", node=child.id, reason=str(error), transitions=place.count()))
+            self._setting.record(ev.Failed(what="environment", node=child.id, reason=str(error), transitions=place.take_step_count()))
             return False
-        place.count()
+        place.take_step_count()
         self._setting.record(arrived(arrival, node=child.id, seconds=round(self._setting.journal.now - began, 6)))
         return arrival.arrived

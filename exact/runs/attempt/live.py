@@ -8,8 +8,8 @@ from typing import Any
 
 from exact.action import ActionSpace
 from exact.environments.base import Environment, EnvironmentFactory, SideEffect, evaluate_outcome
-from exact.environments.restore import Place, Standing
-from exact.environments.restore.snapshots import Kept
+from exact.environments.restore import Slot, SlotContent
+from exact.environments.restore.snapshots import StoredSnapshot
 from exact.errors import ActionError, EnvironmentFailure, UncertainCommit
 from exact.observation import Observation
 from exact.runs.attempt.observations import seen_in, waypoints, wrote
@@ -66,14 +66,14 @@ class Live:
         assert self._environment is not None, "the live environment is opened before anything is searched"
         return self._environment.capabilities.isolated
 
-    async def keep(self) -> Kept | None:
+    async def keep(self) -> StoredSnapshot | None:
         """A snapshot of where the environment stands; None where it has none to give."""
         environment = await self.open()
         obstacle: str = getattr(environment, "obstacle", "")
         if environment.capabilities.fidelity == "replay" or self._state.tree.root.leaf or obstacle:
             return None
         try:
-            return Kept(tuple(waypoints(self._state.tree.root)), await environment.snapshot(), environment, 0)
+            return StoredSnapshot(tuple(waypoints(self._state.tree.root)), await environment.snapshot(), environment, 0)
         except EnvironmentFailure:
             return None  # refused: the environment goes on
 
@@ -106,11 +106,11 @@ class Live:
             ev.Committed(step=decided.step, edge=index, action=decided.action, refused=refused, agrees=agrees, seconds=seconds, **seen)
         )
 
-    def promote(self, place: Place, decided: ev.Decided, child: Node) -> None:
+    def promote(self, place: Slot, decided: ev.Decided, child: Node) -> None:
         """Make the environment of a place that stands at the committed child the live one; the place gets the live one for it."""
         assert self._environment is not None
         root, index = self._state.tree.root, decided.decision.edges[0]
-        old = Standing(self._stack, self._environment, tuple(waypoints(root)))
+        old = SlotContent(self._stack, self._environment, tuple(waypoints(root)))
         acted = self._state.acted.get((root.id, index)) if child is root.edges[index].child else None
         self._record(
             ev.Committed(

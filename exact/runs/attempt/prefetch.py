@@ -93,8 +93,8 @@ class Prefetch:
                 ev.Prepared(
                     node=node.id,
                     route=arrival.route,
-                    verdict=arrival.verdict,
-                    transitions=place.count(),
+                    verdict=arrival.match,
+                    transitions=place.take_step_count(),
                     reason=arrival.reason,
                     seconds=seconds,
                 )

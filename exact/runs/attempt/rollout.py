@@ -13,7 +13,7 @@ import msgspec
 from exact.budget import Reservation
 from exact.context import Context, Proposal, Taken
 from exact.environments.base import reported_info
-from exact.environments.restore import Place, Waypoint
+from exact.environments.restore import Slot, Waypoint
 from exact.errors import ActionError
 from exact.reflection.base import Kind
 from exact.runs.attempt.agent_calls import Asking, question
@@ -52,7 +52,7 @@ class Rollout:
     async def _go_on(self, selection: Selection, node: Node, held: Reservation) -> Diverged | Failure | None:
         """Step until the way ends. What stood in the way of coming to where it is, or nothing."""
         async with self._walk.at(self._path(selection, node), selection, node, held, more=0) as found:
-            if not isinstance(found, Place):
+            if not isinstance(found, Slot):
                 return found
             while not self._over(selection, self._steps(selection, node)):
                 proposals = await self._next(selection, node)
@@ -71,14 +71,14 @@ class Rollout:
         draw = selection.draw * (selection.depth + 1) + len(self._steps(selection, node))
         return await self._asking.drawn(msgspec.structs.replace(context, draw=draw), selection.policy)
 
-    async def _act(self, place: Place, selection: Selection, node: Node, key: str, rationale: str) -> None:
+    async def _act(self, place: Slot, selection: Selection, node: Node, key: str, rationale: str) -> None:
         began, seen = self._setting.journal.now, dict[str, Any]()
         try:
             action = (await self._setting.live.actions()).parse(key)
             seen = seen_in(await place.act(action), self._setting.blobs)
         except ActionError as error:
             seen = {"refused": str(error)}
-        place.count()
+        place.take_step_count()
         self._setting.record(
             ev.RolledStep(
                 node=node.id,

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from exact.budget import Reservation
-from exact.environments.restore import Arrival, Divergence, Place, Waypoint
+from exact.environments.restore import Arrival, Divergence, Slot, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.runs.attempt.context import Setting
 from exact.runs.attempt.observations import seen_in, waypoints, wrote
@@ -57,7 +57,7 @@ class Walk:
         assert selection.edge is not None
         path = waypoints(node)
         async with self.at(path, selection, node, held, more=1) as found:
-            if not isinstance(found, Place):
+            if not isinstance(found, Slot):
                 return found
             await self._keep(found, node, selection.edge)
             began, seen = self._setting.journal.now, dict[str, Any]()
@@ -69,20 +69,20 @@ class Walk:
             except ActionError as error:
                 seen = {"refused": str(error)}
             seconds = round(self._setting.journal.now - began, 6)
-            found.count()
+            found.take_step_count()
             self._setting.record(
                 ev.Acted(node=node.id, edge=selection.edge, action=action.key, seconds=seconds, selection=selection.id, **seen)
             )
             held.count("transitions", 1)
             began = self._setting.journal.now
-            if (snapshot := await found.keep_written()) is not None:
+            if (snapshot := await found.snapshot_if_written()) is not None:
                 self._setting.kept(snapshot, node, selection.edge, since=began)
         return None
 
     @asynccontextmanager
     async def at(
         self, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, more: int
-    ) -> AsyncIterator[Place | Diverged | Failure]:
+    ) -> AsyncIterator[Slot | Diverged | Failure]:
         """An environment at the end of a path, which leads through `node`, with `more` steps held back; or why there is none."""
         if selection.id in self._state.diverged:
             yield self._state.diverged[selection.id]
@@ -99,22 +99,22 @@ class Walk:
                 held.add({"transitions": more})
                 yield await self._arrived(place, path, selection, node, held, since=0 if isolated else self._since(path, node)) or place
             except EnvironmentFailure:
-                self._lost[selection.id] = place.count()
+                self._lost[selection.id] = place.take_step_count()
                 raise
             except asyncio.CancelledError:
-                if steps := place.count():
+                if steps := place.take_step_count():
                     self._setting.record(
                         ev.Failed(what="budget", node=node.id, reason="cut short", transitions=steps, selection=selection.id)
                     )
                 raise
 
     async def _arrived(
-        self, place: Place, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, since: int
+        self, place: Slot, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, since: int
     ) -> Diverged | Failure | None:
         """Bring an environment to the end of a path; what stood in the way, or nothing. `since`: as in Place.arrive."""
         began, prepared = self._setting.journal.now, self._places.was_prepared(place, path)
-        arrival = await place.arrive(path, hold=lambda steps: held.add({"transitions": steps}), since=since)
-        place.count()
+        arrival = await place.arrive(path, reserve=lambda steps: held.add({"transitions": steps}), since=since)
+        place.take_step_count()
         seconds = round(self._setting.journal.now - began, 6)
         met = await self._diverged(arrival.divergence, node) if arrival.divergence else None
         self._setting.record(
@@ -129,7 +129,7 @@ class Walk:
             )
         )
         held.count("transitions", arrival.transitions)
-        return met or (Failure(kind="drifted", reason=arrival.reason) if arrival.verdict == "drifted" else None)
+        return met or (Failure(kind="drifted", reason=arrival.reason) if arrival.match == "drifted" else None)
 
     def _since(self, path: Sequence[Waypoint], node: Node) -> int:
         """The last waypoint on a path whose step may have written outside: those of a search are not told apart."""
@@ -138,10 +138,10 @@ class Walk:
         done = self._state.carried_out
         return max((index for index, step in enumerate(done, 1) if wrote_outside(step)), default=0)
 
-    async def _keep(self, place: Place, node: Node, edge: int) -> None:
+    async def _keep(self, place: Slot, node: Node, edge: int) -> None:
         """Take a snapshot of a node before an action changes it, where that pays."""
         began = self._setting.journal.now
-        if (snapshot := await place.keep(returns(self._state, node, edge))) is not None:
+        if (snapshot := await place.snapshot_if_worth(returns(self._state, node, edge))) is not None:
             self._setting.kept(snapshot, node, since=began)
 
     async def _diverged(self, divergence: Divergence, node: Node) -> Diverged | Failure:
@@ -163,6 +163,7 @@ class Walk:
 def arrived(arrival: Arrival, *, diverged: Diverged | None = None, **more: Any) -> ev.Arrived:
     """The event of an arrival; `more`: its fields that the environment does not know."""
     fields = msgspec.structs.asdict(arrival)
+    fields["verdict"] = fields.pop("match")
     del fields["divergence"]
     return ev.Arrived(diverged=diverged, **fields, **more)
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from exact.environments.base import EnvironmentFactory
-from exact.environments.restore import Arrival, Costs, Place, Shelf, Waypoint
+from exact.environments.restore import Arrival, Costs, Slot, SnapshotStore, Waypoint
 from exact.task import Task
 
 WORTHWHILE = 0.05
@@ -27,19 +27,19 @@ class Places:
     ) -> None:
         """`size`: workers that use them. `more`: environments that may stay where they were left. `clock`: seconds, to measure routes
         by."""
-        self.shelf = Shelf(environments)
+        self.shelf = SnapshotStore(environments)
         self._spare, more = (spare, more) if self.shelf.forks is not None else (0, 0)
         self._cores = os.cpu_count() or 1
         self.costs = Costs(workers=size)
-        self._all = [Place(environments, task, shelf=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare + more)]
+        self._all = [Slot(environments, task, store=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare + more)]
         self._free = list(self._all)
         """The longest unused first."""
         self._room = asyncio.Semaphore(size)
         self._coming: dict[tuple[Waypoint, ...], asyncio.Event] = {}
-        self._prepared: dict[Place, tuple[Waypoint, ...]] = {}
+        self._prepared: dict[Slot, tuple[Waypoint, ...]] = {}
 
     @asynccontextmanager
-    async def borrow(self, path: Sequence[Waypoint]) -> AsyncIterator[Place]:
+    async def borrow(self, path: Sequence[Waypoint]) -> AsyncIterator[Slot]:
         """A free place, waited for: the one from which the path's end is reached at the least cost.
 
         Of equal ones, one that is not open yet: what others stand at may be come back to.
@@ -55,7 +55,7 @@ class Places:
                 self._free.append(place)
 
     @asynccontextmanager
-    async def spare(self, path: Sequence[Waypoint], wanted: Sequence[Sequence[Waypoint]]) -> AsyncIterator[Place | None]:
+    async def spare(self, path: Sequence[Waypoint], wanted: Sequence[Sequence[Waypoint]]) -> AsyncIterator[Slot | None]:
         """A free place to prepare a state in; None where there is none to spare.
 
         `wanted`: states that are likely needed, this one among them, the likeliest first: a place that stands at a likelier one stays.
@@ -100,12 +100,12 @@ class Places:
             return False
         return self.costs.pays(returns, min(each.routes(path)[0].seconds for each in self._free))
 
-    def prepared(self, place: Place, arrival: Arrival, path: Sequence[Waypoint]) -> None:
+    def prepared(self, place: Slot, arrival: Arrival, path: Sequence[Waypoint]) -> None:
         """A place was brought to a state before anybody asked."""
         if arrival.arrived:
             self._prepared[place] = tuple(path)
 
-    def was_prepared(self, place: Place, path: Sequence[Waypoint]) -> bool:
+    def was_prepared(self, place: Slot, path: Sequence[Waypoint]) -> bool:
         """Whether it was brought there before anybody asked; true once."""
         return self._prepared.pop(place, None) == tuple(path)
 
@@ -121,14 +121,14 @@ class Places:
 
     def standing(self, path: Sequence[Waypoint]) -> bool:
         """Whether a free place stands at the path's end."""
-        return any(each.stands_at(path) for each in self._free)
+        return any(each.is_at(path) for each in self._free)
 
     def go_on(self, root: Sequence[Waypoint], *, wrote: bool) -> None:
         """The search goes on from a state. `wrote`: a write led there, which only whole environments took along."""
-        self.shelf.keep_below(root)
+        self.shelf.retain_below(root)
         if wrote:
             self.shelf.written.add(tuple(root))
-            self.shelf.outdate()
+            self.shelf.drop_outdated()
 
     async def close(self) -> None:
         """Let all environments go, and what was kept of them."""
@@ -137,6 +137,6 @@ class Places:
         self.shelf.clear()
 
 
-def _nearness(place: Place, path: Sequence[Waypoint]) -> float:
+def _nearness(place: Slot, path: Sequence[Waypoint]) -> float:
     """Expected seconds to a state, in hundredths: less is noise."""
     return round(place.routes(path)[0].seconds, 2)

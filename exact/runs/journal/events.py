@@ -15,7 +15,7 @@ import msgspec
 
 from exact.context import Evaluation, Reflection
 from exact.environments.base import Fidelity, SideEffect
-from exact.environments.restore import RouteName, Verdict
+from exact.environments.restore import ArrivalMatch, RouteName
 from exact.models.base import Sampling, Usage
 from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
@@ -70,7 +70,7 @@ class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
     node: int
     route: RouteName
     """See exact/environments/restore/routes.py."""
-    verdict: Verdict
+    verdict: ArrivalMatch
     transitions: int = 0
     """Environment steps replayed."""
     resets: int = 0
@@ -107,7 +107,7 @@ class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):
 
     node: int
     route: RouteName
-    verdict: Verdict
+    verdict: ArrivalMatch
     transitions: int = 0
     """Environment steps replayed."""
     reason: str = ""

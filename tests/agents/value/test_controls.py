@@ -13,7 +13,7 @@ from exact.agents.value.controls import OracleValue
 from exact.config import parse
 from exact.context import Context, Taken
 from exact.environments.base import EnvironmentFactory, Fidelity
-from exact.environments.oracle import STOP, InformedFactory, InformedForkableFactory, Verdicts, telling
+from exact.environments.oracle import STOP, EpisodeScores, InformedFactory, InformedForkableFactory, informed_factory
 from exact.environments.toy.agents import ToyPolicy
 from exact.environments.toy.factory import TOY_ACTIONS, ToyEdge, ToyFactory, ToyGraph, ToyState, deceptive_chain, toy_task
 from exact.errors import ModelError
@@ -43,9 +43,9 @@ def no_model(role: str) -> ChatModel:
     raise AssertionError(f"{role} needs no model")
 
 
-async def told(*links: str) -> Verdicts:
+async def told(*links: str) -> EpisodeScores:
     """What an environment tells of an episode of these steps."""
-    verdicts = Verdicts()
+    verdicts = EpisodeScores()
     async with InformedFactory(ToyFactory(deceptive_chain(2)), verdicts).open(simulation=True) as environment:
         await environment.reset(TASK)
         for link in links:
@@ -63,7 +63,7 @@ async def test_of_an_episode_that_goes_on_nothing_is_told() -> None:
 
 
 async def test_a_restored_state_has_its_own_way() -> None:
-    verdicts = Verdicts()
+    verdicts = EpisodeScores()
     async with InformedFactory(ToyFactory(deceptive_chain(2)), verdicts).open(simulation=True) as environment:
         await environment.reset(TASK)
         start = await environment.snapshot()
@@ -74,10 +74,10 @@ async def test_a_restored_state_has_its_own_way() -> None:
     assert list(verdicts) == [(TASK.id, 'go "right"', 'go "on"')]
 
 
-async def walked(*links: str, fidelity: Fidelity = "full", simulation: bool = True) -> Verdicts:
+async def walked(*links: str, fidelity: Fidelity = "full", simulation: bool = True) -> EpisodeScores:
     """What is told of an office through which somebody walked."""
-    verdicts = Verdicts()
-    async with telling(ToyFactory(office(), fidelity=fidelity), verdicts).open(simulation=simulation) as environment:
+    verdicts = EpisodeScores()
+    async with informed_factory(ToyFactory(office(), fidelity=fidelity), verdicts).open(simulation=simulation) as environment:
         await environment.reset(OFFICE)
         for link in links:
             await environment.step(TOY_ACTIONS.action("go", link))
@@ -95,7 +95,7 @@ async def test_where_none_can_be_asked_aside_and_of_the_live_environment_nothing
 
 async def test_a_verdict_is_asked_aside_and_nothing_of_it_is_left() -> None:
     inner = ToyFactory(office())
-    environments = telling(inner, Verdicts())
+    environments = informed_factory(inner, EpisodeScores())
     async with environments.open(simulation=True) as environment:
         await environment.reset(OFFICE)
         await environment.step(TOY_ACTIONS.action("go", "left"))
@@ -105,8 +105,8 @@ async def test_a_verdict_is_asked_aside_and_nothing_of_it_is_left() -> None:
 
 
 async def test_a_branch_of_a_environment_that_tells_tells_too_from_where_it_stands() -> None:
-    verdicts = Verdicts()
-    environments = telling(ToyFactory(office()), verdicts)
+    verdicts = EpisodeScores()
+    environments = informed_factory(ToyFactory(office()), verdicts)
     assert isinstance(environments, InformedForkableFactory)
     async with environments.open(simulation=True) as environment:
         await environment.reset(OFFICE)

@@ -25,12 +25,12 @@ async def fetch(url: str) -> tuple[int, bytes]:
 
 
 def test_the_tasks_are_the_pages_of_the_wheel() -> None:
-    assert sorted(page.stem for page in (miniwob.installed() / "miniwob").glob("*.html")) == list(TASKS)
+    assert sorted(page.stem for page in (miniwob.miniwob_pages() / "miniwob").glob("*.html")) == list(TASKS)
     assert len(BROWSERGYM) == 125
 
 
 def test_every_page_is_utf_8() -> None:
-    for page in (miniwob.installed() / "miniwob").glob("*.html"):
+    for page in (miniwob.miniwob_pages() / "miniwob").glob("*.html"):
         page.read_text(encoding="utf-8")
 
 
@@ -40,19 +40,19 @@ def test_a_missing_wheel_is_answered_with_the_extra_to_install(monkeypatch: pyte
 
     monkeypatch.setattr(miniwob, "distribution", missing)
     with pytest.raises(UsageError, match=r"exact-agent\[miniwob\]"):
-        miniwob.installed()
+        miniwob.miniwob_pages()
 
 
 def test_a_script_of_the_same_name_is_not_taken_for_the_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "miniwob.py").write_text("raise SystemExit")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert (miniwob.installed() / "core/core.js").is_file()
+    assert (miniwob.miniwob_pages() / "core/core.js").is_file()
 
 
 async def test_a_served_file_is_the_file() -> None:
-    async with pages.serve(miniwob.installed()) as address:
+    async with pages.serve(miniwob.miniwob_pages()) as address:
         status, content = await fetch(f"http://{address}/core/core.js")
-    assert (status, content) == (200, (miniwob.installed() / "core/core.js").read_bytes())
+    assert (status, content) == (200, (miniwob.miniwob_pages() / "core/core.js").read_bytes())
 
 
 @pytest.mark.parametrize("path", ["nothing.html", "core", "../secret.txt", "%2e%2e/secret.txt", "/etc/hostname"])
@@ -64,7 +64,7 @@ async def test_nothing_outside_the_pages_is_served(tmp_path: Path, path: str) ->
 
 
 async def test_nothing_is_open_or_listening_after_the_server_has_ended() -> None:
-    async with pages.serve(miniwob.installed()) as address:
+    async with pages.serve(miniwob.miniwob_pages()) as address:
         host, _, port = address.partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(b"GET /nothing HTTP/1.1\r\n\r\n")
@@ -76,7 +76,7 @@ async def test_nothing_is_open_or_listening_after_the_server_has_ended() -> None
 
 
 async def test_one_connection_answers_many_requests() -> None:
-    async with pages.serve(miniwob.installed()) as address:
+    async with pages.serve(miniwob.miniwob_pages()) as address:
         host, _, port = address.partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         for method, status in ((b"GET", b"200"), (b"HEAD", b"200"), (b"POST", b"405"), (b"GET", b"200")):
@@ -89,7 +89,7 @@ async def test_one_connection_answers_many_requests() -> None:
 
 
 def test_flipped_rewards_change_one_line_of_one_file() -> None:
-    before = (miniwob.installed() / "core/core.js").read_bytes()
+    before = (miniwob.miniwob_pages() / "core/core.js").read_bytes()
     after = pages.flip_rewards("core/core.js", before)
     changed = [(a, b) for a, b in zip(before.splitlines(), after.splitlines(), strict=True) if a != b]
     assert len(changed) == 1 and changed[0][1].endswith(b"reward = -reward;")

@@ -18,9 +18,8 @@ from exact.config import BrowserConfig
 from exact.environments.base import Environment, EnvironmentFactory, ForkableFactory, Snapshot
 from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.environments.check import check
+from exact.environments.pool.capacity import PoolLimits, ResourceUsage, _descendants, measure_usage
 from exact.environments.pool.pool import Pool
-from exact.environments.pool.slot import PoolLimits
-from exact.environments.pool.usage import Usage, _descendants, usage
 from exact.environments.toy.environment import ToyEnvironment
 from exact.environments.toy.factory import Faults, ToyFactory, chain, form, toy_task
 from exact.errors import EnvironmentFailure
@@ -202,16 +201,16 @@ async def test_branches_are_leased_like_other_environments_and_let_go_after_it()
 @pytest.mark.parametrize(
     ("limits", "each", "most"),
     [
-        (PoolLimits(memory=100), Usage(memory=30), 3),
-        (PoolLimits(processes=10), Usage(processes=4), 2),
-        (PoolLimits(memory=10), Usage(memory=30), 1),
+        (PoolLimits(memory=100), ResourceUsage(memory=30), 3),
+        (PoolLimits(processes=10), ResourceUsage(processes=4), 2),
+        (PoolLimits(memory=10), ResourceUsage(memory=30), 1),
     ],
 )
-async def test_no_environment_is_opened_for_which_there_is_no_room(limits: PoolLimits, each: Usage, most: int) -> None:
+async def test_no_environment_is_opened_for_which_there_is_no_room(limits: PoolLimits, each: ResourceUsage, most: int) -> None:
     inner, order, until = ToyFactory(chain(3)), Order(), asyncio.Event()
 
-    def gauge() -> Usage:
-        return Usage(inner.counts.live * each.memory, inner.counts.live * each.processes)
+    def gauge() -> ResourceUsage:
+        return ResourceUsage(inner.counts.live * each.memory, inner.counts.live * each.processes)
 
     async with Pool(inner, limits, gauge=gauge, pause=0.0) as pool:
         tasks = []
@@ -234,7 +233,7 @@ async def test_no_lease_begins_while_the_processors_are_busy() -> None:
 
     busy = [1.5]
     async with Pool(
-        ToyFactory(chain(3)), PoolLimits(processors=1.0), gauge=lambda: Usage(processor=spent[0]), clock=clock, pause=0.0
+        ToyFactory(chain(3)), PoolLimits(processors=1.0), gauge=lambda: ResourceUsage(processor=spent[0]), clock=clock, pause=0.0
     ) as pool:
         tasks = [asyncio.create_task(lease(pool, str(i), order, until)) for i in range(3)]
         await idle()
@@ -320,9 +319,9 @@ async def test_a_pool_keeps_the_contract_of_the_environments_in_it() -> None:
 
 
 def test_what_descendants_use_is_told() -> None:
-    before = usage()
+    before = measure_usage()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        after = usage()
+        after = measure_usage()
         assert after.processes == before.processes + 1
         child.communicate(b"\n")
 

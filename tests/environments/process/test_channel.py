@@ -23,7 +23,7 @@ class Far:
 
     async def heard(self) -> dict[str, object]:
         head = await self.reader.readexactly(12)
-        return guest.read(io.BytesIO(head + await self.reader.readexactly(guest.SIZES.unpack(head[4:])[0])))
+        return guest.read_request(io.BytesIO(head + await self.reader.readexactly(guest.SIZES.unpack(head[4:])[0])))
 
     def say(self, data: bytes) -> None:
         self.writer.write(data)
@@ -49,7 +49,7 @@ async def channel(limit: int = 1 << 20) -> AsyncIterator[tuple[Channel, Far]]:
 
 
 def reply(id: int, value: object) -> bytes:
-    return b"".join(guest.pack({"id": id, "value": value}))
+    return b"".join(guest.pack_frame({"id": id, "value": value}))
 
 
 async def test_a_reply_belongs_to_its_call_and_brings_its_bytes() -> None:
@@ -141,20 +141,20 @@ PLAIN = st.recursive(
 
 @given(st.dictionaries(st.text(), PLAIN, max_size=4))
 def test_plain_data_crosses_as_it_is(arguments: dict[str, object]) -> None:
-    frame = b"".join(guest.pack({"id": 1, "op": "step", "arguments": arguments}))
-    assert guest.read(io.BytesIO(frame)) == {"id": 1, "op": "step", "arguments": arguments}
+    frame = b"".join(guest.pack_frame({"id": 1, "op": "step", "arguments": arguments}))
+    assert guest.read_request(io.BytesIO(frame)) == {"id": 1, "op": "step", "arguments": arguments}
 
 
 def test_packing_leaves_the_message_as_it_was() -> None:
     message = {"value": {"screenshot": b"png"}}
-    guest.pack(message)
+    guest.pack_frame(message)
     assert message == {"value": {"screenshot": b"png"}}
 
 
 def test_the_guest_takes_the_pipe_at_its_pace() -> None:
     out, into = os.pipe()
     os.set_blocking(out, False)
-    guest.write(into, [b"a" * 1000, b"", b"b"])
+    guest.write_frame(into, [b"a" * 1000, b"", b"b"])
     assert os.read(out, 2000) == b"a" * 1000 + b"b"
     os.close(out)
     os.close(into)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from exact.environments.process import guest
-from exact.environments.process.worker import Factory, WorkerFactory
+from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
 from exact.scratch import sweep
 from exact.task import Task
 
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="parent-death si
 FOREIGN = Path(__file__).with_name("foreign.py")
 PARENT = """
 import asyncio, sys
-from exact.environments.worker import Factory, WorkerFactory
+from exact.environments.process.worker import EnvironmentSpec, WorkerFactory
 from exact.task import Task
 
 async def main():
-    async with WorkerFactory(Factory(sys.argv[1])).open(simulation=True) as environment:
+    async with WorkerFactory(EnvironmentSpec(sys.argv[1])).open(simulation=True) as environment:
         await environment.reset(Task(id="count", instruction=""))
         child = await environment.step(environment.actions.action("do", "child"))
         await environment.step(environment.actions.action("do", "litter"))
@@ -93,7 +93,7 @@ def test_each_of_two_signs_alone_ends_a_busy_guest(told: str) -> None:
     with subprocess.Popen(command, env=env, **pipes) as parent:  # type: ignore[call-overload]
         pid = int(parent.stderr.readline())
         for request in REQUESTS:
-            parent.stdin.write(b"".join(guest.pack(request)))
+            parent.stdin.write(b"".join(guest.pack_frame(request)))
         parent.stdin.flush()
         assert parent.stdout.read(4) == guest.MAGIC and not gone(pid, 0.0)
         if told == "the death of its parent":
@@ -106,7 +106,7 @@ def test_each_of_two_signs_alone_ends_a_busy_guest(told: str) -> None:
 
 @pytest.mark.parametrize("how", ["closed", "killed"])
 async def test_a_child_that_left_the_guests_group_ends_with_the_guest(how: str) -> None:
-    async with WorkerFactory(Factory(f"{FOREIGN}:Counter")).open(simulation=True) as environment:
+    async with WorkerFactory(EnvironmentSpec(f"{FOREIGN}:Counter")).open(simulation=True) as environment:
         await environment.reset(Task(id="count", instruction=""))
         child = int((await environment.step(environment.actions.action("do", "child"))).info["pid"])
         assert environment.pid is not None and os.getsid(child) != environment.pid
@@ -129,7 +129,7 @@ os.setsid = setsid
 
 async def test_a_warden_that_begins_late_ends_what_left_the_guests_group_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(LATE)
-    async with WorkerFactory(Factory(f"{FOREIGN}:Counter", env={"PYTHONPATH": str(tmp_path)})).open(simulation=True) as environment:
+    async with WorkerFactory(EnvironmentSpec(f"{FOREIGN}:Counter", env={"PYTHONPATH": str(tmp_path)})).open(simulation=True) as environment:
         await environment.reset(Task(id="count", instruction=""))
         child = int((await environment.step(environment.actions.action("do", "child"))).info["pid"])
     assert gone(child)
@@ -165,7 +165,7 @@ def test_what_has_no_environment_is_neither_ended_nor_waited_for(monkeypatch: py
 @pytest.mark.parametrize("how", ["closed", "killed"])
 async def test_what_a_guest_left_among_temporary_files_goes_with_it(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    async with WorkerFactory(Factory(f"{FOREIGN}:Counter")).open(simulation=True) as environment:
+    async with WorkerFactory(EnvironmentSpec(f"{FOREIGN}:Counter")).open(simulation=True) as environment:
         await environment.reset(Task(id="count", instruction=""))
         await environment.step(environment.actions.action("do", "litter"))
         assert "left" in names(tmp_path)
@@ -178,7 +178,7 @@ async def test_what_a_guest_left_among_temporary_files_goes_with_it(how: str, tm
 @pytest.mark.parametrize("turns", [1, 2, 3, 5, 8, 50])
 async def test_a_cancelled_opening_leaves_no_guest(turns: int) -> None:
     before = children()  # the browser that all tests share may be among them
-    opening = asyncio.ensure_future(WorkerFactory(Factory(f"{FOREIGN}:Counter")).open(simulation=True).__aenter__())
+    opening = asyncio.ensure_future(WorkerFactory(EnvironmentSpec(f"{FOREIGN}:Counter")).open(simulation=True).__aenter__())
     for _ in range(turns):
         await asyncio.sleep(0)
     opening.cancel()

@@ -16,8 +16,8 @@ import pytest
 from exact.action import Action
 from exact.environments.base import Transition
 from exact.environments.process.channel import RemoteError
-from exact.environments.process.stderr import logged
-from exact.environments.process.worker import Factory, Limits, Worker, WorkerFactory
+from exact.environments.process.stderr import log_stderr_to
+from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts, Worker, WorkerFactory
 from exact.environments.toy.factory import ToyFactory, chain, toy_task
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Outcome, Task
@@ -29,8 +29,8 @@ TASK = Task(id="count?seed=1", instruction="Count.", seed=1)
 @asynccontextmanager
 async def counter(name: str = "Counter", *, log: Path | None = None, step: float = 60.0, **factory: object) -> AsyncIterator[Worker]:
     """A worker of an environment in `foreign.py`, reset."""
-    made = Factory(f"{FOREIGN}:{name}", **factory)  # type: ignore[arg-type]
-    async with WorkerFactory(made, limits=Limits(step=step), log=log).open(simulation=True) as environment:
+    made = EnvironmentSpec(f"{FOREIGN}:{name}", **factory)  # type: ignore[arg-type]
+    async with WorkerFactory(made, limits=GuestTimeouts(step=step), log=log).open(simulation=True) as environment:
         await environment.reset(TASK)
         yield environment
 
@@ -61,11 +61,11 @@ async def test_a_factory_may_be_a_coroutine_function() -> None:
 
 
 async def test_toy_environments_are_the_same_inside_a_worker_and_outside() -> None:
-    inside = WorkerFactory(Factory("exact.environments.toy.factory:ToyFactory", {"environment": {}}))
+    inside = WorkerFactory(EnvironmentSpec("exact.environments.toy.factory:ToyFactory", {"environment": {}}))
     with pytest.raises(EnvironmentFailure):  # a ToyGraph is no plain data
         async with inside.open(simulation=True) as environment:
             await environment.reset(toy_task("chain"))
-    toys = WorkerFactory(Factory("toys:environments", paths=(Path(__file__).parent / "guests",)))
+    toys = WorkerFactory(EnvironmentSpec("toys:environments", paths=(Path(__file__).parent / "guests",)))
     seen = []
     for environments in (toys, ToyFactory(chain(3))):
         async with environments.open(simulation=True) as environment:
@@ -106,7 +106,7 @@ async def test_after_a_step_that_failed_the_state_is_unknown_until_a_reset_of_th
 
 
 async def test_before_the_first_reset_nothing_can_be_done_and_unknown_actions_are_refused() -> None:
-    async with WorkerFactory(Factory(f"{FOREIGN}:Counter")).open(simulation=True) as environment:
+    async with WorkerFactory(EnvironmentSpec(f"{FOREIGN}:Counter")).open(simulation=True) as environment:
         with pytest.raises(EnvironmentFailure, match="reset it first"):
             await count(environment)
         await environment.reset(TASK)
@@ -208,7 +208,7 @@ async def test_after_a_cancelled_step_the_state_is_unknown_until_a_restore_or_re
 
 
 async def test_closing_while_a_cancelled_call_hangs_does_not_wait_for_it() -> None:
-    environments = WorkerFactory(Factory(f"{FOREIGN}:Counter"), limits=Limits(close=3600.0))
+    environments = WorkerFactory(EnvironmentSpec(f"{FOREIGN}:Counter"), limits=GuestTimeouts(close=3600.0))
     async with environments.open(simulation=True) as environment:
         step = asyncio.ensure_future(do(environment, "hang"))
         await asyncio.sleep(0)
@@ -335,11 +335,11 @@ async def once() -> int:
 async def test_what_a_guest_says_goes_to_the_log_of_the_run_it_was_started_in_and_a_full_disk_does_not_stop_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with logged(tmp_path / "guest.log"):
+    with log_stderr_to(tmp_path / "guest.log"):
         async with counter() as environment:
             await do(environment, "noise")
     assert "] noise from print" in (tmp_path / "guest.log").read_text()
-    with logged(Path("/dev/full")):
+    with log_stderr_to(Path("/dev/full")):
         async with counter() as environment:
             await do(environment, "noise")
     assert "/dev/full is not written any more: No space left on device" in caplog.text

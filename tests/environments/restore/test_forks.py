@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.environments.base import Snapshot
-from exact.environments.restore import Arrival, Costs, Place, Shelf, Waypoint
+from exact.environments.restore import Arrival, Costs, Slot, SnapshotStore, Waypoint
 from exact.environments.toy.environment import Operation
 from exact.environments.toy.factory import TOY_ACTIONS, Faults, ToyEnvironment, ToyFactory, chain, form, toy_task
 from exact.errors import BudgetExceeded, EnvironmentFailure
@@ -28,10 +28,10 @@ class Site:
     def __init__(self, seconds: Mapping[str, float] = SANDBOX, places: int = 1, n: int = 12, **environments: Any) -> None:
         self.now, self._seconds = 0.0, seconds
         self.environments = self.kind(chain(n), wait=self._wait, **environments)
-        self.shelf, self.costs = Shelf(self.environments), Costs(cores=64)
+        self.shelf, self.costs = SnapshotStore(self.environments), Costs(cores=64)
         for name, each in seconds.items():
-            self.costs.note(name, each)  # type: ignore[arg-type]
-        self.places = [Place(self.environments, TASK, shelf=self.shelf, costs=self.costs, clock=lambda: self.now) for _ in range(places)]
+            self.costs.add(name, each)  # type: ignore[arg-type]
+        self.places = [Slot(self.environments, TASK, store=self.shelf, costs=self.costs, clock=lambda: self.now) for _ in range(places)]
 
     kind: type[ToyFactory] = ToyFactory
 
@@ -53,7 +53,7 @@ class Site:
     async def kept_at(self, depth: int) -> None:
         """A snapshot there, taken by the first place, which then goes elsewhere."""
         await self.places[0].arrive(await self.path(depth))
-        assert await self.places[0].keep(returns=5) is not None
+        assert await self.places[0].snapshot_if_worth(returns=5) is not None
         await self.places[0].arrive(await self.path(0))
 
 
@@ -68,7 +68,7 @@ async def site(*args: Any, **more: Any) -> AsyncIterator[Site]:
 
 
 def summary(arrival: Arrival) -> tuple[str, str, int]:
-    return arrival.route, arrival.verdict, arrival.transitions
+    return arrival.route, arrival.match, arrival.transitions
 
 
 async def test_who_took_a_snapshot_restores_it_and_others_fork_it() -> None:
@@ -97,7 +97,7 @@ async def test_a_environment_on_the_way_goes_on_and_one_beyond_it_does_not() -> 
 async def test_where_replay_is_cheaper_it_is_chosen_and_nothing_is_kept() -> None:
     async with site({**SANDBOX, "reset": 0.05, "step": 0.05}) as here:
         await here.places[0].arrive(await here.path(5))
-        assert await here.places[0].keep(returns=5) is None
+        assert await here.places[0].snapshot_if_worth(returns=5) is None
         assert summary(await here.places[0].arrive(await here.path(4))) == ("replay", "exact", 4)
         assert here.environments.counts.snapshots == 0
 
@@ -153,7 +153,7 @@ async def test_a_damaged_image_that_was_the_only_way_is_a_fault_of_the_infrastru
     with pytest.raises(EnvironmentFailure, match="is damaged"):
         await here.places[1].arrive(await here.path(6), since=6)
     arrival = await here.places[1].arrive(await here.path(6), since=6)
-    assert arrival.verdict == "drifted" and "no snapshot leads here" in arrival.reason, "the image is gone for good"
+    assert arrival.match == "drifted" and "no snapshot leads here" in arrival.reason, "the image is gone for good"
     await here.places[0].close(), await here.places[1].close()
     assert here.environments.counts.live == 0
 
@@ -184,7 +184,7 @@ async def test_a_step_that_may_not_be_repeated_is_not() -> None:
     async with site(places=2) as here:
         await here.kept_at(6)
         arrival = await here.places[1].arrive(await here.path(7), since=7)
-        assert (arrival.verdict, arrival.transitions) == ("drifted", 0) and "not repeated" in arrival.reason
+        assert (arrival.match, arrival.transitions) == ("drifted", 0) and "not repeated" in arrival.reason
         assert (await here.places[1].arrive(await here.path(6), since=6)).route == "fork"
         assert (await here.places[1].arrive(await here.path(8), since=6)).route == "advance", "what came after the write may be repeated"
 
@@ -196,38 +196,38 @@ async def test_of_routes_that_a_budget_does_not_pay_for_a_dearer_one_with_fewer_
 
     async with site({**SANDBOX, "step": 0.01, "reset": 0.01, "snapshot": 0.0, "restore": 0.001}) as here:
         await here.kept_at(6)
-        here.costs.note("restore", 100.0), here.costs.note("fork", 300.0)
-        assert (await here.places[0].arrive(await here.path(6), hold=at_most)).route == "restore"
+        here.costs.add("restore", 100.0), here.costs.add("fork", 300.0)
+        assert (await here.places[0].arrive(await here.path(6), reserve=at_most)).route == "restore"
         with pytest.raises(BudgetExceeded):
-            await here.places[0].arrive(await here.path(4), hold=at_most)
+            await here.places[0].arrive(await here.path(4), reserve=at_most)
 
 
 async def test_no_snapshot_is_taken_of_a_state_that_has_one_or_whose_environment_is_busy() -> None:
     async with site() as here:
         await here.kept_at(6)
         await here.places[0].arrive(await here.path(6))
-        assert await here.places[0].keep(returns=5) is None
+        assert await here.places[0].snapshot_if_worth(returns=5) is None
         await here.places[0].act(TOY_ACTIONS.action("go", "on"))
         environment = here.places[0]._environment
         environment.obstacle = "a page is loading"  # type: ignore[union-attr]
-        assert await here.places[0].keep(returns=5) is None
+        assert await here.places[0].snapshot_if_worth(returns=5) is None
         environment.obstacle = ""  # type: ignore[union-attr]
-        assert await here.places[0].keep(returns=5) is not None
+        assert await here.places[0].snapshot_if_worth(returns=5) is not None
 
 
 async def test_of_two_who_stand_at_a_state_one_takes_the_snapshot() -> None:
     async with site(places=2) as here:
         for each in here.places:
             await each.arrive(await here.path(6))
-        taken = await asyncio.gather(*(each.keep(returns=5) for each in here.places))
+        taken = await asyncio.gather(*(each.snapshot_if_worth(returns=5) for each in here.places))
         assert [snapshot is not None for snapshot in taken] == [True, False]
 
 
 async def test_a_snapshot_that_fails_leaves_the_environment_where_it_stood() -> None:
     async with site() as here:
         await here.places[0].arrive(await here.path(12))
-        assert here.places[0].stands_at(await here.path(12))
-        assert await here.places[0].keep(returns=5) is None, "the episode has ended"
+        assert here.places[0].is_at(await here.path(12))
+        assert await here.places[0].snapshot_if_worth(returns=5) is None, "the episode has ended"
         assert here.places[0].opened
 
 
@@ -235,9 +235,9 @@ async def test_what_is_not_below_the_root_is_dropped_and_what_leads_there_stays(
     async with site() as here:
         for depth in (3, 5, 8):
             await here.kept_at(depth)
-        here.shelf.keep_below(await here.path(5))
+        here.shelf.retain_below(await here.path(5))
         assert len(here.shelf) == 3
-        here.shelf.keep_below(await here.path(6, off=True))
+        here.shelf.retain_below(await here.path(6, off=True))
         assert [index for index, _ in here.shelf.along(await here.path(9))] == [5, 3]
 
 
@@ -265,11 +265,11 @@ async def test_whatever_is_kept_dropped_or_broken_a_healthy_environment_arrives_
         place, depth = data.draw(st.sampled_from(here.places)), data.draw(st.integers(0, 6))
         path = await here.path(depth)
         arrival = await place.arrive(path)
-        assert arrival.verdict == "exact" and place.stands_at(path)
+        assert arrival.match == "exact" and place.is_at(path)
         assert arrival.transitions <= depth
         match data.draw(st.sampled_from(["keep", "drop", "close", "nothing"])):
             case "keep":
-                await place.keep(returns=data.draw(st.integers(0, 5)))
+                await place.snapshot_if_worth(returns=data.draw(st.integers(0, 5)))
             case "drop" if here.environments._setting.kept:
                 here.environments._setting.kept.pop(data.draw(st.sampled_from(sorted(here.environments._setting.kept))))
             case "close":
@@ -283,11 +283,11 @@ async def test_a_drift_of_resets_does_not_matter_to_whoever_has_a_snapshot() -> 
     async with site(faults=Faults(drift_after=2), places=2) as here:
         await here.kept_at(6)
         assert summary(await here.places[1].arrive(await here.path(6))) == ("fork", "exact", 0)
-        assert (await here.places[1].arrive(await here.path(2))).verdict == "drifted"
+        assert (await here.places[1].arrive(await here.path(2))).match == "drifted"
 
 
 def test_boxes_are_environments_too() -> None:
-    assert Shelf(ToyFactory(form(2))).forks is not None
+    assert SnapshotStore(ToyFactory(form(2))).forks is not None
 
 
 class Ticking(ToyFactory):
@@ -317,7 +317,7 @@ async def test_a_state_that_differs_in_volatile_parts_only_is_equivalent() -> No
     first = await here.places[0].arrive(await here.path(3))
     await here.places[0].arrive(await here.path(0))
     again = await here.places[0].arrive(await here.path(3))
-    assert [each.verdict for each in (first, again)] == ["exact", "equivalent"] and again.arrived
+    assert [each.match for each in (first, again)] == ["exact", "equivalent"] and again.arrived
     await here.places[0].close()
 
 
@@ -325,9 +325,9 @@ async def test_a_snapshot_that_left_the_server_behind_is_gone_once_something_was
     here = Site(places=1)
     await here.kept_at(6)
     (kept,) = [kept for _, kept in here.shelf.along(await here.path(6))]
-    here.shelf.outdate()
+    here.shelf.drop_outdated()
     assert len(here.shelf) == 1
-    here.shelf.put(kept._replace(snapshot=msgspec.structs.replace(kept.snapshot, fidelity="client")))
-    here.shelf.outdate()
+    here.shelf.add(kept._replace(snapshot=msgspec.structs.replace(kept.snapshot, fidelity="client")))
+    here.shelf.drop_outdated()
     assert len(here.shelf) == 0
     await here.places[0].close()

@@ -12,7 +12,7 @@ import pytest
 from exact.action import Action
 from exact.budget import Budget
 from exact.environments.base import Capabilities, Transition
-from exact.environments.restore import Place, Standing, Waypoint
+from exact.environments.restore import Slot, SlotContent, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
 from exact.observation import Observation
 from exact.task import Task
@@ -79,15 +79,15 @@ class EnvironmentFactory:
             self.open_now -= 1
 
 
-def place(environments: EnvironmentFactory) -> Place:
-    return Place(environments, TASK)
+def place(environments: EnvironmentFactory) -> Slot:
+    return Slot(environments, TASK)
 
 
 async def test_a_state_is_reached_by_reset_and_replay_and_then_held() -> None:
     environments = EnvironmentFactory()
     here = place(environments)
     arrival = await here.arrive(path("ab"))
-    assert (arrival.route, arrival.verdict, arrival.transitions, arrival.resets) == ("replay", "exact", 2, 1)
+    assert (arrival.route, arrival.match, arrival.transitions, arrival.resets) == ("replay", "exact", 2, 1)
     assert (await here.arrive(path("ab"))).route == "reuse"
     assert environments.log == ["reset", "a", "b"]
     await here.close()
@@ -98,22 +98,22 @@ async def test_it_stands_where_it_acted() -> None:
     here = place(environments)
     await here.arrive(path("a"))
     await here.act(go("b"))
-    assert here.stands_at(path("ab")) and not here.stands_at(path("a"))
+    assert here.is_at(path("ab")) and not here.is_at(path("a"))
     await here.act(go("."))
-    assert here.stands_at(path("ab."))
+    assert here.is_at(path("ab."))
     await here.close()
 
 
 async def test_the_end_of_an_episode_is_a_place_to_arrive_at() -> None:
     here = place(EnvironmentFactory())
-    assert (await here.arrive(path("ab."))).verdict == "exact"
+    assert (await here.arrive(path("ab."))).match == "exact"
     await here.close()
 
 
 async def test_another_reset_state_is_a_drift_and_no_outcome() -> None:
     here = place(EnvironmentFactory(lambda resets, text: text or f"start {resets}"))
     arrival = await here.arrive(path("ab"))
-    assert (arrival.verdict, arrival.resets, arrival.divergence) == ("drifted", 2, None)
+    assert (arrival.match, arrival.resets, arrival.divergence) == ("drifted", 2, None)
     assert "after reset" in arrival.reason
     await here.close()
 
@@ -121,14 +121,14 @@ async def test_another_reset_state_is_a_drift_and_no_outcome() -> None:
 async def test_a_refusal_on_the_way_is_a_drift() -> None:
     here = place(EnvironmentFactory())
     arrival = await here.arrive([*path("a"), Waypoint(go("!"), "a!")])
-    assert (arrival.verdict, arrival.divergence) == ("drifted", None)
+    assert (arrival.match, arrival.divergence) == ("drifted", None)
     await here.close()
 
 
 async def test_a_healthy_environment_that_goes_elsewhere_every_time_has_diverged() -> None:
     here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX")))
     arrival = await here.arrive(path("abc"))
-    assert (arrival.verdict, arrival.resets, arrival.transitions) == ("diverged", 2, 4)
+    assert (arrival.match, arrival.resets, arrival.transitions) == ("diverged", 2, 4)
     assert arrival.divergence is not None
     assert (arrival.divergence.waypoint, arrival.divergence.fingerprint) == (2, "aX")
     await here.close()
@@ -137,21 +137,21 @@ async def test_a_healthy_environment_that_goes_elsewhere_every_time_has_diverged
 async def test_a_environment_that_goes_elsewhere_once_has_not_diverged() -> None:
     here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX") if resets == 1 else text))
     arrival = await here.arrive(path("abc"))
-    assert (arrival.verdict, arrival.resets) == ("exact", 2)
+    assert (arrival.match, arrival.resets) == ("exact", 2)
     await here.close()
 
 
 async def test_a_environment_that_should_not_vary_but_does_has_drifted() -> None:
     here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", f"a{resets}")))
     arrival = await here.arrive(path("abc"))
-    assert (arrival.verdict, arrival.divergence) == ("drifted", None)
+    assert (arrival.match, arrival.divergence) == ("drifted", None)
     await here.close()
 
 
 async def test_of_a_environment_that_varies_one_replay_is_enough() -> None:
     here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", f"a{resets}"), deterministic=False))
     arrival = await here.arrive(path("abc"))
-    assert (arrival.verdict, arrival.resets) == ("diverged", 1)
+    assert (arrival.match, arrival.resets) == ("diverged", 1)
     assert arrival.divergence is not None and arrival.divergence.fingerprint == "a1"
     await here.close()
 
@@ -159,7 +159,7 @@ async def test_of_a_environment_that_varies_one_replay_is_enough() -> None:
 async def test_an_end_that_came_early_is_an_outcome_too() -> None:
     here = place(EnvironmentFactory(lambda resets, text: "" if text == "ab" else text))
     arrival = await here.arrive(path("abc"))
-    assert arrival.verdict == "diverged" and arrival.divergence is not None
+    assert arrival.match == "diverged" and arrival.divergence is not None
     assert arrival.divergence.transition.terminated and arrival.divergence.fingerprint == ""
     await here.close()
 
@@ -167,8 +167,8 @@ async def test_an_end_that_came_early_is_an_outcome_too() -> None:
 async def test_no_further_replay_is_made_where_it_may_not_be() -> None:
     here = place(EnvironmentFactory(lambda resets, text: text.replace("ab", "aX")))
     budget = Budget({"transitions": 5})
-    arrival = await here.arrive(path("abc"), hold=lambda steps: budget.reserve({}).__enter__().add({"transitions": steps}))
-    assert (arrival.verdict, arrival.resets) == ("drifted", 1)
+    arrival = await here.arrive(path("abc"), reserve=lambda steps: budget.reserve({}).__enter__().add({"transitions": steps}))
+    assert (arrival.match, arrival.resets) == ("drifted", 1)
     await here.close()
 
 
@@ -177,11 +177,11 @@ async def test_steps_are_counted_until_the_environment_broke() -> None:
     here = place(environments)
     with pytest.raises(EnvironmentFailure):
         await here.arrive([*path("ab"), Waypoint(go("?"), "ab?")])
-    assert (here.count(), here.count(), environments.open_now) == (3, 0, 0)
+    assert (here.take_step_count(), here.take_step_count(), environments.open_now) == (3, 0, 0)
     await here.arrive(path("a"))
     with pytest.raises(EnvironmentFailure):
         await here.act(go("?"))
-    assert (here.count(), environments.open_now) == (2, 0)
+    assert (here.take_step_count(), environments.open_now) == (2, 0)
 
 
 async def test_a_environment_that_was_interrupted_in_a_step_is_not_used_again() -> None:
@@ -191,7 +191,7 @@ async def test_a_environment_that_was_interrupted_in_a_step_is_not_used_again() 
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await here.act(go("~"))
-    assert environments.open_now == 0 and not here.stands_at(path("a"))
+    assert environments.open_now == 0 and not here.is_at(path("a"))
     await here.arrive(path("a"))
     assert environments.open_now == 1
     await here.close()
@@ -202,13 +202,13 @@ async def test_environments_change_places_with_where_they_stand() -> None:
     one, other = place(environments), place(environments)
     await one.arrive(path("a"))
     await other.arrive(path("b"))
-    theirs: Standing = other.exchange(one.exchange(Standing(*_standing(other))))
-    assert theirs.path == tuple(path("b")) and one.stands_at(path("b")) and other.stands_at(path("a"))
+    theirs: SlotContent = other.exchange(one.exchange(SlotContent(*_standing(other))))
+    assert theirs.path == tuple(path("b")) and one.is_at(path("b")) and other.is_at(path("a"))
     await one.close()
     assert environments.open_now == 1
     await other.close()
     assert environments.open_now == 0
 
 
-def _standing(place: Place) -> Any:
+def _standing(place: Slot) -> Any:
     return place._stack, place._environment, place._path

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.environments.restore.verify import VERDICTS, Verdict, mark, verdict, worst
+from exact.environments.restore.verify import MATCHES, Match, compare_states, state_key, worst_match
 from exact.observation import Observation
 
 
@@ -21,17 +21,17 @@ from exact.observation import Observation
         ("a", "", "drifted"),
     ],
 )
-def test_states_are_exact_equivalent_or_drifted(expected: str, got: str, found: Verdict) -> None:
-    assert verdict(expected, got) == found
+def test_states_are_exact_equivalent_or_drifted(expected: str, got: str, found: Match) -> None:
+    assert compare_states(expected, got) == found
 
 
 def test_a_mark_holds_the_volatile_parts_where_there_are_any() -> None:
-    assert mark(None) == ""
-    assert mark(Observation(text="", fingerprint="a")) == "a"
-    assert mark(Observation(text="", fingerprint="a", volatile="1")) == "a~1"
+    assert state_key(None) == ""
+    assert state_key(Observation(text="", fingerprint="a")) == "a"
+    assert state_key(Observation(text="", fingerprint="a", volatile="1")) == "a~1"
 
 
 def test_a_path_is_as_good_as_its_worst_state() -> None:
-    assert worst(["exact", "drifted", "equivalent"]) == "drifted"
-    assert worst(list(VERDICTS[:2])) == "equivalent"
-    assert worst([]) == "exact"
+    assert worst_match(["exact", "drifted", "equivalent"]) == "drifted"
+    assert worst_match(list(MATCHES[:2])) == "equivalent"
+    assert worst_match([]) == "exact"

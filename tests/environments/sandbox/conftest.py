@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from exact.environments.sandbox import Guest, Sandbox, Sandboxes, find_runsc, interpreter, open_sandboxes
+from exact.environments.sandbox import GuestSpec, Sandbox, Sandboxes, find_interpreter, find_runsc, open_sandboxes
 from exact.errors import EnvironmentFailure
 
 COUNTER = """
@@ -32,10 +32,10 @@ def runsc() -> str:
 
 
 @pytest.fixture
-def counter() -> Guest:
+def counter() -> GuestSpec:
     """It evaluates each line it reads, and remembers all of them in `seen`."""
-    python = interpreter()
-    return Guest(args=(str(python), "-I", "-S", "-c", COUNTER), reads=(python.parents[1],))
+    python = find_interpreter()
+    return GuestSpec(args=(str(python), "-I", "-S", "-c", COUNTER), reads=(python.parents[1],))
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from exact.config import BrowserConfig, Mount, SandboxConfig
 from exact.environments.browser.fork.factory import forking
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.served import served
-from exact.environments.process.worker import Factory
+from exact.environments.process.worker import EnvironmentSpec
 from exact.environments.sandbox import Sandboxes, Service
-from exact.environments.sandbox.application import Application
+from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sandbox.factory import sandboxed_factory
-from exact.environments.sandbox.root import mount_point
+from exact.environments.sandbox.root import make_mount_point
 from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Task
 
@@ -38,7 +38,7 @@ def root(tmp_path: Path) -> Path:
 
 async def said(sandboxes: Sandboxes, config: SandboxConfig, script: str) -> list[str]:
     """Lines that a shell script says."""
-    like = Application.of(config).guest(reads=(), programs=())
+    like = SandboxApplication.of(config).guest(reads=(), programs=())
     sandbox = await sandboxes.start(msgspec.structs.replace(like, args=("/bin/sh", "-c", script)))
     return (await sandbox.stdout.read()).decode().splitlines()
 
@@ -66,7 +66,7 @@ def files(root: Path) -> set[str]:
 
 
 async def test_an_environment_lives_in_another_root_and_is_forked_there(runsc: str, root: Path) -> None:
-    factory = Factory(f"{HERE.parent / 'process' / 'foreign.py'}:Counter", python=Path("/usr/bin/python3"))
+    factory = EnvironmentSpec(f"{HERE.parent / 'process' / 'foreign.py'}:Counter", python=Path("/usr/bin/python3"))
     inside = SandboxConfig(root=str(root), mounts=SYSTEM)
     async with sandboxed_factory(factory, inside=inside) as environments, environments.open(simulation=True) as environment:
         await environment.reset(TASK)
@@ -106,12 +106,12 @@ def test_a_run_tells_services_what_they_run_in(runsc: str, executable: str, tmp_
 def test_a_mount_point_is_made_inside_its_root_whatever_links_there_say(tmp_path: Path) -> None:
     (root := tmp_path / "root").mkdir()
     (root / "data").symlink_to("../../..")
-    mount_point(root, "/data/deep", tmp_path)
-    mount_point(root, "/data/deep", tmp_path)
+    make_mount_point(root, "/data/deep", tmp_path)
+    make_mount_point(root, "/data/deep", tmp_path)
     assert (root / "deep").is_dir() and {path.name for path in tmp_path.iterdir()} == {"root"}
     (root / "file").touch()
     with pytest.raises(EnvironmentFailure, match="make an empty place for it there"):
-        mount_point(root, "/file/below", tmp_path)
+        make_mount_point(root, "/file/below", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -126,4 +126,4 @@ def test_a_mount_point_is_made_inside_its_root_whatever_links_there_say(tmp_path
 )
 def test_what_makes_no_sense_is_refused_by_its_key(config: SandboxConfig, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        Application.of(config)
+        SandboxApplication.of(config)

@@ -4,27 +4,27 @@ from typing import Any
 
 import pytest
 
-from exact.environments.sandbox import Guest
-from exact.environments.sandbox.bundle import configuration, homes
+from exact.environments.sandbox import GuestSpec
+from exact.environments.sandbox.bundle import home_folders, oci_configuration
 
 
-def mounts(guest: Guest) -> dict[str, dict[str, Any]]:
-    return {each["destination"]: each for each in configuration(guest, {})["mounts"]}
+def mounts(guest: GuestSpec) -> dict[str, dict[str, Any]]:
+    return {each["destination"]: each for each in oci_configuration(guest, {})["mounts"]}
 
 
 def test_no_capability_is_given_and_none_can_be_gained() -> None:
-    process = configuration(Guest(args=("true",)), {})["process"]
+    process = oci_configuration(GuestSpec(args=("true",)), {})["process"]
     assert process["capabilities"] == {} and process["noNewPrivileges"] is True
 
 
 def test_variables_pass_by_an_allow_list() -> None:
     ours = {"PATH": "/opt/bin", "OPENAI_API_KEY": "secret", "HTTPS_PROXY": "http://proxy", "HOME": "/root"}
-    found = configuration(Guest(args=("true",), env={"TZ": "UTC"}), ours)["process"]["env"]
+    found = oci_configuration(GuestSpec(args=("true",), env={"TZ": "UTC"}), ours)["process"]["env"]
     assert found == ["PATH=/opt/bin", "HOME=/tmp", "TZ=UTC"]
 
 
 def test_homes_and_temporary_files_are_masked() -> None:
-    masked = {where for where, each in mounts(Guest(args=("true",))).items() if each["type"] == "tmpfs"}
+    masked = {where for where, each in mounts(GuestSpec(args=("true",))).items() if each["type"] == "tmpfs"}
     home = Path.home().resolve()
     assert {"/tmp", "/dev/shm", "/run"} <= masked
     assert masked & {str(each) for each in (home, *home.parents)}, "a home in a masked place is masked with it"
@@ -33,11 +33,11 @@ def test_homes_and_temporary_files_are_masked() -> None:
 def test_what_a_guest_reads_is_bound_read_only_where_it_would_be_masked() -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as made:  # not tmp_path, which is where TMPDIR says
         (inner := Path(made).resolve() / "inner").mkdir()
-        found = mounts(Guest(args=("true",), reads=(inner.parent, inner, Path("/usr/bin"))))
+        found = mounts(GuestSpec(args=("true",), reads=(inner.parent, inner, Path("/usr/bin"))))
     bound = {where: each["options"] for where, each in found.items() if each["type"] == "bind"}
     assert bound == {str(inner.parent): ["rbind", "ro"]}
 
 
 def test_a_home_that_is_the_root_masks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/")
-    assert "/" not in homes()
+    assert "/" not in home_folders()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from exact.environments.check import CHECKS, check
-from exact.environments.process.worker import Factory, Limits
+from exact.environments.process.worker import EnvironmentSpec, GuestTimeouts
 from exact.environments.sandbox import find_runsc
 from exact.environments.sandbox.factory import SandboxedFactory, SandboxedWorker, sandboxed_factory
 from exact.environments.toy.factory import toy_task
@@ -20,7 +20,7 @@ from exact.task import Outcome, Task
 ROOT = Path(__file__).parents[3]
 PROCESS = Path(__file__).parents[1] / "process"
 LIGHTS = ROOT / "examples" / "own_environment" / "lights.py"
-COUNTER = Factory(f"{PROCESS / 'foreign.py'}:Counter")
+COUNTER = EnvironmentSpec(f"{PROCESS / 'foreign.py'}:Counter")
 TASK = Task(id="count?seed=1", instruction="Count.", seed=1)
 
 
@@ -71,7 +71,7 @@ async def test_a_restore_shows_what_was_seen_and_its_fingerprint() -> None:
 
 async def test_an_environment_that_can_observe_is_asked_after_a_restore() -> None:
     async with (
-        sandboxed_factory(Factory(f"{PROCESS / 'foreign.py'}:Observing")) as environments,
+        sandboxed_factory(EnvironmentSpec(f"{PROCESS / 'foreign.py'}:Observing")) as environments,
         environments.open(simulation=True) as environment,
     ):
         await environment.reset(TASK)
@@ -83,7 +83,7 @@ async def test_an_environment_that_can_observe_is_asked_after_a_restore() -> Non
     [("lights:Lights", CHECKS), ("toys:without_snapshots", ("resets alike", "repeats", "branches are independent", "errors are typed"))],
 )
 async def test_a_environment_without_snapshots_of_its_own_passes_every_check(name: str, names: Iterable[str]) -> None:
-    factory = Factory(name, paths=(PROCESS / "guests", LIGHTS.parent, ROOT))
+    factory = EnvironmentSpec(name, paths=(PROCESS / "guests", LIGHTS.parent, ROOT))
     async with sandboxed_factory(factory) as environments:
         found = await check(environments, toy_task("form"), quick=True, names=names)
     assert [finding for finding in found if not finding.passed or finding.skipped] == []
@@ -91,7 +91,7 @@ async def test_a_environment_without_snapshots_of_its_own_passes_every_check(nam
 
 async def test_what_a_step_writes_is_gone_with_its_branch_and_after_a_reset() -> None:
     async with (
-        sandboxed_factory(Factory(f"{PROCESS / 'foreign.py'}:Writing")) as environments,
+        sandboxed_factory(EnvironmentSpec(f"{PROCESS / 'foreign.py'}:Writing")) as environments,
         environments.open(simulation=True) as environment,
     ):
         await environment.reset(TASK)
@@ -105,7 +105,7 @@ async def test_what_a_step_writes_is_gone_with_its_branch_and_after_a_reset() ->
 
 async def test_no_snapshot_before_the_first_reset_after_the_end_nor_of_an_unknown_state() -> None:
     async with (
-        sandboxed_factory(Factory(f"{LIGHTS}:Lights", {"lamps": 2})) as environments,
+        sandboxed_factory(EnvironmentSpec(f"{LIGHTS}:Lights", {"lamps": 2})) as environments,
         environments.open(simulation=True) as environment,
     ):
         with pytest.raises(EnvironmentFailure, match="reset it first"):
@@ -144,7 +144,7 @@ async def test_a_runsc_that_is_killed_breaks_its_environment_and_a_restore_mends
 
 
 async def test_a_hung_step_is_killed_after_its_time_and_the_sandbox_with_it() -> None:
-    async with counting(limits=Limits(step=0.3)) as (_, environment):
+    async with counting(limits=GuestTimeouts(step=0.3)) as (_, environment):
         pid = environment.pid
         with pytest.raises(EnvironmentFailure, match=r"step did not end within 0\.3 s"):
             await environment.step(environment.actions.action("do", "hang"))
@@ -193,7 +193,7 @@ async def test_images_give_way_to_others_and_the_first_guest_stays() -> None:
 
 
 async def test_a_factory_that_fails_is_said_and_the_next_try_begins_anew() -> None:
-    async with sandboxed_factory(Factory(f"{PROCESS / 'foreign.py'}:broken")) as environments:
+    async with sandboxed_factory(EnvironmentSpec(f"{PROCESS / 'foreign.py'}:broken")) as environments:
         for _ in range(2):
             with pytest.raises(EnvironmentFailure, match="ValueError: no such shop"):
                 async with environments.open(simulation=True):
@@ -204,7 +204,7 @@ async def test_a_factory_that_fails_is_said_and_the_next_try_begins_anew() -> No
 async def test_an_interpreter_that_does_not_run_is_said(tmp_path: Path) -> None:
     for python, why in ((tmp_path / "none", "cannot be started"), (Path("/bin/false"), "does not run")):
         with pytest.raises(EnvironmentFailure, match=why):
-            async with sandboxed_factory(Factory("a:b", python=python)):
+            async with sandboxed_factory(EnvironmentSpec("a:b", python=python)):
                 pass
 
 

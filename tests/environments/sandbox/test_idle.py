@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from exact.environments.sandbox.idle import Idle
+from exact.environments.sandbox.idle import IdleTimer
 
 
 class Slow:
@@ -25,7 +25,7 @@ class Slow:
 
 
 async def test_who_is_cancelled_while_waiting_for_a_pause_leaves_the_environment_well() -> None:
-    idle = Idle(slow := Slow())  # type: ignore[arg-type]
+    idle = IdleTimer(slow := Slow())  # type: ignore[arg-type]
     idle.rest(0.0)
     await slow.begun.wait()
     rousing = asyncio.ensure_future(idle.rouse())

@@ -5,15 +5,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from exact.environments.sandbox.images import Image, Images, size
-from exact.environments.sandbox.packing import Packing
+from exact.environments.sandbox.images import ImageStore, SandboxImage, folder_size
+from exact.environments.sandbox.packer import ImagePacker
 from exact.errors import EnvironmentFailure
 
 
-def image(folder: Path, id: str, bytes: int = 10) -> Image:
+def image(folder: Path, id: str, bytes: int = 10) -> SandboxImage:
     (folder / id).mkdir()
     (folder / id / "pages.img").write_bytes(b"x" * bytes)
-    return Image(id=id, folder=folder / id, bundle=folder, bytes=bytes, versions={})
+    return SandboxImage(id=id, folder=folder / id, bundle=folder, bytes=bytes, versions={})
 
 
 def kept(folder: Path) -> set[str]:
@@ -21,7 +21,7 @@ def kept(folder: Path) -> set[str]:
 
 
 def test_the_least_recently_used_image_makes_room(tmp_path: Path) -> None:
-    images = Images(limit=20)
+    images = ImageStore(limit=20)
     first, second = image(tmp_path, "first"), image(tmp_path, "second")
     images.keep(first)
     images.keep(second)
@@ -33,7 +33,7 @@ def test_the_least_recently_used_image_makes_room(tmp_path: Path) -> None:
 
 
 def test_an_image_in_use_and_a_pinned_one_stay(tmp_path: Path) -> None:
-    images = Images(limit=20)
+    images = ImageStore(limit=20)
     images.keep(image(tmp_path, "pinned"), pinned=True)
     used = image(tmp_path, "used")
     images.keep(used)
@@ -44,7 +44,7 @@ def test_an_image_in_use_and_a_pinned_one_stay(tmp_path: Path) -> None:
 
 
 def test_an_image_that_is_gone_says_so(tmp_path: Path) -> None:
-    images = Images(limit=20)
+    images = ImageStore(limit=20)
     images.keep(image(tmp_path, "one"))
     images.drop("one")
     images.drop("one")
@@ -54,14 +54,14 @@ def test_an_image_that_is_gone_says_so(tmp_path: Path) -> None:
 
 
 def test_the_newest_is_kept_although_it_is_larger_than_the_limit(tmp_path: Path) -> None:
-    images = Images(limit=5)
+    images = ImageStore(limit=5)
     images.keep(image(tmp_path, "large"))
     assert kept(tmp_path) == {"large"}
-    assert size(tmp_path / "large") == 10
+    assert folder_size(tmp_path / "large") == 10
 
 
 def test_where_room_gets_scarce_the_least_recently_used_is_to_be_packed_but_not_the_newest(tmp_path: Path) -> None:
-    images = Images(limit=100)
+    images = ImageStore(limit=100)
     images.keep(image(tmp_path, "pinned", 20), pinned=True)
     first = image(tmp_path, "first", 20)
     images.keep(first)
@@ -73,7 +73,7 @@ def test_where_room_gets_scarce_the_least_recently_used_is_to_be_packed_but_not_
 
 
 def test_what_grows_again_makes_others_go(tmp_path: Path) -> None:
-    images = Images(limit=30)
+    images = ImageStore(limit=30)
     small = image(tmp_path, "small", 10)
     images.keep(small)
     images.keep(image(tmp_path, "other", 10))
@@ -84,7 +84,7 @@ def test_what_grows_again_makes_others_go(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pinned", [False, True])
 def test_an_image_that_is_dropped_while_it_is_held_goes_when_nobody_holds_it(tmp_path: Path, pinned: bool) -> None:
-    images = Images(limit=20)
+    images = ImageStore(limit=20)
     images.keep(one := image(tmp_path, "one"), pinned=pinned)
     with images.hold(one):
         with images.pin(one):
@@ -98,10 +98,10 @@ def test_an_image_that_is_dropped_while_it_is_held_goes_when_nobody_holds_it(tmp
 
 
 async def test_an_image_that_is_wanted_before_its_packing_began_is_not_packed(tmp_path: Path) -> None:
-    images = Images(limit=30)
+    images = ImageStore(limit=30)
     images.keep(wanted := image(tmp_path, "wanted"))
     images.keep(image(tmp_path, "newest"))
-    packing = Packing(images)
+    packing = ImagePacker(images)
     with ExitStack() as stack:
         async with packing._turn:  # another one is being unpacked
             packing.begin()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exact.environments.process.process import GuestProcess
-from exact.environments.sandbox import Guest, Sandboxes, SandboxLaunch, open_sandboxes
+from exact.environments.sandbox import GuestSpec, Sandboxes, SandboxLauncher, open_sandboxes
 from exact.environments.sandbox import sandboxes as module
 from exact.environments.sandbox.sandboxes import LIMIT
 from exact.errors import EnvironmentFailure
@@ -17,7 +17,7 @@ from tests.processes import pipes
 from .conftest import ask
 
 
-async def test_a_branch_goes_on_from_the_checkpoint_and_the_original_from_where_it_was(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_a_branch_goes_on_from_the_checkpoint_and_the_original_from_where_it_was(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     original = await sandboxes.start(counter)
     assert await ask(original, "len(seen)") == "1"
     image = await sandboxes.checkpoint(original)
@@ -29,7 +29,7 @@ async def test_a_branch_goes_on_from_the_checkpoint_and_the_original_from_where_
         assert await ask(original, "len(seen)") == "3"
 
 
-async def test_a_branch_can_be_checkpointed_in_turn(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_a_branch_can_be_checkpointed_in_turn(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     sandbox = await sandboxes.start(counter)
     for depth in range(1, 4):
         assert await ask(sandbox, "len(seen)") == str(depth)
@@ -40,7 +40,7 @@ async def test_a_branch_can_be_checkpointed_in_turn(sandboxes: Sandboxes, counte
     assert await ask(sandbox, "len(seen)") == "4"
 
 
-async def test_a_paused_sandbox_answers_once_it_is_resumed(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_a_paused_sandbox_answers_once_it_is_resumed(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     sandbox = await sandboxes.start(counter)
     assert await ask(sandbox, "len(seen)") == "1"
     await sandbox.pause()
@@ -50,7 +50,7 @@ async def test_a_paused_sandbox_answers_once_it_is_resumed(sandboxes: Sandboxes,
     assert await sandbox.stdout.readline() == b"2\n"
 
 
-async def test_a_paused_sandbox_ends_too(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_a_paused_sandbox_ends_too(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     sandbox = await sandboxes.start(counter)
     await ask(sandbox, "0")
     await sandbox.pause()
@@ -58,7 +58,7 @@ async def test_a_paused_sandbox_ends_too(sandboxes: Sandboxes, counter: Guest) -
     assert not sandbox.alive
 
 
-async def test_a_sandbox_that_nobody_heard_out_ends_and_keeps_no_pipe(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_a_sandbox_that_nobody_heard_out_ends_and_keeps_no_pipe(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     before = pipes()
     sandbox = await sandboxes.start(counter)
     sandbox.stdin.write(b"'x' * (8 << 20)\n")  # more than is read ahead
@@ -68,14 +68,14 @@ async def test_a_sandbox_that_nobody_heard_out_ends_and_keeps_no_pipe(sandboxes:
     assert not sandbox.alive and not pipes() - before
 
 
-async def test_what_a_guest_writes_stays_inside(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_what_a_guest_writes_stays_inside(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     sandbox = await sandboxes.start(counter)
     assert await ask(sandbox, "open('/etc/exact-was-here', 'w').write('x')") in ("1", "PermissionError")
     assert await ask(sandbox, "open('/tmp/exact-was-here', 'w').write('x')") == "1"
     assert not os.access("/etc/exact-was-here", os.F_OK) and not os.access("/tmp/exact-was-here", os.F_OK)
 
 
-async def test_homes_and_other_environments_are_hidden(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_homes_and_other_environments_are_hidden(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     sandbox = await sandboxes.start(counter)
     needed = {part for path in counter.reads for part in path.parts}
     for place in (os.environ["HOME"], "/home", "/dev/shm", "/tmp"):
@@ -83,7 +83,7 @@ async def test_homes_and_other_environments_are_hidden(sandboxes: Sandboxes, cou
 
 
 async def test_only_loopback_and_the_allowed_variables_are_there(
-    sandboxes: Sandboxes, counter: Guest, monkeypatch: pytest.MonkeyPatch
+    sandboxes: Sandboxes, counter: GuestSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     sandbox = await sandboxes.start(counter)
@@ -93,11 +93,13 @@ async def test_only_loopback_and_the_allowed_variables_are_there(
 
 
 async def test_a_program_that_does_not_exist_is_named(sandboxes: Sandboxes) -> None:
-    sandbox = await sandboxes.start(Guest(args=("/no/such/program",)))
+    sandbox = await sandboxes.start(GuestSpec(args=("/no/such/program",)))
     assert "/no/such/program" in await sandbox.why()
 
 
-async def test_an_image_of_another_version_is_not_restored(sandboxes: Sandboxes, counter: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_image_of_another_version_is_not_restored(
+    sandboxes: Sandboxes, counter: GuestSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sandbox = await sandboxes.start(counter)
     await ask(sandbox, "0")
     image = await sandboxes.checkpoint(sandbox)
@@ -107,7 +109,7 @@ async def test_an_image_of_another_version_is_not_restored(sandboxes: Sandboxes,
             pass
 
 
-async def test_a_truncated_image_is_not_restored_and_harms_nothing_else(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_a_truncated_image_is_not_restored_and_harms_nothing_else(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     original = await sandboxes.start(counter)
     await ask(original, "0")
     image = await sandboxes.checkpoint(original)
@@ -119,7 +121,7 @@ async def test_a_truncated_image_is_not_restored_and_harms_nothing_else(sandboxe
     assert await ask(original, "len(seen)") == "2"
 
 
-async def test_a_checkpoint_for_which_there_is_no_room_fails_and_the_environment_goes_on(sandboxes: Sandboxes, counter: Guest) -> None:
+async def test_a_checkpoint_for_which_there_is_no_room_fails_and_the_environment_goes_on(sandboxes: Sandboxes, counter: GuestSpec) -> None:
     sandbox = await sandboxes.start(counter)
     await ask(sandbox, "0")
     with pytest.raises(EnvironmentFailure, match="checkpoint failed"):
@@ -127,7 +129,7 @@ async def test_a_checkpoint_for_which_there_is_no_room_fails_and_the_environment
     assert await ask(sandbox, "len(seen)") == "2"
 
 
-async def test_images_are_private_and_gone_afterwards(runsc: str, counter: Guest) -> None:
+async def test_images_are_private_and_gone_afterwards(runsc: str, counter: GuestSpec) -> None:
     async with open_sandboxes() as sandboxes:
         sandbox = await sandboxes.start(counter)
         await ask(sandbox, "0")
@@ -138,7 +140,7 @@ async def test_images_are_private_and_gone_afterwards(runsc: str, counter: Guest
 
 
 async def test_when_the_disk_is_full_the_checkpoint_fails_its_files_go_and_the_environment_goes_on(
-    sandboxes: Sandboxes, counter: Guest, tmp_path: Path
+    sandboxes: Sandboxes, counter: GuestSpec, tmp_path: Path
 ) -> None:
     sandbox = await sandboxes.start(counter)
     await ask(sandbox, "0")
@@ -156,8 +158,8 @@ async def test_when_the_disk_is_full_the_checkpoint_fails_its_files_go_and_the_e
         await (await asyncio.create_subprocess_exec("umount", tmp_path)).wait()
 
 
-async def test_a_worker_can_start_its_guest_in_a_sandbox(sandboxes: Sandboxes, counter: Guest) -> None:
-    guest: GuestProcess = await SandboxLaunch(sandboxes, like=counter).start(counter.args, {"ANSWER": "42"})
+async def test_a_worker_can_start_its_guest_in_a_sandbox(sandboxes: Sandboxes, counter: GuestSpec) -> None:
+    guest: GuestProcess = await SandboxLauncher(sandboxes, like=counter).start(counter.args, {"ANSWER": "42"})
     guest.stdin.write(b"os.environ['ANSWER']\n")
     assert await guest.stdout.readline() == b"42\n" and guest.alive
     guest.kill()
@@ -165,7 +167,7 @@ async def test_a_worker_can_start_its_guest_in_a_sandbox(sandboxes: Sandboxes, c
     await guest.end()
 
 
-async def test_images_are_packed_when_room_gets_scarce_and_are_restored_all_the_same(runsc: str, counter: Guest) -> None:
+async def test_images_are_packed_when_room_gets_scarce_and_are_restored_all_the_same(runsc: str, counter: GuestSpec) -> None:
     async with open_sandboxes(limit=LIMIT) as sandboxes:
         sandbox = await sandboxes.start(counter)
         await ask(sandbox, "0")
@@ -184,7 +186,7 @@ async def test_images_are_packed_when_room_gets_scarce_and_are_restored_all_the_
                 assert await ask(branch, "len(seen)") == str(number)
 
 
-async def test_an_image_that_is_wanted_while_it_is_packed_is_waited_for(runsc: str, counter: Guest) -> None:
+async def test_an_image_that_is_wanted_while_it_is_packed_is_waited_for(runsc: str, counter: GuestSpec) -> None:
     async with open_sandboxes(limit=LIMIT) as sandboxes:
         sandbox = await sandboxes.start(counter)
         await ask(sandbox, "0")
@@ -196,7 +198,7 @@ async def test_an_image_that_is_wanted_while_it_is_packed_is_waited_for(runsc: s
             assert await ask(branch, "len(seen)") == "2"
 
 
-async def test_a_packed_image_that_is_damaged_is_not_restored(runsc: str, counter: Guest) -> None:
+async def test_a_packed_image_that_is_damaged_is_not_restored(runsc: str, counter: GuestSpec) -> None:
     async with open_sandboxes(limit=LIMIT) as sandboxes:
         sandbox = await sandboxes.start(counter)
         await ask(sandbox, "0")

@@ -1,6 +1,6 @@
 import pytest
 
-from exact.environments.sandbox import Service, declared
+from exact.environments.sandbox import Service, declared_services
 from exact.errors import UsageError
 from exact.task import Task
 
@@ -10,15 +10,15 @@ def task(services: str) -> Task:
 
 
 def test_a_task_declares_its_services_as_json() -> None:
-    found = declared(task('[{"command": ["serve", "8000"], "ready_url": "http://127.0.0.1:8000/", "stateless": true}]'))
+    found = declared_services(task('[{"command": ["serve", "8000"], "ready_url": "http://127.0.0.1:8000/", "stateless": true}]'))
     assert found == (Service(command=("serve", "8000"), ready_url="http://127.0.0.1:8000/", stateless=True),)
 
 
 def test_a_task_that_says_nothing_declares_none() -> None:
-    assert declared(Task(id="t", instruction="")) == ()
+    assert declared_services(Task(id="t", instruction="")) == ()
 
 
 @pytest.mark.parametrize("services", ["{", '[{"command": ["serve"]}]', '[{"command": ["s"], "ready_url": "u", "readyurl": 1}]'])
 def test_what_is_no_service_is_refused_with_the_task(services: str) -> None:
     with pytest.raises(UsageError, match="shop/buy declares services that are none"):
-        declared(task(services))
+        declared_services(task(services))

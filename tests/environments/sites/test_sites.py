@@ -13,8 +13,8 @@ import msgspec
 import pytest
 from pytest_httpserver import HTTPServer
 
-from exact.environments.sites.site import Hook, Outside, Site, declared
-from exact.environments.sites.states import SiteStates, Standing
+from exact.environments.sites.site import Hook, Outside, Site, declared_outside
+from exact.environments.sites.states import SiteClient, SiteStates
 from exact.errors import EnvironmentFailure, UsageError
 from exact.task import Task
 
@@ -109,8 +109,8 @@ async def test_a_call_that_was_given_up_ends_before_the_next_begins(httpserver: 
 
 def test_a_task_declares_the_outside_as_json() -> None:
     outside = Outside(hosts={"shop.test": "10.0.0.5"}, site=Site(base="http://shop.test", reset=SAY, snapshot=SAY, fork=SAY))
-    assert declared(task(msgspec.json.encode(outside).decode())) == outside
-    assert declared(Task(id="a", instruction="")) is None
+    assert declared_outside(task(msgspec.json.encode(outside).decode())) == outside
+    assert declared_outside(Task(id="a", instruction="")) is None
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_task_declares_the_outside_as_json() -> None:
 )
 def test_what_is_declared_wrongly_is_named(outside: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=f"task shop/1 declares an outside that is none: .*{words}"):
-        declared(task(json.dumps(outside)))
+        declared_outside(task(json.dumps(outside)))
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ async def test_branches_that_take_turns_each_find_what_they_left(notes: tuple[Pa
         async def still() -> None:
             stilled.append(name)
 
-        standing = Standing(still, "http://site.test")
+        standing = SiteClient(still, "http://site.test")
         async with states.turn(standing):
             await states.begin(standing)
         for _ in range(3):
@@ -173,7 +173,7 @@ async def test_the_site_is_left_as_the_live_branch_left_it(notes: tuple[Path, Si
 
     async def still() -> None: ...
 
-    live, other = (Standing(still, "http://site.test", live=live) for live in (True, False))
+    live, other = (SiteClient(still, "http://site.test", live=live) for live in (True, False))
     for standing, text in ((live, "lasting"), (other, "tried")):
         async with states.turn(standing):
             await states.begin(standing)
@@ -190,7 +190,7 @@ async def test_a_live_branch_acts_in_the_site_itself_though_it_forks(notes: tupl
 
     async def still() -> None: ...
 
-    live, other = (Standing(still, "http://site.test", live=live) for live in (True, False))
+    live, other = (SiteClient(still, "http://site.test", live=live) for live in (True, False))
     for standing in (live, other):
         await states.begin(standing)
     assert live.base == "http://site.test" and other.base != live.base
@@ -202,7 +202,7 @@ async def test_a_state_that_could_not_be_kept_is_not_taken_for_another(notes: tu
 
     async def still() -> None: ...
 
-    one, other = (Standing(still, "http://site.test") for _ in range(2))
+    one, other = (SiteClient(still, "http://site.test") for _ in range(2))
     async with states.turn(one):
         await states.begin(one)
     file.unlink()

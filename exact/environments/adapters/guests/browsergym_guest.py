@@ -45,7 +45,7 @@ FIELDS = ("textbox", "searchbox", "combobox", "spinbutton")
 IDLE = ("none", "generic", "InlineTextBox", "LineBreak", "LabelText", "MenuListPopup")
 
 
-class Silent:
+class NoChat:
     """In place of the chat, which would open a browser of its own."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -62,7 +62,7 @@ class Silent:
         self.messages.clear()
 
 
-class Guest:
+class BrowserGymGuest:
     """BrowserGym's tasks, one after the other."""
 
     actions = VERBS
@@ -71,7 +71,7 @@ class Guest:
         """`browser`: the executable. `id`: of the task, where tasks do not say it by `browsergym` in their metadata. `options`: of
         `gymnasium.make`."""
         use_browser(browser)
-        core.Chat = Silent
+        core.Chat = NoChat
         if not screenshots:
             core.extract_screenshot = lambda page: None
         self._given, self._screenshots, self._options = id, screenshots, dict(options or {})

@@ -19,7 +19,7 @@ PAUSE = 2.0
 """Seconds that a step waits for the desktop, as in the published runs."""
 
 
-class Guest:
+class DesktopEnvGuest:
     """One virtual machine."""
 
     def __init__(self, options: dict[str, Any] | None = None) -> None:

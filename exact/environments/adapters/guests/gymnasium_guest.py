@@ -28,7 +28,7 @@ NUMBERS = 400
 """Numbers of an array that are written out."""
 
 
-class Guest:
+class GymnasiumGuest:
     """One environment, made when it is opened."""
 
     def __init__(

@@ -45,7 +45,7 @@ VERBS: list[dict[str, Any]] = [
 ]
 
 
-class Guest:
+class ScriptBrowserGuest:
     """One ScriptBrowserEnv. A task is a configuration in WebArena's form: JSON in the private `config`, or the path of a file there."""
 
     actions = VERBS

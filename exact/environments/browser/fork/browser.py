@@ -23,7 +23,7 @@ from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.downloads import File
 from exact.environments.browser.page.line import Line, LineState
 from exact.environments.sandbox import Sandbox
-from exact.environments.sandbox.idle import Idle
+from exact.environments.sandbox.idle import IdleTimer
 from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class ForkedBrowser(Browser):
         self._only = (self.context.pages[0], targets[0]) if len(targets) == len(self.context.pages) == 1 else None
         self._started, self._artifacts = False, artifacts
         self._stilling: set[asyncio.Task[None]] = set()
-        self.idle = Idle(relay.sandbox)
+        self.idle = IdleTimer(relay.sandbox)
 
     async def enter(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
         """The browser's own context, with the first of the pages it has. Its requests are judged from now on."""

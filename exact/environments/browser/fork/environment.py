@@ -18,8 +18,8 @@ from exact.environments.browser.network.interceptor import Ward
 from exact.environments.browser.page.tab import Tab
 from exact.environments.browser.shared import Common
 from exact.environments.process.cpu import processor_seconds
-from exact.environments.sites.accounts import Leased
-from exact.environments.sites.states import Standing
+from exact.environments.sites.accounts import AccountLease
+from exact.environments.sites.states import SiteClient
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
 from exact.safety import origins
@@ -36,7 +36,7 @@ class ForkingEnvironment(BrowserEnvironment):
         simulation: bool,
         evaluator: Evaluator | None,
         common: Common,
-        login: Leased | None = None,
+        login: AccountLease | None = None,
     ) -> None:
         super().__init__(
             browser,
@@ -50,7 +50,7 @@ class ForkingEnvironment(BrowserEnvironment):
         )
         self._browser, self._store, self._states = browser, store, store.states
         base = store.outside.site.base if store.outside and store.outside.site else ""
-        self._standing = Standing(self._pause, base, live=not simulation)
+        self._standing = SiteClient(self._pause, base, live=not simulation)
         self._used = False
         """Whether the browser has had an episode, here or before it was forked."""
         self._is_fork = False

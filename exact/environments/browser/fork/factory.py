@@ -18,9 +18,9 @@ from exact.environments.browser.network.recording import Tape
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import Common
 from exact.environments.sandbox import Service, open_sandboxes
-from exact.environments.sandbox.application import Application
+from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sandbox.sandboxes import LIMIT
-from exact.environments.sites.accounts import Accounts, Leased
+from exact.environments.sites.accounts import AccountLease, Accounts
 from exact.environments.sites.site import Outside
 from exact.scratch import scratch
 
@@ -70,12 +70,12 @@ class ForkingFactory:
         self.store.drop(snapshot)
 
     @asynccontextmanager
-    async def _leased(self, name: str = "") -> AsyncIterator[Leased | None]:
+    async def _leased(self, name: str = "") -> AsyncIterator[AccountLease | None]:
         """Lease an account while the block runs: the one of that name, or any. None where there are no accounts."""
         if self._accounts is None:
             yield None
             return
-        leased = Leased(self._accounts, self._accounts.take(name) if name else await self._accounts.lease())
+        leased = AccountLease(self._accounts, self._accounts.take(name) if name else await self._accounts.lease())
         try:
             yield leased
         finally:
@@ -83,7 +83,7 @@ class ForkingFactory:
 
     @asynccontextmanager
     async def _opened(
-        self, make: Callable[[], Awaitable[ForkedBrowser]], simulation: bool, login: Leased | None
+        self, make: Callable[[], Awaitable[ForkedBrowser]], simulation: bool, login: AccountLease | None
     ) -> AsyncIterator[ForkingEnvironment]:
         environment = ForkingEnvironment(
             self.store, await make(), simulation=simulation, evaluator=self._evaluator, common=self._common, login=login
@@ -115,7 +115,7 @@ async def forking(
     `limit`: bytes of snapshots that are retained. `idle`: seconds after which an environment that is not used is paused.
     Raises EnvironmentFailure where there is no usable runsc or no browser.
     """
-    place = Application.of(application or SandboxConfig())
+    place = SandboxApplication.of(application or SandboxConfig())
     with scratch("artifacts") as artifacts:
         async with open_sandboxes(limit=limit) as sandboxes, drive() as playwright:
             store = ForkStore(

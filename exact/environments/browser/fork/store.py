@@ -22,10 +22,10 @@ from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.memo import Memo
 from exact.environments.browser.network.recording import Tape, tape_of
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.sandbox import Guest, Sandbox, Sandboxes, Service, interpreter
-from exact.environments.sandbox.application import Application
+from exact.environments.sandbox import GuestSpec, Sandbox, Sandboxes, Service, find_interpreter
+from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sites.site import Outside
-from exact.environments.sites.states import SiteStates, Standing
+from exact.environments.sites.states import SiteClient, SiteStates
 from exact.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ForkStore:
         config: BrowserConfig,
         *,
         services: Sequence[Service],
-        application: Application,
+        application: SandboxApplication,
         outside: Outside | None,
         tape: Tape | None,
         idle: float,
@@ -115,7 +115,7 @@ class ForkStore:
                 await self._sandboxes.end(sandbox)
                 raise
 
-    async def take(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity, standing: Standing) -> Snapshot:
+    async def take(self, browser: ForkedBrowser, memo: Memo, fidelity: Fidelity, standing: SiteClient) -> Snapshot:
         """Take a snapshot of a browser's sandbox, and with it of the site outside. Both go on. Raises EnvironmentFailure."""
         await browser.relay.hold()
         try:
@@ -169,8 +169,8 @@ class ForkStore:
             dial=dialling(self.config.proxy),
         )
 
-    def _guest(self) -> Guest:
-        executable, python, place = binary(find_browser().resolve()), interpreter(), self._application
+    def _guest(self) -> GuestSpec:
+        executable, python, place = binary(find_browser().resolve()), find_interpreter(), self._application
         way_out = flags(self.outside, self._inner_hosts(), _PROXY_PORT) if self.outside else ("--no-proxy-server",)
         spec = {
             "services": [{**msgspec.to_builtins(each), **place.service(), "env": {**place.env, **each.env}} for each in self._services],
@@ -178,7 +178,7 @@ class ForkStore:
             "proxy_port": _PROXY_PORT if self.outside else 0,
         }
         reads = (Path(init_process.__file__), executable.parent, python.parents[1], Path(sys.prefix), Path(sys.base_prefix))
-        return Guest(
+        return GuestSpec(
             args=(str(python), "-I", "-S", init_process.__file__, json.dumps(spec)),
             env={"TZ": "UTC", "LANG": "C.UTF-8"},
             reads=(*reads, *(Path(path) for service in self._services for path in service.reads)),

@@ -14,7 +14,7 @@ from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import Common
 from exact.environments.browser.snapshot.state import PageSnapshot, PageSnapshots, load, point, put, take
-from exact.environments.sites.accounts import Leased
+from exact.environments.sites.accounts import AccountLease
 from exact.environments.sites.site import Site
 from exact.errors import EnvironmentFailure
 from exact.observation import Observation
@@ -34,7 +34,7 @@ class PageEnvironment(BrowserEnvironment):
         evaluator: Evaluator | None,
         common: Common | None = None,
         pages: PageSnapshots | None = None,
-        login: Leased | None = None,
+        login: AccountLease | None = None,
         site: Site | None = None,
     ) -> None:
         """`pages`: the snapshots that environments of one kind share. `site`: it is reset whenever this environment is."""

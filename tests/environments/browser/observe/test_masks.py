@@ -13,7 +13,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.observe.describe import fingerprint
 from exact.environments.browser.observe.masks import Masks
-from exact.environments.restore.verify import mark, verdict
+from exact.environments.restore.verify import compare_states, state_key
 from exact.errors import UsageError
 from exact.observation import Element
 from exact.task import Task
@@ -108,7 +108,7 @@ async def test_a_token_that_each_load_draws_is_learned_by_two_resets(
     environments = BrowserFactory(browser, PageSetup(), config, isolated=True)
     async with environments.open(simulation=True) as one, environments.open(simulation=True) as other:
         first, second = await one.reset(task_at()), await other.reset(task_at())
-        assert verdict(mark(first), mark(second)) == ("equivalent" if learn else "drifted")
+        assert compare_states(state_key(first), state_key(second)) == ("equivalent" if learn else "drifted")
         after = (await do(one, f"click [{find(first, 'Go').id}]")).observation
-        assert verdict(mark(first), mark(after)) == "drifted"
+        assert compare_states(state_key(first), state_key(after)) == "drifted"
         assert next(loads) == (4 if learn else 2)

@@ -11,7 +11,7 @@ from werkzeug import Request, Response
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
 from exact.environments.check import CHECKS, check
-from exact.environments.restore.verify import mark, verdict
+from exact.environments.restore.verify import compare_states, state_key
 from exact.errors import EnvironmentFailure
 from exact.task import Task
 from tests.conftest import Visit
@@ -122,8 +122,8 @@ async def test_the_state_of_scripts_is_not_held_and_the_fingerprint_tells(visit:
     ):
         after = await look(environment, f"click [{find(seen, '0').id}]")
         back = await environment.restore(await environment.snapshot())
-        assert verdict(mark(after), mark(back)) == "drifted"
-        assert verdict(mark(seen), mark(back)) == "exact"
+        assert compare_states(state_key(after), state_key(back)) == "drifted"
+        assert compare_states(state_key(seen), state_key(back)) == "exact"
 
 
 async def test_a_page_that_looks_otherwise_is_told_of_what_was_filled_and_pointed_at(visit: Visit) -> None:

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from exact.environments.sandbox.bundle import Guest
+from exact.environments.sandbox.bundle import GuestSpec
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.environments.sandbox.sandboxes import Sandboxes
 
 
-class SandboxLaunch:
+class SandboxLauncher:
     """Starts each guest in a sandbox of its own, which `sandboxes` can checkpoint and branch."""
 
-    def __init__(self, sandboxes: Sandboxes, *, like: Guest) -> None:
+    def __init__(self, sandboxes: Sandboxes, *, like: GuestSpec) -> None:
         """`like`: what guests are besides their command and variables. Its `reads` have the interpreter's own folder where that lies
         in a home directory."""
         self._sandboxes, self._like = sandboxes, like

@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def threaded(work: Callable[[], T]) -> Future[T]:
+def run_in_thread(work: Callable[[], T]) -> Future[T]:
     """Done in a thread of its own, for which the interpreter's exit does not wait."""
     done: Future[T] = Future()
     done.set_running_or_notify_cancel()  # who stops waiting does not cancel it

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from exact.environments.sandbox.bundle import Guest, interpreter
+from exact.environments.sandbox.bundle import GuestSpec, find_interpreter
 from exact.environments.sandbox.runsc import Runsc
 from exact.environments.sandbox.sandbox import Sandbox
 from exact.environments.sandbox.sandboxes import open_sandboxes
@@ -33,7 +33,7 @@ _SETTINGS = (
 )
 
 
-class Proof(NamedTuple):
+class ForkingProbe(NamedTuple):
     """Seconds it took, of a sandbox that does nothing."""
 
     start: float
@@ -41,15 +41,15 @@ class Proof(NamedTuple):
     restore: float
 
 
-async def prove() -> Proof:
+async def probe_forking() -> ForkingProbe:
     """Start a guest, checkpoint it, restore it, and see that both count on by themselves.
 
     Raises EnvironmentFailure with what was refused.
     """
-    python, clock = interpreter(), time.perf_counter
+    python, clock = find_interpreter(), time.perf_counter
     async with open_sandboxes() as sandboxes, asyncio.timeout(_PATIENCE):
         begun = clock()
-        original = await sandboxes.start(Guest(args=(str(python), "-I", "-S", "-c", _COUNTER), reads=(python.parents[1],)))
+        original = await sandboxes.start(GuestSpec(args=(str(python), "-I", "-S", "-c", _COUNTER), reads=(python.parents[1],)))
         await _counts(original, 1)
         started = clock()
         image = await sandboxes.checkpoint(original)
@@ -59,10 +59,10 @@ async def prove() -> Proof:
             restored = clock()
             await _counts(branch, 3)
             await _counts(original, 2)
-    return Proof(started - begun, kept - started, restored - kept)
+    return ForkingProbe(started - begun, kept - started, restored - kept)
 
 
-def advice(runsc: Runsc, proc: Path = Path("/proc")) -> str:
+def suggest_fix(runsc: Runsc, proc: Path = Path("/proc")) -> str:
     """What to change where `prove` failed: the setting of this machine that stands in the way, or the flags of a container."""
     if not runsc.privileged:
         for name, refusing, fix in _SETTINGS:

@@ -11,16 +11,16 @@ import msgspec
 
 from exact.child import Child
 from exact.environments.sandbox import pack
-from exact.environments.sandbox.images import Image, Images, size
+from exact.environments.sandbox.images import ImageStore, SandboxImage, folder_size
 from exact.errors import EnvironmentFailure
 
 _logger = logging.getLogger("exact.sandbox")
 
 
-class Packing:
+class ImagePacker:
     """Of one owner's images. It takes processor time of low priority, a process of its own, and one image at a time."""
 
-    def __init__(self, images: Images) -> None:
+    def __init__(self, images: ImageStore) -> None:
         self._images = images
         self._refused: set[str] = set()
         self._turn, self._at = asyncio.Lock(), ""
@@ -42,13 +42,13 @@ class Packing:
             self._task.cancel()
             await self.settled()
 
-    async def unpacked(self, image: Image) -> Image:
+    async def unpacked(self, image: SandboxImage) -> SandboxImage:
         """An image, which somebody holds, as it was. Raises EnvironmentFailure where it is damaged, or there is no room."""
         if not image.packed and self._at != image.id:
             return image
         return await asyncio.shield(asyncio.ensure_future(self._unpack(image.id)))
 
-    async def _unpack(self, id: str) -> Image:
+    async def _unpack(self, id: str) -> SandboxImage:
         async with self._turn:
             image = self._images.find(id)
             if image.packed:
@@ -56,7 +56,7 @@ class Packing:
                     await asyncio.to_thread(pack.unpack, image.folder, image.base)
                 except (OSError, ValueError) as error:
                     raise EnvironmentFailure(f"snapshot {id} cannot be unpacked: {error}") from error
-                image = msgspec.structs.replace(image, bytes=size(image.folder), packed=False)
+                image = msgspec.structs.replace(image, bytes=folder_size(image.folder), packed=False)
                 self._images.change(image)
             return image
 
@@ -72,7 +72,7 @@ class Packing:
                 finally:
                     self._at = ""
 
-    async def _pack(self, image: Image) -> None:
+    async def _pack(self, image: SandboxImage) -> None:
         command = (sys.executable, "-I", "-S", pack.__file__, str(image.folder), *([str(image.base)] if image.base else []))
         process = await Child.start(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
         try:
@@ -83,7 +83,7 @@ class Packing:
             self._refused.add(image.id)
             _logger.warning("snapshot %s stays as large as it is: %s", image.id, said.decode(errors="replace").strip().splitlines()[-1:])
         packed = any(image.folder.glob("*.packed"))
-        self._images.change(msgspec.structs.replace(image, bytes=size(image.folder), packed=packed))
+        self._images.change(msgspec.structs.replace(image, bytes=folder_size(image.folder), packed=packed))
 
-    def _next(self) -> Image | None:
+    def _next(self) -> SandboxImage | None:
         return self._images.scarce(self._refused)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from exact.environments.sandbox import Runsc
-from exact.environments.sandbox.proof import advice, prove
+from exact.environments.sandbox.probe import probe_forking, suggest_fix
 from exact.errors import EnvironmentFailure
 
 ROOT = Path(__file__).parents[3]
@@ -12,7 +12,7 @@ PLAIN = Runsc(Path("/bin/runsc"), "", privileged=False)
 
 
 async def test_a_checkpoint_and_a_restore_prove_that_environments_fork(runsc: str) -> None:
-    assert all(seconds > 0 for seconds in await prove())
+    assert all(seconds > 0 for seconds in await probe_forking())
 
 
 async def test_a_runsc_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +21,7 @@ async def test_a_runsc_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.
     program.chmod(0o755)
     monkeypatch.setenv("EXACT_RUNSC", str(program))
     with pytest.raises(EnvironmentFailure, match="error: no luck"):
-        await prove()
+        await probe_forking()
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ async def test_a_runsc_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.
 def test_the_setting_that_stands_in_the_way_is_named(tmp_path: Path, setting: str, value: str, fix: str) -> None:
     (tmp_path / setting).parent.mkdir(parents=True)
     (tmp_path / setting).write_text(f"{value}\n")
-    assert fix in advice(PLAIN, tmp_path)
+    assert fix in suggest_fix(PLAIN, tmp_path)
     (tmp_path / setting).write_text("63000\n" if value == "0" else "0\n")
-    assert "--security-opt seccomp=unconfined" in advice(PLAIN, tmp_path)
+    assert "--security-opt seccomp=unconfined" in suggest_fix(PLAIN, tmp_path)
 
 
 def test_the_dockerfile_says_how_to_run_a_container_as_doctor_does(tmp_path: Path) -> None:
-    flags = re.findall(r"--security-opt \S+", advice(PLAIN, tmp_path))
+    flags = re.findall(r"--security-opt \S+", suggest_fix(PLAIN, tmp_path))
     run = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if "docker run" in line]
     assert len(flags) == 2 and run and all(flag.rstrip(",") in line for line in run for flag in flags)

@@ -28,7 +28,7 @@ from exact.config import BrowserConfig
 from exact.environments.browser import BrowserEnvironment, BrowserFactory, PageSetup, launch
 from exact.environments.browser.observe import capture, describe
 from exact.environments.browser.observe.dom import STYLES
-from exact.environments.browser.page.plain import plainly
+from exact.environments.browser.page.cdp import raw_send
 from exact.task import Task
 
 NODES = 10_000
@@ -40,7 +40,7 @@ PAGE = f"<!doctype html><title>Large</title><ul>{''.join(ROW.format(i) for i in 
 
 async def by_cdp(environment: BrowserEnvironment) -> float:
     """Seconds that the browser's part of an observation takes."""
-    send, frame = plainly(environment.tabs.present.cdp), environment.tabs.present.main_frame
+    send, frame = raw_send(environment.tabs.present.cdp), environment.tabs.present.main_frame
     start = time.perf_counter()
     drawn = send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)})
     await asyncio.gather(drawn, send("Accessibility.getFullAXTree", {"frameId": frame}))

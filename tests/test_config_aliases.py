@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exact.config import Config, GeolocationConfig, RecordingConfig, aliases, dump, load, load_recorded, parse
-from exact.environments.browser.task_config import of_task
+from exact.environments.browser.task_config import browser_config_of
 from exact.errors import UsageError
 from exact.task import Task
 
@@ -99,7 +99,7 @@ def test_a_removed_key_says_the_new_way(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_tasks_own_browser_keys_are_read_under_their_old_names(capsys: pytest.CaptureFixture[str]) -> None:
     task = Task(id="t", instruction="", metadata={"browser": '{"place": {"latitude": 1, "longitude": 2}}'})
-    assert of_task(Config().browser, task).geolocation == GeolocationConfig(latitude=1, longitude=2)
+    assert browser_config_of(Config().browser, task).geolocation == GeolocationConfig(latitude=1, longitude=2)
     assert capsys.readouterr().err == ""
 
 

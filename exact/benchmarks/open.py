@@ -91,18 +91,18 @@ async def _site(
     task: Task, config: Config, notify: Notify, setup: PageSetup, evaluator: Evaluator | None
 ) -> AsyncIterator[EnvironmentFactory]:
     """Open the site whose services the task declares, or one that runs elsewhere."""
-    from exact.environments.browser.network.trust import pins
+    from exact.environments.browser.network.trust import pinned_keys
     from exact.environments.browser.served import elsewhere, served
-    from exact.environments.browser.task_config import of_task
+    from exact.environments.browser.task_config import browser_config_of
     from exact.environments.sandbox.service import declared_services
     from exact.environments.sites import site as sites
 
-    browser, services, outside = of_task(config.browser, task), declared_services(task), sites.declared_outside(task)
+    browser, services, outside = browser_config_of(config.browser, task), declared_services(task), sites.declared_outside(task)
     if services:
         opened = served(browser, setup, services, application=config.sandbox, evaluator=evaluator, outside=outside, tell=notify)
     else:
         outside = _with_hosts(outside or sites.Outside(), setup)
-        trusted = await pins(browser.authorities, _origins(task), outside.hosts)
+        trusted = await pinned_keys(browser.authorities, _origins(task), outside.hosts)
         outside = msgspec.structs.replace(outside, trusted=(*outside.trusted, *trusted))
         opened = elsewhere(browser, setup, outside, evaluator=evaluator, tell=notify)
     async with opened as environments:

@@ -70,18 +70,18 @@ def _driver() -> HealthCheck:
     found = _package("playwright", "drives the browser")
     if not found.ok:
         return found
-    from exact.environments.browser.launch.driver import WAY_OUT, fault
+    from exact.environments.browser.launch.driver import WAY_OUT, driver_fault
 
-    said = fault()
+    said = driver_fault()
     return msgspec.structs.replace(found, ok=not said, found=f"its driver does not start: {said}" if said else found.found, fix=WAY_OUT)
 
 
 def _browser() -> HealthCheck:
-    from exact.environments.browser.launch.find import WAY_OUT, find_browser, said_by
+    from exact.environments.browser.launch.find import WAY_OUT, browser_version, find_browser
 
     try:
         path = find_browser()
-        return HealthCheck(name="browser", ok=True, found=f"{said_by(path)} in {path}")
+        return HealthCheck(name="browser", ok=True, found=f"{browser_version(path)} in {path}")
     except ExactError as error:
         return HealthCheck(name="browser", ok=False, found=str(error).removesuffix(f": {WAY_OUT}"), fix=WAY_OUT)
 

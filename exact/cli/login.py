@@ -81,15 +81,17 @@ def _refuse(path: Path) -> None:
 async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: float, headless: bool) -> None:
     from playwright.async_api import Error
 
-    from exact.environments.browser.launch.driver import drive
+    from exact.environments.browser.launch.driver import start_driver
     from exact.environments.browser.launch.find import find_browser
-    from exact.environments.browser.launch.launch import arguments
+    from exact.environments.browser.launch.launch import chromium_arguments
 
     if not headless and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise EnvironmentFailure("a browser window needs a screen, and DISPLAY is not set: run this where there is one, and copy the file")
-    async with drive() as playwright:
+    async with start_driver() as playwright:
         try:
-            browser = await playwright.chromium.launch(executable_path=find_browser(not headless), headless=headless, args=arguments({}))
+            browser = await playwright.chromium.launch(
+                executable_path=find_browser(not headless), headless=headless, args=chromium_arguments({})
+            )
             context = await browser.new_context(no_viewport=not headless)
             await (await context.new_page()).goto(url)
             await _wait(browser, context, until, seconds)

@@ -66,8 +66,8 @@ async def as_png(svg: Path) -> Path:
     path, drawing = svg.with_suffix(".png"), await asyncio.to_thread(svg.read_text, "utf-8")
     config = BrowserConfig(width=WIDTH, height=HEIGHT)
     async with launch(config) as browser:
-        context, drawn = await browser.enter(config, ())
+        context, drawn = await browser.open_context(config, ())
         await drawn.set_content(f"<style>body{{margin:0}}</style>{drawing}")
         write_file(path, await drawn.screenshot())
-        await browser.leave(context)
+        await browser.close_context(context)
     return path

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from exact.environments.base import Transition
 from exact.environments.browser import BrowserEnvironment
-from exact.environments.browser.act.naming import resolved
+from exact.environments.browser.act.grammar import resolve_names
 from exact.observation import Observation
 
 
@@ -73,7 +73,7 @@ TOUR = (
 
 async def act(environment: BrowserEnvironment, seen: Observation, text: str) -> Transition:
     """One step on what is named in it."""
-    return await environment.step(environment.actions.parse(resolved(text, seen.elements)))
+    return await environment.step(environment.actions.parse(resolve_names(text, seen.elements)))
 
 
 async def go(environment: BrowserEnvironment, seen: Observation, text: str) -> Observation:

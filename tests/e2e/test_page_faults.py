@@ -60,7 +60,7 @@ async def test_a_search_gets_past_a_dying_service_a_loop_a_forbidden_popup_a_red
         find_runsc()
     except EnvironmentFailure as error:
         pytest.skip(str(error))
-    monkeypatch.setattr(timeouts, "PATIENCE", 3.0)
+    monkeypatch.setattr(timeouts, "PAGE_TIMEOUT", 3.0)
     monkeypatch.setattr(Costs, "pays", lambda self, returns, way: True)
     found = {"algorithm": "best_first", "iterations": 8, "k": 6, "commit": "plan", "workers": 2}
     config = parse({"search": found, "reflection": {"kind": "none"}})

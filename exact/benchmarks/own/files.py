@@ -13,7 +13,7 @@ import msgspec
 from exact.benchmarks.own.evaluate import EVALUATE, distinct, kept, read_list
 from exact.config import BrowserConfig, Strict
 from exact.config.aliases import current
-from exact.environments.browser.task_config import of_task
+from exact.environments.browser.task_config import browser_config_of
 from exact.environments.sandbox.service import Service
 from exact.environments.sites.site import Outside
 from exact.errors import UsageError, unknown
@@ -117,7 +117,7 @@ def own_task(site: SiteFile, task: Entry, where: Path, folder: Path | None = Non
         origins=(site.url, *site.origins), files=tuple(str(folder / each) for each in task.files), metadata=metadata,
         private=judged,
     )  # fmt: skip
-    of_task(BrowserConfig(), made)  # a key that is wrong is said here
+    browser_config_of(BrowserConfig(), made)  # a key that is wrong is said here
     return made
 
 

@@ -13,14 +13,14 @@ import msgspec
 from exact.action import Action, ActionSpace
 from exact.config import BrowserConfig
 from exact.environments.base import Capabilities, Snapshot, Transition
-from exact.environments.browser.act.partial import Halfway
+from exact.environments.browser.act.partial import PartialAction
 from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Observed
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.observe.describe import moved
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.shared import Common
+from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import first_line
 from exact.environments.sites.accounts import AccountLease
 from exact.errors import ActionError, EnvironmentFailure, UsageError
@@ -53,12 +53,19 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         isolated: bool,
         simulation: bool,
         evaluator: Evaluator | None,
-        common: Common | None = None,
+        shared: SharedState | None = None,
         login: AccountLease | None = None,
     ) -> None:
-        """`common`: what environments that are opened together share. `login`: the account that this environment has leased."""
+        """`shared`: what environments that are opened together share. `login`: the account that this environment has leased."""
         self.episode = EpisodeSetup(
-            browser, setup, config, isolated=isolated, simulation=simulation, common=common or Common.of(config), account=login, hooks=self
+            browser,
+            setup,
+            config,
+            isolated=isolated,
+            simulation=simulation,
+            shared=shared or SharedState.of(config),
+            account=login,
+            hooks=self,
         )
         self.tabs, self.observer, self.interaction = self.episode.tabs, self.episode.observer, self.episode.interaction
         self._evaluator, self._terminated = evaluator, True
@@ -141,10 +148,10 @@ class BrowserEnvironment(EpisodeHooks, ABC):
 
     async def _act(self, action: Action) -> str:
         """Carry out an action. Return why it broke off after a part of it was done; empty if it did not."""
-        hide = self.episode.secrets.hide
+        hide = self.episode.secrets.mask
         try:
             await self.interaction.act(action)
-        except Halfway as error:
+        except PartialAction as error:
             return hide(str(error))
         except ActionError as error:
             raise ActionError(hide(str(error))) from error.__cause__
@@ -156,7 +163,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         Raises ActionError where the action broke off, or its download was stopped, and nothing else came of it.
         """
         secrets, observation = self.episode.secrets, observed.observation
-        effects = tuple(secrets.effect(effect) for effect in self.tabs.policy.take())
+        effects = tuple(secrets.effect(effect) for effect in self.tabs.policy.take_effects())
         comparable = observed.settled and not (observed.terminated or self.tabs.clock) and before is not None
         same = comparable and before is not None and before.fingerprint == observation.fingerprint
         if refused and same and not effects:
@@ -167,7 +174,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         if same and before and action.name in _DRAGS and (found := moved(before.elements, observation.elements)):
             info["moved"] = found
         if stopped := self.tabs.downloads.refused:
-            self.tabs.downloads.refused, stopped = "", secrets.hide(stopped)
+            self.tabs.downloads.refused, stopped = "", secrets.mask(stopped)
             if same and len(effects) == 1:
                 raise ActionError(stopped)
             info["download"] = stopped
@@ -182,7 +189,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         """Return the note about a page that did not become quiet, or did not answer."""
         config = self.tabs.config
         if url := self.tabs.window.unanswered():
-            shown = self.episode.secrets.hide(url)
+            shown = self.episode.secrets.mask(url)
             return {"unsettled": f"{shown} did not answer for {config.answer_seconds:g} s: its loading was stopped"}
         return {} if settled else {"unsettled": f"still changing after {config.settle_seconds:g} s"}
 
@@ -207,7 +214,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         async with self._call("restore"):
             observed = await arrive()
         if observed.terminated:
-            self.tabs.policy.take()
+            self.tabs.policy.take_effects()
             raise EnvironmentFailure(f"{task.id} is over after the restore: return by another route")
         return self._begin(observed)
 
@@ -235,7 +242,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
 
     def _begin(self, observed: Observed) -> Observation:
         """Let an episode begin, without the side effects of its preparation."""
-        self.tabs.policy.take()
+        self.tabs.policy.take_effects()
         self._terminated = False
         return observed.observation
 

@@ -12,21 +12,21 @@ from exact.environments.browser.act.grammar import BROWSER_ACTIONS, PAGE_ACTIONS
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Interaction
 from exact.environments.browser.launch.launch import Browser
-from exact.environments.browser.launch.trace import Trace
-from exact.environments.browser.login import Session
+from exact.environments.browser.launch.trace import PlaywrightTrace
+from exact.environments.browser.login import LoginSession
 from exact.environments.browser.memo import Memo, OpenTab
-from exact.environments.browser.network.interceptor import Ward
+from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.clock import START
 from exact.environments.browser.page.ids import Ids
 from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.setup import Beginning, PageSetup, place_of, tabs_of
-from exact.environments.browser.page.timeouts import PATIENCE
-from exact.environments.browser.secrets import Veil
-from exact.environments.browser.shared import Common
+from exact.environments.browser.page.timeouts import PAGE_TIMEOUT
+from exact.environments.browser.secrets import SecretMasking
+from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import Tabs
-from exact.environments.browser.task_config import launched_alike, of_task
+from exact.environments.browser.task_config import browser_config_of, same_launch
 from exact.environments.sites.accounts import AccountLease, Login
 from exact.errors import EnvironmentFailure, UsageError
 from exact.observation import Observation
@@ -55,23 +55,23 @@ class EpisodeSetup:
         *,
         isolated: bool,
         simulation: bool,
-        common: Common,
+        shared: SharedState,
         account: AccountLease | None,
         hooks: EpisodeHooks,
     ) -> None:
-        """`common`: what environments that are opened together share. `account`: the leased log-in; None where accounts are not leased."""
+        """`shared`: what environments that are opened together share. `account`: the leased log-in; None where accounts are not leased."""
         self.setup, self.isolated, self.simulation, self.account = setup, isolated, simulation, account
-        self._base, self._log_in, self._hooks = config, common.log_in, hooks
+        self._base, self._authenticator, self._hooks = config, shared.authenticator, hooks
         self.tabs = Tabs(browser, setup, config)
-        self.secrets = Veil(self._logins)
-        self.observer = Observer(common.masks, common.names, self.tabs.window, self.secrets)
+        self.secrets = SecretMasking(self._logins)
+        self.observer = Observer(shared.masks, shared.ids, self.tabs.window, self.secrets)
         self.interaction = Interaction(self.tabs, self.observer, self.secrets)
         self.task: Task | None = None
         """The task of the episode; None before the first one."""
         self.context: BrowserContext | None = None
         self.context_id = ""
         """CDP id of the browser context."""
-        self._trace = Trace()
+        self._trace = PlaywrightTrace()
 
     @property
     def actions(self) -> ActionSpace:
@@ -99,7 +99,7 @@ class EpisodeSetup:
                 await self.run_begin(task)
             if self.setup.instruction:
                 instruction = await self.tabs.present.evaluate(self.setup.instruction, page_environment=True)
-                self.observer.instruction = self.secrets.hide(str(instruction or ""))
+                self.observer.instruction = self.secrets.mask(str(instruction or ""))
 
     async def begin(self, task: Task, now: int = START, downloads: tuple[str, ...] = ()) -> None:
         """Begin an episode in an empty browser context.
@@ -108,8 +108,8 @@ class EpisodeSetup:
         """
         await self._hooks.before_episode()
         tabs, before, self.task = self.tabs, self.config, task
-        tabs.config = of_task(self._base, task)
-        if not launched_alike(self.config, self._base):
+        tabs.config = browser_config_of(self._base, task)
+        if not same_launch(self.config, self._base):
             raise UsageError(f"task {task.id} wants a browser of its own: open its environments with its configuration")
         if before != self.config or self.config.permissions or self.config.login.certificate or not await self._try_empty():
             await self.leave()
@@ -117,11 +117,11 @@ class EpisodeSetup:
         self.observer.ids, self.observer.instruction = Ids(), ""
         self.begin_parts(task, downloads)
         self._hooks.policy_changed(tabs.policy)
-        tabs.browser.guard.admit(self.context_id, tabs.policy)
+        tabs.browser.interceptor.register(self.context_id, tabs.policy)
 
     def begin_parts(self, task: Task, downloads: tuple[str, ...] = ()) -> None:
         """Replace the parts that belong to an episode besides its pages: files, downloads, dialogs, clipboard, request policy."""
-        self.interaction.files = upload.declared(task)
+        self.interaction.files = upload.declared_files(task)
         self.tabs.begin(downloads)
         if not self.setup.one_page:
             self.interaction.clipboard = self.tabs.browser.clipboard()
@@ -130,7 +130,7 @@ class EpisodeSetup:
     def resume(self, memo: Memo, context_id: str) -> None:
         """Take over the episode of a snapshot whose browser context was restored as it was. Its pages are connected afterwards."""
         self.tabs.timeouts.broken = ""
-        self.task, self.tabs.config, self.context_id = memo.task, of_task(self._base, memo.task), context_id
+        self.task, self.tabs.config, self.context_id = memo.task, browser_config_of(self._base, memo.task), context_id
         self.observer.ids, self.observer.instruction = memo.ids.copy(), memo.instruction
         self.observer.mask_for(memo.task)
         self.begin_parts(memo.task, memo.downloads)
@@ -161,7 +161,7 @@ class EpisodeSetup:
         shadows = script_call("page/shadows", redaction.rules(self.config.mask))
         scripts = (*timers, script_call("page/fetches"), shadows, *self.setup.init_scripts)
         task_origins = origins(task.start, *task.origins) if task else ()
-        self.context, page = await tabs.browser.enter(self.config, scripts, task_origins)
+        self.context, page = await tabs.browser.open_context(self.config, scripts, task_origins)
         if not self.simulation:
             await self._trace.begin(self.context, self.config.traces, task.id if task else "")
         if tabs.clock:
@@ -169,7 +169,7 @@ class EpisodeSetup:
         if task and (place := place_of(task)):
             await self.context.set_geolocation({"latitude": place[0], "longitude": place[1]})
             await self.context.grant_permissions(["geolocation"])
-        self.context.set_default_timeout(PATIENCE * 1000)
+        self.context.set_default_timeout(PAGE_TIMEOUT * 1000)
         self.context.on("page", tabs.adopt_popup)
         return page
 
@@ -180,7 +180,7 @@ class EpisodeSetup:
 
     def check_login(self, url: str) -> None:
         """Raise EnvironmentFailure where the page at `url` shows that the log-in has expired."""
-        self._log_in.check(self._session, url)
+        self._authenticator.check(self._session, url)
 
     async def leave(self) -> None:
         """Close the browser context and write its trace. Never raises."""
@@ -188,16 +188,16 @@ class EpisodeSetup:
 
         context, self.context = self.context, None
         browser = self.tabs.browser
-        browser.guard.dismiss(self.context_id)
+        browser.interceptor.unregister(self.context_id)
         self.tabs.clear()
         if self.interaction.clipboard:
             self.interaction.clipboard.close()
         if context is not None:
             try:
-                await self._trace.end(self.secrets.hide)
+                await self._trace.end(self.secrets.mask)
             finally:
                 with suppress(Error):
-                    await browser.leave(context)
+                    await browser.close_context(context)
 
     async def _try_empty(self) -> bool:
         """Empty the context instead of opening another one, which takes three times as long. Return False where that is not possible.
@@ -211,7 +211,7 @@ class EpisodeSetup:
         tabs = self.tabs
         tabs.timeouts.broken, tabs.window.opened = "", 0
         self.context_id = (await tabs.adopt(await self.connect(now))).context
-        await tabs.browser.keep_downloads(self.context_id)
+        await tabs.browser.accept_downloads(self.context_id)
         await self._hooks.after_context()
 
     async def _run_prepare(self, task: Task) -> None:
@@ -220,14 +220,14 @@ class EpisodeSetup:
             return
         assert self.context is not None
         tabs = self.tabs
-        interceptor = tabs.browser.guard
-        interceptor.admit(self.context_id, Ward(tabs.policy.allowed, writes=True, frames=tabs.window))
+        interceptor = tabs.browser.interceptor
+        interceptor.register(self.context_id, RequestPolicy(tabs.policy.allowed, writes=True, frames=tabs.window))
         try:
             with tabs.timeouts.unlimited():
                 await self.setup.prepare(Beginning(task, self.context, tabs.present.page, self.simulation))
             await self._clear_history()
         finally:
-            interceptor.admit(self.context_id, tabs.policy)
+            interceptor.register(self.context_id, tabs.policy)
 
     async def _open_tabs(self, task: Task) -> None:
         """Open the task's further tabs, before the tab of its start page."""
@@ -240,14 +240,14 @@ class EpisodeSetup:
 
     async def _open_start_page(self, task: Task) -> None:
         """Log in where the task wants that, then open its start page."""
-        if await self._log_in.begin(self._session):
+        if await self._authenticator.begin(self._session):
             await self._forget_login_pages()
         await self._open(task.start)
         tabs = self.tabs
-        if not tabs.dialogs.is_asked and await self._log_in.renew(self._session, tabs.present.page.url):
+        if not tabs.dialogs.is_asked and await self._authenticator.renew(self._session, tabs.present.page.url):
             await self._forget_login_pages()
             await self._open(task.start)
-            if await self._log_in.renew(self._session, url := tabs.present.page.url):
+            if await self._authenticator.renew(self._session, url := tabs.present.page.url):
                 raise EnvironmentFailure(f"nobody is logged in at {url} after the log-in script: check browser.login")
 
     async def _forget_login_pages(self) -> None:
@@ -263,24 +263,24 @@ class EpisodeSetup:
         self.observer.way = url
         await self.tabs.open(url)
 
-    def _new_policy(self, task: Task) -> Ward:
+    def _new_policy(self, task: Task) -> RequestPolicy:
         """Return the request policy of an episode: a simulation's writes are sent only where they are undone, or `speculation` says so."""
         config, own = self.config, origins(task.start, *task.origins)
         explores = {"rollback": self.isolated, "observe": False, "free": True}[config.speculation]
         only = self._hooks.undone_origins if self.simulation and config.speculation == "rollback" else None
         allowed = origins(task.start, *task.origins, *config.allow_origins)
-        policy = Ward(allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only)
-        policy.veil = self.secrets.hide
-        policy.own, policy.headers = own, self._log_in.headers(config.login)
+        policy = RequestPolicy(allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only)
+        policy.mask = self.secrets.mask
+        policy.own, policy.headers = own, self._authenticator.headers(config.login)
         policy.most = config.download_bytes
         return policy
 
     def _logins(self) -> tuple[Login, ...]:
         """Return the log-ins whose secrets an agent knows by name only."""
-        return (*((self.account.now,) if self.account else ()), *self._log_in.logins(self.config.login))
+        return (*((self.account.now,) if self.account else ()), *self._authenticator.logins(self.config.login))
 
     @property
-    def _session(self) -> Session:
+    def _session(self) -> LoginSession:
         assert self.context is not None and self.task is not None
         tabs = self.tabs
 
@@ -288,7 +288,7 @@ class EpisodeSetup:
             tabs.timeouts.renew()
             return (await self.interaction.observe()).observation
 
-        return Session(
+        return LoginSession(
             self.config.login, self.account_name, self.context, lambda: tabs.present, tabs.policy, self.task.start,
             self.actions, self._open, self.interaction.act, look,
         )  # fmt: skip

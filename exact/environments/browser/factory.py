@@ -11,7 +11,7 @@ from exact.environments.base import Snapshot
 from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.shared import Common
+from exact.environments.browser.shared import SharedState
 from exact.environments.browser.snapshot.environment import PageEnvironment
 from exact.environments.browser.snapshot.state import PageSnapshots
 from exact.environments.sites.accounts import AccountLease, Accounts
@@ -35,7 +35,7 @@ class BrowserFactory:
         accounts are leased, one for each environment, and whose site is reset for the environment that acts for good."""
         self._browser, self._setup, self._config = browser, setup, config
         self._isolated, self._evaluator = isolated, evaluator
-        self._common, self._pages = Common.of(config), PageSnapshots()
+        self._shared, self._pages = SharedState.of(config), PageSnapshots()
         self._accounts = Accounts(outside.accounts, os.environ) if outside and outside.accounts else None
         self._site = outside.site if outside else None
 
@@ -45,7 +45,7 @@ class BrowserFactory:
         login = AccountLease(self._accounts, await self._accounts.lease()) if self._accounts else None
         environment = PageEnvironment(
             self._browser, self._setup, self._config, isolated=self._isolated, simulation=simulation, evaluator=self._evaluator,
-            common=self._common, pages=self._pages, login=login, site=None if simulation else self._site,
+            shared=self._shared, pages=self._pages, login=login, site=None if simulation else self._site,
         )  # fmt: skip
         try:
             yield environment

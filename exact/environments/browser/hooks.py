@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, nullcontext
 
-from exact.environments.browser.network.interceptor import Ward
+from exact.environments.browser.network.policy import RequestPolicy
 
 
 class EpisodeHooks:
@@ -33,7 +33,7 @@ class EpisodeHooks:
     async def after_context(self) -> None:
         """Run when a new browser context has its first page, before a page of the task is opened. May raise EnvironmentFailure."""
 
-    def policy_changed(self, policy: Ward) -> None:
+    def policy_changed(self, policy: RequestPolicy) -> None:
         """Run with the request policy of an episode, before the first request that it decides."""
 
     def around_call(self, what: str) -> AbstractAsyncContextManager[None]:

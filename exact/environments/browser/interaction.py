@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exact.action import Action
-from exact.environments.browser.act.act import Body, act
+from exact.environments.browser.act.act import ActionContext, act
 from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.clipboard import Clipboard
 from exact.environments.browser.page.tab import Tab
-from exact.environments.browser.secrets import Veil
+from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.tabs import Tabs
 from exact.observation import Observation
 from exact.safety import target_refusal
@@ -29,7 +29,7 @@ class Observed(NamedTuple):
 class Interaction:
     """Carries out actions in the tabs of one environment and observes them."""
 
-    def __init__(self, tabs: Tabs, observer: Observer, secrets: Veil) -> None:
+    def __init__(self, tabs: Tabs, observer: Observer, secrets: SecretMasking) -> None:
         self.tabs, self.observer, self.secrets = tabs, observer, secrets
         self.seen: Observation | None = None
         """The last observation; None before the first."""
@@ -50,13 +50,13 @@ class Interaction:
         self.observer.way = f"{self.seen.fingerprint if self.seen else ''} {action.key}"
         dialogs = self.tabs.dialogs
         if dialogs.is_asked:
-            await dialogs.act(action, self.secrets.fill, self.secrets.hide)
+            await dialogs.act(action, self.secrets.fill, self.secrets.mask)
             return
         tab = self.tabs.present
         try:
-            await dialogs.race(act(self._context(tab), action), goes_on=True)
+            await dialogs.race(act(self._context(tab), action), keep_running=True)
         except Error as error:
-            if not await self.tabs.window.goes_on(tab, error):
+            if not await self.tabs.window.recovers_from(tab, error):
                 raise
 
     async def observe(self, *, run: bool = True, expected: str = "") -> Observed:
@@ -79,16 +79,16 @@ class Interaction:
             try:
                 observation, over = await self.observer.page(tabs.config, tabs.downloads, tabs.setup.terminated)
             except Error as error:
-                if not (tab.left(error) or await tabs.window.goes_on(tab, error)):
+                if not (tab.is_navigation_error(error) or await tabs.window.recovers_from(tab, error)):
                     raise
             else:
                 if not expected or observation.fingerprint == expected:
                     return Observed(observation, settled, over)
             settled, expected = False, ""
 
-    def _context(self, tab: Tab) -> Body:
+    def _context(self, tab: Tab) -> ActionContext:
         tabs = self.tabs
-        return Body(
+        return ActionContext(
             tab=tab, ids=self.observer.ids, width=tabs.config.width, height=tabs.config.height, others=tabs.window.others,
             focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.policy.allowed), behind=tabs.back,
             fill=self.secrets.fill, files=self.files, clipboard=self.clipboard,

@@ -15,8 +15,8 @@ from urllib.parse import urljoin
 
 from exact.action import Action, ActionSpace
 from exact.config import LoginConfig
-from exact.environments.browser.act.naming import resolved
-from exact.environments.browser.network.interceptor import Ward
+from exact.environments.browser.act.grammar import resolve_names
+from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.page.tab import Tab
 from exact.environments.sites.accounts import Login, value_of
 from exact.environments.sites.site import Account
@@ -33,7 +33,7 @@ _COOKIE = ("name", "value", "domain", "path", "expires", "httpOnly", "secure", "
 _BLANK = "/exact-blank"
 
 
-class Session(NamedTuple):
+class LoginSession(NamedTuple):
     """One environment at the start of a task, as a log-in sees it."""
 
     config: LoginConfig
@@ -41,7 +41,7 @@ class Session(NamedTuple):
     """Name of the account; empty where there is one for all."""
     context: BrowserContext
     tab: Callable[[], Tab]
-    ward: Ward
+    policy: RequestPolicy
     home: str
     """Where the task starts."""
     actions: ActionSpace
@@ -51,7 +51,7 @@ class Session(NamedTuple):
     look: Callable[[], Awaitable[Observation]]
 
 
-class LogIn:
+class Authenticator:
     """What environments that are opened together know of their log-ins. A session that a script began is used by all until it expires."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class LogIn:
         """The secrets that are known by name only. Raises UsageError where a variable is not set."""
         return _logins(tuple(config.secrets.items()))
 
-    async def begin(self, session: Session) -> bool:
+    async def begin(self, session: LoginSession) -> bool:
         """Before a task's start page. Whether pages were opened for it. Raises EnvironmentFailure, UsageError."""
         config = session.config
         if kept := self._kept.get(session.who):
@@ -81,7 +81,7 @@ class LogIn:
             return True
         return False
 
-    async def renew(self, session: Session, url: str) -> bool:
+    async def renew(self, session: LoginSession, url: str) -> bool:
         """On a task's start page: log in again if nobody is logged in; whether that was done. Raises EnvironmentFailure where it fails."""
         if not _expired(session, url):
             return False
@@ -93,57 +93,57 @@ class LogIn:
         await self._follow(session)
         return True
 
-    def check(self, session: Session, url: str) -> None:
+    def check(self, session: LoginSession, url: str) -> None:
         """After a step. Raises EnvironmentFailure where the session has expired: a fresh environment logs in again."""
         if _expired(session, url):
             self._kept.pop(session.who, None)
             raise EnvironmentFailure(f"the log-in expired in the middle of the task, at {url}")
 
-    async def _follow(self, session: Session) -> None:
+    async def _follow(self, session: LoginSession) -> None:
         """Do what the script says; its writes are sent. Raises EnvironmentFailure with the step that could not be done."""
-        session.ward.unlocked = True
+        session.policy.unlocked = True
         try:
             await session.open(urljoin(session.home, session.config.url))
             seen = await session.look()
             for number, text in enumerate(session.config.script, 1):
                 try:
-                    await session.do(session.actions.parse(resolved(text, seen.elements)))
+                    await session.do(session.actions.parse(resolve_names(text, seen.elements)))
                 except ActionError as error:
                     raise EnvironmentFailure(f"the log-in script's step {number}, {text}, cannot be done: {error}") from error
                 seen = await session.look()
         finally:
-            session.ward.unlocked = False
+            session.policy.unlocked = False
         if _expired(session, seen.url):
             raise EnvironmentFailure(f"after the log-in script nobody is logged in, at {seen.url}: check browser.login.secrets")
         if session.config.expired:  # else nobody could tell that it is over
             self._kept[session.who] = await _taken(session)
 
 
-def _expired(session: Session, url: str) -> bool:
+def _expired(session: LoginSession, url: str) -> bool:
     if session.config == LoginConfig():
         return False
-    refused, session.ward.unauthorized = session.ward.unauthorized, ""
+    refused, session.policy.unauthorized = session.policy.unauthorized, ""
     return bool(refused) or bool(session.config.expired and re.search(session.config.expired, url))
 
 
-async def _restore(session: Session, state: State) -> bool:
+async def _restore(session: LoginSession, state: State) -> bool:
     """Cookies and storage as they were. Whether pages were opened for it."""
     cookies = [{key: each[key] for key in _COOKIE if key in each} for each in state.get("cookies", ())]
     if cookies:
         await session.context.add_cookies(cookies)  # type: ignore[arg-type]
     opened = False
     for each in state.get("origins", ()):
-        if refusal(each["origin"], session.ward.allowed) or not each.get("localStorage"):
+        if refusal(each["origin"], session.policy.allowed) or not each.get("localStorage"):
             continue
         opened, address = True, origin(each["origin"]) + _BLANK
-        session.ward.blanks.add(address)
+        session.policy.blanks.add(address)
         await session.open(address)
         entries = json.dumps([[entry["name"], entry["value"]] for entry in each["localStorage"]])
         await session.tab().evaluate(f"{entries}.forEach(([name, value]) => localStorage.setItem(name, value))")
     return opened
 
 
-async def _taken(session: Session) -> State:
+async def _taken(session: LoginSession) -> State:
     """What the context holds now."""
     tab = session.tab()
     state: State = {"cookies": list(await session.context.cookies()), "origins": []}

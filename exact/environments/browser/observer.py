@@ -10,12 +10,11 @@ from exact.environments.browser.observe import capture, describe
 from exact.environments.browser.observe.dom import Document, places
 from exact.environments.browser.observe.form_senders import senders
 from exact.environments.browser.observe.masks import Masks, Part
-from exact.environments.browser.page.dialogs import Dialogs, Shown
+from exact.environments.browser.page.dialogs import Dialogs, DialogView
 from exact.environments.browser.page.downloads import Downloads
-from exact.environments.browser.page.ids import Ids
-from exact.environments.browser.page.names import Names
+from exact.environments.browser.page.ids import Ids, SharedIds
 from exact.environments.browser.page.window import Window
-from exact.environments.browser.secrets import Veil
+from exact.environments.browser.secrets import SecretMasking
 from exact.observation import Element, Observation
 from exact.task import Task
 
@@ -23,9 +22,9 @@ from exact.task import Task
 class Observer:
     """Sees one environment. Elements have ids that stay while the page stays; secrets are veiled, and what is volatile is masked."""
 
-    def __init__(self, masks: Masks, names: Names, window: Window, veil: Veil) -> None:
-        """`masks`: what environments of one kind know of volatile parts. `names`: of states they saw."""
-        self._shared, self._names, self._window, self._veil = masks, names, window, veil
+    def __init__(self, masks: Masks, shared_ids: SharedIds, window: Window, secrets: SecretMasking) -> None:
+        """`masks`: what environments of one kind know of volatile parts. `shared_ids`: of states they saw."""
+        self._shared, self._shared_ids, self._window, self._secrets = masks, shared_ids, window, secrets
         self.masks, self._task = masks, ""
         self.looks: dict[str, Part] = {}
         """Of the last observation, by where elements are; kept while masks are learned."""
@@ -54,26 +53,26 @@ class Observer:
             over = await is_over()
         else:
             *answers, over = await asyncio.gather(*asked, is_over())
-        page = capture.page(tab, self.ids, config, self._veil.hide, answers)
-        elements, tabs = self._veil.elements(page.elements), self._other_urls()
-        where, url, kept = self._where(page.documents, elements, config), self._veil.hide(page.url), self._files(downloads)
+        page = capture.page(tab, self.ids, config, self._secrets.mask, answers)
+        elements, tabs = self._secrets.elements(page.elements), self._other_urls()
+        where, url, kept = self._where(page.documents, elements, config), self._secrets.mask(page.url), self._files(downloads)
         digests = describe.fingerprint(url, elements, (*tabs, *kept), self.masks, where)
-        if not over and (names := self._names.differ(self._task, digests.fingerprint, elements)):
+        if not over and (names := self._shared_ids.differ(self._task, digests.fingerprint, elements)):
             self.ids.rename(names)
-            page = capture.page(tab, self.ids, config, self._veil.hide, answers)
-            elements = self._veil.elements(page.elements)
+            page = capture.page(tab, self.ids, config, self._secrets.mask, answers)
+            elements = self._secrets.elements(page.elements)
         observation = Observation(
             text=describe.text(elements),
             fingerprint=digests.fingerprint,
             volatile=digests.volatile,
             url=url,
-            title=self._veil.hide(page.title),
+            title=self._secrets.mask(page.title),
             instruction=self.instruction,
             elements=elements,
             tabs=tabs,
             downloads=kept,
             senders=self._senders(page.documents, elements),
-            html=self._veil.hide(page.html),
+            html=self._secrets.mask(page.html),
             screenshot=None if over else screenshot,
         )
         return observation, over
@@ -81,18 +80,18 @@ class Observer:
     def dialog(self, dialogs: Dialogs, downloads: Downloads) -> Observation:
         """The dialog that is open; its page can be asked nothing."""
 
-        def look() -> Shown:
-            return dialogs.shown(self.ids, self._window.present.index, self._veil.hide, self.way)
+        def look() -> DialogView:
+            return dialogs.shown(self.ids, self._window.present.index, self._secrets.mask, self.way)
 
         shown, tabs = look(), self._other_urls()
         fingerprint = describe.fingerprint(shown.digest, shown.elements, tabs).fingerprint
-        if names := self._names.differ(self._task, fingerprint, shown.elements):
+        if names := self._shared_ids.differ(self._task, fingerprint, shown.elements):
             self.ids.rename(names)
             shown = look()
         return Observation(
             text=describe.text(shown.elements),
             fingerprint=fingerprint,
-            url=self._veil.hide(shown.url),
+            url=self._secrets.mask(shown.url),
             instruction=self.instruction,
             elements=shown.elements,
             tabs=tabs,
@@ -100,10 +99,10 @@ class Observer:
         )
 
     def _other_urls(self) -> tuple[str, ...]:
-        return tuple(self._veil.hide(other.page.url) for other in self._window.others)
+        return tuple(self._secrets.mask(other.page.url) for other in self._window.others)
 
     def _files(self, downloads: Downloads) -> tuple[str, ...]:
-        return tuple(self._veil.hide(each) for each in downloads.kept)
+        return tuple(self._secrets.mask(each) for each in downloads.kept)
 
     def _senders(self, documents: list[Document], elements: Sequence[Element]) -> tuple[str, ...]:
         known = set(senders(documents))

@@ -11,7 +11,7 @@ from exact.environments.sites.accounts import Login
 from exact.observation import Element
 
 
-class Veil:
+class SecretMasking:
     """The names stand in all that an agent reads; in what it types they are replaced by the secrets."""
 
     def __init__(self, logins: Callable[[], Sequence[Login]]) -> None:
@@ -24,7 +24,7 @@ class Veil:
             text = login.fill(text)
         return text
 
-    def hide(self, text: str) -> str:
+    def mask(self, text: str) -> str:
         """A text as an agent may read it."""
         for login in self._logins():
             text = login.veil(text)
@@ -32,11 +32,11 @@ class Veil:
 
     def effect(self, effect: SideEffect) -> SideEffect:
         """An effect as it may be told."""
-        return msgspec.structs.replace(effect, url=self.hide(effect.url), detail=self.hide(effect.detail))
+        return msgspec.structs.replace(effect, url=self.mask(effect.url), detail=self.mask(effect.detail))
 
     def elements(self, elements: tuple[Element, ...]) -> tuple[Element, ...]:
         """Elements as an agent may read them."""
         if not self._logins():
             return elements
-        replace, hide = msgspec.structs.replace, self.hide
-        return tuple(replace(each, name=hide(each.name), value=each.value and hide(each.value)) for each in elements)
+        replace, mask = msgspec.structs.replace, self.mask
+        return tuple(replace(each, name=mask(each.name), value=each.value and mask(each.value)) for each in elements)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from exact.config import BrowserConfig
-from exact.environments.browser.login import LogIn
+from exact.environments.browser.login import Authenticator
 from exact.environments.browser.observe.masks import Masks
-from exact.environments.browser.page.names import Names
+from exact.environments.browser.page.ids import SharedIds
 
 
-class Common(NamedTuple):
+class SharedState(NamedTuple):
     """Made once by what opens environments."""
 
     masks: Masks
-    names: Names
-    log_in: LogIn
+    ids: SharedIds
+    authenticator: Authenticator
 
     @classmethod
-    def of(cls, config: BrowserConfig) -> Common:
+    def of(cls, config: BrowserConfig) -> SharedState:
         """Nothing is known yet but what the configuration says."""
-        return cls(Masks(config.masks), Names(), LogIn())
+        return cls(Masks(config.masks), SharedIds(), Authenticator())

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
 from exact.environments.browser.launch.launch import Browser
-from exact.environments.browser.network.interceptor import Ward
+from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.observe import redaction
 from exact.environments.browser.page.clock import Clock
 from exact.environments.browser.page.dialogs import Dialogs
 from exact.environments.browser.page.downloads import Downloads
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.page.tab import Tab, Target
-from exact.environments.browser.page.timeouts import Patience
+from exact.environments.browser.page.tab import Tab, TargetIds
+from exact.environments.browser.page.timeouts import Timeouts
 from exact.environments.browser.page.window import Window
 from exact.errors import EnvironmentFailure
 from exact.safety import origin
@@ -35,13 +35,13 @@ class Tabs:
     def __init__(self, browser: Browser, setup: PageSetup, config: BrowserConfig) -> None:
         self.browser, self.setup, self.config = browser, setup, config
         self.window = Window()
-        self.policy = Ward((), writes=False, frames=self.window)
+        self.policy = RequestPolicy((), writes=False, frames=self.window)
         """The request policy of the episode; side effects are recorded in it."""
         self.dialogs = Dialogs("accept" if setup.one_page else config.dialogs)
         self.downloads = self._new_downloads(())
         self.clock = Clock(config.clock) if config.clock else None
         """The held clock of the pages; None where their time is the machine's."""
-        self.timeouts = Patience(lambda: self.config.settle_seconds)
+        self.timeouts = Timeouts(lambda: self.config.settle_seconds)
         self.history: Sequence[str] = ()
         """Addresses behind a restored page, which its tab does not know. The next one is the last."""
 
@@ -68,7 +68,7 @@ class Tabs:
         if not self.setup.one_page:
             self.dialogs.mode = self.config.dialogs
 
-    async def adopt(self, page: Page) -> Target:
+    async def adopt(self, page: Page) -> TargetIds:
         """Make a new page the present tab. Return its CDP ids."""
         tab = await self.watch(page, self.window.opened)
         self.window.opened += 1
@@ -78,11 +78,11 @@ class Tabs:
     async def watch(self, page: Page, index: int = 0) -> Tab:
         """Attach to a page and watch it, without making it a tab. `index`: its number among the episode's pages, from 0."""
         page.on("dialog", self._dialog)
-        page.on("crash", lambda _: self.timeouts.lose("the page crashed"))
+        page.on("crash", lambda _: self.timeouts.fail("the page crashed"))
         tab = Tab(page, await self.browser.attach(page), index, self.config.answer_seconds)
         tab.cdp.on("Page.downloadWillBegin", lambda event: self.downloads.begin(event))
         tab.cdp.on("Page.downloadProgress", lambda event: self.downloads.progress(event))
-        await asyncio.gather(self.browser.dress(tab.cdp, self.config), tab.open(self.setup, redaction.rules(self.config.mask)))
+        await asyncio.gather(self.browser.prepare_page(tab.cdp, self.config), tab.open(self.setup, redaction.rules(self.config.mask)))
         return tab
 
     def adopt_popup(self, page: Page) -> None:
@@ -106,7 +106,7 @@ class Tabs:
 
         try:
             self.timeouts.renew()
-            response = await self.dialogs.race(self.present.page.goto(url or "about:blank", wait_until="load"), goes_on=True)
+            response = await self.dialogs.race(self.present.page.goto(url or "about:blank", wait_until="load"), keep_running=True)
         except Error as error:
             if failure := self._open_failure(url, first_line(error)):
                 raise failure from error
@@ -140,7 +140,7 @@ class Tabs:
             try:
                 await tab.quiet()
             except Error as error:
-                if not await self.window.goes_on(tab, error):
+                if not await self.window.recovers_from(tab, error):
                     raise
             await self.downloads.done()
             if not self.window.is_opening and tab is self.present:
@@ -159,7 +159,7 @@ class Tabs:
         if window.opened != 1 or len(window.tabs) != 1 or window.is_opening:
             return False
         try:
-            with self.dialogs.unasked():
+            with self.dialogs.accepting():
                 return await self.present.renew()
         except (Error, EnvironmentFailure):
             return False
@@ -174,7 +174,7 @@ class Tabs:
         if self.window.unanswered():
             seconds = self.config.answer_seconds
             return EnvironmentFailure(f"the start page {url} did not answer for {seconds:g} s: raise browser.answer_seconds")
-        if blocked := [effect for effect in self.policy.take() if effect.kind == "blocked"]:
+        if blocked := [effect for effect in self.policy.take_effects() if effect.kind == "blocked"]:
             way_out = f"allow {origin(blocked[0].url)} with --allow-origin if it belongs to the task"
             return EnvironmentFailure(f"the start page {url} leads to {blocked[0].url}: {way_out}")
         if "net::ERR_" in error:
@@ -193,7 +193,7 @@ class Tabs:
 
         with suppress(Error):  # the popup was closed before it could be watched
             await self.adopt(page)
-            self.policy.forget(self.present.main_frame)
+            self.policy.forget_popup(self.present.main_frame)
 
     async def _dialog(self, dialog: Dialog) -> None:
         url = dialog.page.url if dialog.page else ""

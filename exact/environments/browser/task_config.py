@@ -20,7 +20,7 @@ _LAUNCH = ("proxy", "authorities", "recording")
 """What holds for a whole browser."""
 
 
-def of_task(config: BrowserConfig, task: Task) -> BrowserConfig:
+def browser_config_of(config: BrowserConfig, task: Task) -> BrowserConfig:
     """The configuration with the keys of the task's metadata `browser`, a JSON object. Raises UsageError."""
     text = task.metadata.get("browser")
     if text is None:
@@ -41,6 +41,6 @@ def of_task(config: BrowserConfig, task: Task) -> BrowserConfig:
         raise UsageError(f"task {task.id}: its `browser` does not fit: {error}") from error
 
 
-def launched_alike(one: BrowserConfig, other: BrowserConfig) -> bool:
+def same_launch(one: BrowserConfig, other: BrowserConfig) -> bool:
     """Whether one browser does for both."""
     return all(getattr(one, key) == getattr(other, key) for key in _LAUNCH)

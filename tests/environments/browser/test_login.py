@@ -17,7 +17,7 @@ from exact.action import Action
 from exact.config import BrowserConfig, CertificateConfig, LoginConfig, ProxyConfig
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup, launch
 from exact.environments.browser.interaction import Interaction
-from exact.environments.browser.network.trust import pins
+from exact.environments.browser.network.trust import pinned_keys
 from exact.environments.sites.site import Account, Outside
 from exact.errors import ActionError, EnvironmentFailure, UsageError
 from exact.task import Task
@@ -206,16 +206,16 @@ async def test_a_site_signed_by_ones_own_authority_is_trusted_and_by_another_not
         site.pages["/"] = "<p>Secured"
         address = f"https://localhost:{site.port}"
         config = BrowserConfig(screenshots=False, authorities=(str(authority / "ca.pem"),))
-        found = await pins(config.authorities, [address])
+        found = await pinned_keys(config.authorities, [address])
         async with (
             launch(config, pins=found) as browser,
             BrowserFactory(browser, PageSetup(), config, isolated=False).open(simulation=False) as environment,
         ):
             assert "Secured" in (await environment.reset(Task(id="s", instruction="", start=address))).text
         with pytest.raises(EnvironmentFailure, match="not signed by the authorities"):
-            await pins((str(authority / "other.pem"),), [address])
+            await pinned_keys((str(authority / "other.pem"),), [address])
         with pytest.raises(UsageError, match="holds no certificates"):
-            await pins((str(authority / "ca.key"),), [address])
+            await pinned_keys((str(authority / "ca.key"),), [address])
 
 
 async def test_a_client_shows_its_certificate(executable: str, authority: Path, monkeypatch: pytest.MonkeyPatch) -> None:

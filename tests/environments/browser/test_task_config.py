@@ -3,10 +3,10 @@
 import pytest
 
 from exact.config import BrowserConfig
-from exact.environments.browser.act.upload import declared
-from exact.environments.browser.launch.context import options
+from exact.environments.browser.act.upload import declared_files
+from exact.environments.browser.launch.context import context_options
 from exact.environments.browser.observe import redaction
-from exact.environments.browser.task_config import of_task
+from exact.environments.browser.task_config import browser_config_of
 from exact.errors import UsageError
 from exact.task import Task
 
@@ -17,8 +17,8 @@ def task(**fields: object) -> Task:
 
 def test_a_task_has_the_configuration_with_its_own_keys() -> None:
     base = BrowserConfig(width=500, locale="fr-FR")
-    assert of_task(base, task()) == base
-    assert of_task(base, task(metadata={"browser": '{"locale": "de-DE"}'})) == BrowserConfig(width=500, locale="de-DE")
+    assert browser_config_of(base, task()) == base
+    assert browser_config_of(base, task(metadata={"browser": '{"locale": "de-DE"}'})) == BrowserConfig(width=500, locale="de-DE")
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_task_has_the_configuration_with_its_own_keys() -> None:
 )
 def test_what_does_not_fit_is_named(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        of_task(BrowserConfig(), task(metadata={"browser": text}))
+        browser_config_of(BrowserConfig(), task(metadata={"browser": text}))
 
 
 def test_a_mask_is_a_selector_and_nothing_more() -> None:
@@ -45,14 +45,14 @@ def test_files_are_there_and_have_names_of_their_own(tmp_path) -> None:  # type:
     (tmp_path / "sub").mkdir()
     for file in (tmp_path / "a.txt", tmp_path / "sub" / "a.txt"):
         file.write_text("x")
-    assert declared(task(files=(str(tmp_path / "a.txt"),))) == {"a.txt": tmp_path / "a.txt"}
+    assert declared_files(task(files=(str(tmp_path / "a.txt"),))) == {"a.txt": tmp_path / "a.txt"}
     with pytest.raises(UsageError, match=r"two files a\.txt"):
-        declared(task(files=(str(tmp_path / "a.txt"), str(tmp_path / "sub" / "a.txt"))))
+        declared_files(task(files=(str(tmp_path / "a.txt"), str(tmp_path / "sub" / "a.txt"))))
     with pytest.raises(UsageError, match="which is not there"):
-        declared(task(files=(str(tmp_path / "b.txt"),)))
+        declared_files(task(files=(str(tmp_path / "b.txt"),)))
 
 
 def test_a_certificate_wants_its_key() -> None:
-    config = of_task(BrowserConfig(), task(metadata={"browser": '{"login": {"certificate": {"certificate": "a.pem"}}}'}))
+    config = browser_config_of(BrowserConfig(), task(metadata={"browser": '{"login": {"certificate": {"certificate": "a.pem"}}}'}))
     with pytest.raises(UsageError, match="give certificate and key, or pfx"):
-        options(config, ["https://a.test"])
+        context_options(config, ["https://a.test"])

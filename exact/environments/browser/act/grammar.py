@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
+from collections.abc import Sequence
 from urllib.parse import urlsplit, urlunsplit
 
 from exact.action import ActionSpace, Parameter, Verb
 from exact.errors import ActionError
+from exact.observation import Element
 
 Args = tuple[str | float, ...]
 
@@ -38,6 +42,9 @@ _KEYS = {name.lower(): name for name in _NAMED} | {
 }
 _FURTHEST = 99_999
 """Pixels beyond which a point means nothing; also what keeps coordinates exact when written."""
+
+_REFERENCE = re.compile(r"\[\s*(?P<role>[A-Za-z][\w-]*)?\s*(?P<name>\"(?:[^\"\\]|\\.)*\")\s*\]")
+"""An element by role and name, or by name alone."""
 
 
 def chord(text: str) -> str:
@@ -158,3 +165,21 @@ BROWSER_ACTIONS = ActionSpace((*_PAGE, *_FURTHER, _STOP))
 """Every action of a browser environment."""
 PAGE_ACTIONS = ActionSpace((*_PAGE, _STOP))
 """Those of an environment that is one page."""
+
+
+def resolve_names(text: str, elements: Sequence[Element]) -> str:
+    """An action with ids in place of what elements are called: `click [button "Sign in"]`, or `click ["Sign in"]`.
+
+    The first element with that very name, else the first whose name holds it. Raises ActionError that names the nearest.
+    """
+    return _REFERENCE.sub(lambda found: f"[{_called(found['role'] or '', json.loads(found['name']), elements).id}]", text)
+
+
+def _called(role: str, name: str, elements: Sequence[Element]) -> Element:
+    fit = [each for each in elements if role.lower() in ("", each.role.lower())]
+    for each in (*(e for e in fit if e.name == name), *(e for e in fit if name.lower() in e.name.lower())):
+        return each
+    names = list(dict.fromkeys(each.name for each in fit if each.name))
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, names[:8])) or 'none'}"
+    raise ActionError(f"there is no {role or 'element'} {name!r}: {hint}")

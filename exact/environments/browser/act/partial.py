@@ -5,5 +5,5 @@ from __future__ import annotations
 from exact.errors import ActionError
 
 
-class Halfway(ActionError):
+class PartialAction(ActionError):
     """It may not leave the environment as it was: whoever catches it looks, and only then raises an ActionError or tells what came."""

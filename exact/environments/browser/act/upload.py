@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from exact.environments.browser.act.partial import Halfway
+from exact.environments.browser.act.partial import PartialAction
 from exact.environments.browser.page.script import script
 from exact.environments.browser.page.tab import Tab
 from exact.errors import ActionError, UsageError
@@ -22,7 +22,7 @@ _CHOOSER_SECONDS = 1.0
 Json = dict[str, Any]
 
 
-def declared(task: Task) -> dict[str, Path]:
+def declared_files(task: Task) -> dict[str, Path]:
     """The task's files by name. Raises UsageError where one is not there, or two have one name."""
     found: dict[str, Path] = {}
     for each in task.files:
@@ -35,29 +35,29 @@ def declared(task: Task) -> dict[str, Path]:
     return found
 
 
-async def give(
+async def upload_files(
     tab: Tab, id: str, names: str, files: Mapping[str, Path], ask: Callable[..., Awaitable[Json]], click: Callable[[], Awaitable[None]]
 ) -> None:
     """Give files to a field, or to the one that a click on a button opens. `names`: one, or several with `, ` between.
 
-    `ask` calls a script on the element. Raises ActionError; Halfway once it was clicked.
+    `ask` calls a script on the element. Raises ActionError; PartialAction once it was clicked.
     """
     chosen = [await asyncio.to_thread(_read, files[name], name) for name in _named(names, files)]
     if (await ask(script("act/upload"), chosen)).get("field"):
         return
     opened: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
-    tab.choosing = opened
+    tab.file_chooser = opened
     try:
         await click()
         async with asyncio.timeout(_CHOOSER_SECONDS):
             event = await opened
     except TimeoutError as error:
-        raise Halfway(f"[{id}] is no file field, and a click on it asks for no file") from error
+        raise PartialAction(f"[{id}] is no file field, and a click on it asks for no file") from error
     finally:
-        tab.choosing = None
+        tab.file_chooser = None
     answer = await tab.call(event["backendNodeId"], event["frameId"], script("act/upload"), chosen)
     if "refused" in answer:
-        raise Halfway(f"[{id}] {answer['refused']}")
+        raise PartialAction(f"[{id}] {answer['refused']}")
 
 
 def _named(names: str, files: Mapping[str, Path]) -> list[str]:

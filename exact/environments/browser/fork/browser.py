@@ -14,14 +14,14 @@ from exact.config import BrowserConfig
 from exact.environments.browser.fork.dial import Dial, dialled
 from exact.environments.browser.fork.init_process import DOWNLOADS
 from exact.environments.browser.fork.relay import Relay
-from exact.environments.browser.launch.context import grant, options
-from exact.environments.browser.launch.launch import Browser, arguments
-from exact.environments.browser.network.interceptor import Guard
-from exact.environments.browser.network.recording import Tape
-from exact.environments.browser.page.cdp import Cdp, Session
+from exact.environments.browser.launch.context import context_options, grant_permissions
+from exact.environments.browser.launch.launch import Browser, chromium_arguments
+from exact.environments.browser.network.interceptor import RequestInterceptor
+from exact.environments.browser.network.recording import Recording
+from exact.environments.browser.page.cdp import Cdp, CdpSession
 from exact.environments.browser.page.clipboard import Clipboard
-from exact.environments.browser.page.downloads import File
-from exact.environments.browser.page.line import Line, LineState
+from exact.environments.browser.page.connection import CdpConnection, CdpState
+from exact.environments.browser.page.downloads import DownloadedFile
 from exact.environments.sandbox import Sandbox
 from exact.environments.sandbox.idle import IdleTimer
 from exact.errors import EnvironmentFailure
@@ -64,7 +64,7 @@ def command(executable: str, config: BrowserConfig, hosts: Mapping[str, str], wa
     language = (f"--lang={config.locale}", f"--accept-lang={config.locale}")
     agent = (f"--user-agent={config.user_agent}",) if config.user_agent else ()
     size = (f"--window-size={config.width},{config.height}", f"--force-device-scale-factor={config.scale:g}")
-    flags = dict.fromkeys([*_FLAGS, *way_out, *arguments(hosts), *language, *agent, *size])
+    flags = dict.fromkeys([*_FLAGS, *way_out, *chromium_arguments(hosts), *language, *agent, *size])
     zone = config.locale.replace("-", "_")
     return ["/usr/bin/env", f"TZ={config.timezone}", f"LANGUAGE={zone}", executable, *flags, "about:blank"]
 
@@ -77,8 +77,8 @@ class InnerStore:
     def __init__(self, relay: Relay) -> None:
         self._relay = relay
 
-    async def take(self, id: str) -> File:
-        return File(*await self._relay.digest(id))
+    async def take(self, id: str) -> DownloadedFile:
+        return DownloadedFile(*await self._relay.digest(id))
 
     async def cancel(self, id: str) -> None:
         with suppress(EnvironmentFailure):  # it has just come to its end
@@ -86,11 +86,11 @@ class InnerStore:
 
 
 class ConnectionState(NamedTuple):
-    """What the guard of an environment was at when its snapshot was taken."""
+    """What the interceptor of an environment was at when its snapshot was taken."""
 
     path: str
     """At which its browser listens."""
-    line: LineState
+    line: CdpState
     started: bool
     unanswered: tuple[dict[str, Any], ...]
 
@@ -101,34 +101,34 @@ class ForkedBrowser(Browser):
     def __init__(
         self,
         playwright: PlaywrightBrowser,
-        guard: Guard,
+        interceptor: RequestInterceptor,
         relay: Relay,
-        talk: Line,
+        talk: CdpConnection,
         context_id: str,
         *,
         targets: Sequence[str],
         artifacts: Path,
     ) -> None:
         """`talk`: a line for sessions with pages. `targets`: CDP ids of the pages. `artifacts`: its own folder, made for traces."""
-        super().__init__(playwright, guard, InnerStore(relay), relay.line)
+        super().__init__(playwright, interceptor, InnerStore(relay), relay.line)
         self.relay, self.context_id, self._talk = relay, context_id, talk
         self._only = (self.context.pages[0], targets[0]) if len(targets) == len(self.context.pages) == 1 else None
         self._started, self._artifacts = False, artifacts
         self._stilling: set[asyncio.Task[None]] = set()
         self.idle = IdleTimer(relay.sandbox)
 
-    async def enter(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
+    async def open_context(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
         """The browser's own context, with the first of the pages it has. Its requests are judged from now on."""
         self._started = True
         context = self.context
         if config.geolocation:
-            await context.set_geolocation(options(config, ())["geolocation"])
+            await context.set_geolocation(context_options(config, ())["geolocation"])
         if config.permissions:
-            await grant(context, config.permissions, origins)
+            await grant_permissions(context, config.permissions, origins)
         context.on("page", self._opened)
         every = (_NO_SERVICE_WORKERS, *scripts)  # sent in this order, answered together
         await asyncio.gather(
-            self.guard.start(),
+            self.interceptor.start(),
             self._cdp.send("Browser.setDownloadBehavior", _DOWNLOADS),
             *(_still(page) for page in context.pages),
             *(context.add_init_script(script) for script in every),
@@ -140,13 +140,13 @@ class ForkedBrowser(Browser):
         """Its own one."""
         return self.playwright.contexts[0]
 
-    async def attach(self, page: Page) -> Session:
+    async def attach(self, page: Page) -> CdpSession:
         return await self._talk.attach(self._only[1] if self._only and self._only[0] is page else await _target(page))
 
-    async def keep_downloads(self, context: str) -> None:
+    async def accept_downloads(self, context: str) -> None:
         """Nothing: `enter` did it."""
 
-    async def dress(self, cdp: Cdp, config: BrowserConfig) -> None:
+    async def prepare_page(self, cdp: Cdp, config: BrowserConfig) -> None:
         """How numbers and dates are written does not follow from Chromium's arguments."""
         from playwright.async_api import Error
 
@@ -167,16 +167,16 @@ class ForkedBrowser(Browser):
     @property
     def connection(self) -> ConnectionState:
         """Of an environment that is held."""
-        return ConnectionState(self.relay.path, self.relay.line.state, self._started, self.guard.unanswered)
+        return ConnectionState(self.relay.path, self.relay.line.state, self._started, self.interceptor.unanswered)
 
-    async def leave(self, context: BrowserContext) -> None:
+    async def close_context(self, context: BrowserContext) -> None:
         """Nothing: it goes with its sandbox."""
 
     async def close(self) -> None:
         """Let go of the connection; the sandbox is its owner's. Never raises."""
         from playwright.async_api import Error
 
-        self.guard.end()
+        self.interceptor.stop()
         await self.idle.stop()
         await self.relay.close()  # first: a paused browser would not answer to being closed
         with suppress(Error):
@@ -206,7 +206,7 @@ async def connect(
     artifacts: Path,
     *,
     hosts: Mapping[str, str] | None = None,
-    tape: Tape | None = None,
+    recording: Recording | None = None,
     connection: ConnectionState | None = None,
     dial: Dial = dialled,
     seconds: float = 120.0,
@@ -233,11 +233,11 @@ async def connect(
             raise
         raise EnvironmentFailure(f"the environment does not answer: {relay.lost or str(error).splitlines()[0]}") from error
     pages = [info for info in found["targetInfos"] if info["type"] == "page"]
-    guard = Guard(line, tape)
+    interceptor = RequestInterceptor(line, recording)
     if connection and connection.started:
-        guard.go_on(connection.unanswered)
+        interceptor.continue_from(connection.unanswered)
     targets = [info["targetId"] for info in pages]
-    return ForkedBrowser(browser, guard, relay, talk, pages[0]["browserContextId"], targets=targets, artifacts=own)
+    return ForkedBrowser(browser, interceptor, relay, talk, pages[0]["browserContextId"], targets=targets, artifacts=own)
 
 
 async def _over_cdp(playwright: Playwright, address: str, relay: Relay, seconds: float, artifacts: Path) -> PlaywrightBrowser:

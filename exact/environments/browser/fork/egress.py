@@ -1,8 +1,8 @@
 """The way out of a sandbox: connections that its browser asks for by SOCKS are made here, on the host, to allowed origins only.
 
 Chromium speaks HTTP and TLS itself, so that cookies, streams, uploads, downloads and certificates are its own affair, as without a sandbox.
-What is asked for is judged by the guard, request by request; this is the wall behind it, which also holds for what the guard does not
-see. A connection lives no longer than its branch: a restored browser has none, and makes new ones.
+The interceptor judges every request; this is a second barrier behind it, which also holds for what the interceptor does not see. A
+connection lives no longer than its branch: a restored browser has none, and makes new ones.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from exact.environments.browser.fork.browser import ForkedBrowser
 from exact.environments.browser.fork.store import ForkStore
 from exact.environments.browser.interaction import Observed
 from exact.environments.browser.memo import Memo
-from exact.environments.browser.network.interceptor import Ward
+from exact.environments.browser.network.policy import RequestPolicy
 from exact.environments.browser.page.tab import Tab
-from exact.environments.browser.shared import Common
+from exact.environments.browser.shared import SharedState
 from exact.environments.process.cpu import processor_seconds
 from exact.environments.sites.accounts import AccountLease
 from exact.environments.sites.states import SiteClient
@@ -35,7 +35,7 @@ class ForkingEnvironment(BrowserEnvironment):
         *,
         simulation: bool,
         evaluator: Evaluator | None,
-        common: Common,
+        shared: SharedState,
         login: AccountLease | None = None,
     ) -> None:
         super().__init__(
@@ -45,7 +45,7 @@ class ForkingEnvironment(BrowserEnvironment):
             isolated=store.isolated,
             simulation=simulation,
             evaluator=evaluator,
-            common=common,
+            shared=shared,
             login=login,
         )
         self._browser, self._store, self._states = browser, store, store.states
@@ -84,7 +84,7 @@ class ForkingEnvironment(BrowserEnvironment):
         """The reason why no snapshot can be taken now: something is under way in the environment. Empty if there is none."""
         if found := super().obstacle:
             return found
-        return "a request is held back" if self._browser.guard.busy else ""
+        return "a request is held back" if self._browser.interceptor.busy else ""
 
     @property
     def severed(self) -> str:
@@ -147,7 +147,7 @@ class ForkingEnvironment(BrowserEnvironment):
         if self._store.outside:
             await self._move_site()
 
-    def policy_changed(self, policy: Ward) -> None:
+    def policy_changed(self, policy: RequestPolicy) -> None:
         """Let the sandbox connect to the origins that the policy allows."""
         if self._store.outside:
             self._browser.relay.egress.admit(policy.allowed, sockets=policy.writable)
@@ -190,17 +190,17 @@ class ForkingEnvironment(BrowserEnvironment):
     async def _reconnect(self, memo: Memo) -> Observed:
         """Restore what lived in the old connection before the first command is sent, then observe."""
         self._used = self._is_fork = True
-        interceptor = self._browser.guard
+        interceptor = self._browser.interceptor
         self.episode.resume(memo, self._browser.context_id)
-        interceptor.admit(self.episode.context_id, self.tabs.policy)
-        interceptor.hold()
+        interceptor.register(self.episode.context_id, self.tabs.policy)
+        interceptor.pause()
         _, pages = await asyncio.gather(self.episode.connect(memo.now), self._watch_pages())
         for target in pages:
-            self.tabs.policy.forget(target)  # these are no popups
+            self.tabs.policy.forget_popup(target)  # these are no popups
         if self._store.outside:
             await self._move_site(memo.site)
             self.policy_changed(self.tabs.policy)
-        interceptor.go()
+        interceptor.resume()
         self._restore_tabs(memo, pages)
         return await self.interaction.observe(run=False, expected=memo.fingerprint)
 

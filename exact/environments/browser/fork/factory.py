@@ -13,10 +13,10 @@ from exact.environments.browser.environment import Evaluator
 from exact.environments.browser.fork.browser import ForkedBrowser
 from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.store import ForkStore
-from exact.environments.browser.launch.driver import drive
-from exact.environments.browser.network.recording import Tape
+from exact.environments.browser.launch.driver import start_driver
+from exact.environments.browser.network.recording import Recording
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.shared import Common
+from exact.environments.browser.shared import SharedState
 from exact.environments.sandbox import Service, open_sandboxes
 from exact.environments.sandbox.application import SandboxApplication
 from exact.environments.sandbox.sandboxes import LIMIT
@@ -30,7 +30,7 @@ class ForkingFactory:
 
     def __init__(self, store: ForkStore, evaluator: Evaluator | None) -> None:
         self.store = store
-        self._evaluator, self._common = evaluator, Common.of(store.config)
+        self._evaluator, self._shared = evaluator, SharedState.of(store.config)
         self._accounts: Accounts | None = None
         outside = store.outside
         if outside and outside.accounts:
@@ -86,7 +86,7 @@ class ForkingFactory:
         self, make: Callable[[], Awaitable[ForkedBrowser]], simulation: bool, login: AccountLease | None
     ) -> AsyncIterator[ForkingEnvironment]:
         environment = ForkingEnvironment(
-            self.store, await make(), simulation=simulation, evaluator=self._evaluator, common=self._common, login=login
+            self.store, await make(), simulation=simulation, evaluator=self._evaluator, shared=self._shared, login=login
         )
         try:
             yield environment
@@ -102,7 +102,7 @@ async def forking(
     services: Sequence[Service] = (),
     application: SandboxConfig | None = None,
     outside: Outside | None = None,
-    tape: Tape | None = None,
+    recording: Recording | None = None,
     evaluator: Evaluator | None = None,
     limit: int = LIMIT,
     idle: float = 5.0,
@@ -111,16 +111,16 @@ async def forking(
 
     `application`: what the services run in, where that is not this machine's files. The browser stays outside of it.
     `outside`: the way to sites that are not in the sandbox. Without hooks for such a site it keeps what is done to it: the environments
-    are not isolated then, and their snapshots are of the client. `tape`: where its answers are recorded, or replayed from.
+    are not isolated then, and their snapshots are of the client. `recording`: where its answers are recorded, or replayed from.
     `limit`: bytes of snapshots that are retained. `idle`: seconds after which an environment that is not used is paused.
     Raises EnvironmentFailure where there is no usable runsc or no browser.
     """
     place = SandboxApplication.of(application or SandboxConfig())
     with scratch("artifacts") as artifacts:
-        async with open_sandboxes(limit=limit) as sandboxes, drive() as playwright:
+        async with open_sandboxes(limit=limit) as sandboxes, start_driver() as playwright:
             store = ForkStore(
                 sandboxes, playwright, artifacts, setup, config,
-                services=services, application=place, outside=outside, tape=tape, idle=idle,
+                services=services, application=place, outside=outside, recording=recording, idle=idle,
             )  # fmt: skip
             try:
                 yield ForkingFactory(store, evaluator)

@@ -20,7 +20,7 @@ from exact.environments.browser.fork.dial import Dial, dialled
 from exact.environments.browser.fork.egress import Egress
 from exact.environments.browser.fork.init_process import FRAME, LINE, OUTWARD
 from exact.environments.browser.network.interceptor import EVENTS
-from exact.environments.browser.page.line import Line, LineState
+from exact.environments.browser.page.connection import CdpConnection, CdpState
 from exact.environments.sandbox import Sandbox
 from exact.errors import EnvironmentFailure
 
@@ -34,13 +34,13 @@ class Relay:
     """One for each sandbox. It says what became of the environment in `lost`."""
 
     def __init__(
-        self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: LineState | None = None, dial: Dial = dialled
+        self, sandbox: Sandbox, hosts: Mapping[str, str] | None = None, line: CdpState | None = None, dial: Dial = dialled
     ) -> None:
         """`hosts`: names of servers outside, as in Outside. Nothing outside is reached before something is admitted.
         `line`: where a restored environment's conversation was cut. `dial` makes connections to the outside."""
         self.sandbox = sandbox
         self.egress = Egress(self._pass, self._say, hosts or {}, dial)
-        self.line = Line(self._tell_line, line or LineState(), EVENTS)
+        self.line = CdpConnection(self._tell_line, line or CdpState(), EVENTS)
         self.lost = ""
         """Why the environment is gone or unfit; empty while it is well."""
         self._ended = asyncio.Event()
@@ -53,7 +53,7 @@ class Relay:
         self._held = asyncio.Event()
         self._digests: dict[str, asyncio.Future[tuple[int, str]]] = {}
         self._writers: dict[int, asyncio.StreamWriter] = {}
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, CdpConnection] = {}
         self._conversations: set[asyncio.Task[None]] = set()
         self._open = asyncio.Event()
         self._open.set()
@@ -85,7 +85,7 @@ class Relay:
         except TimeoutError as error:
             raise EnvironmentFailure(f"the environment was not ready within {seconds:g} s") from error
 
-    async def speak(self, seconds: float = 30.0) -> Line:
+    async def speak(self, seconds: float = 30.0) -> CdpConnection:
         """The conversation that outlives a restore, once there is an address. Raises EnvironmentFailure."""
         try:
             async with asyncio.timeout(seconds):
@@ -94,10 +94,10 @@ class Relay:
             raise EnvironmentFailure(f"the browser did not answer within {seconds:g} s") from error
         return self.line
 
-    async def talk(self, seconds: float = 30.0) -> Line:
+    async def talk(self, seconds: float = 30.0) -> CdpConnection:
         """A further conversation, once there is an address; a restored environment has not heard of it. Raises EnvironmentFailure."""
         ident = next(_NUMBERS)
-        line = self._lines[ident] = Line(partial(self._tell, ident), LineState())
+        line = self._lines[ident] = CdpConnection(partial(self._tell, ident), CdpState())
         try:
             async with asyncio.timeout(seconds):
                 await line.begin(self.path)

@@ -20,7 +20,7 @@ from exact.environments.browser.fork.dial import dialling
 from exact.environments.browser.fork.egress import flags
 from exact.environments.browser.launch.find import find_browser
 from exact.environments.browser.memo import Memo
-from exact.environments.browser.network.recording import Tape, tape_of
+from exact.environments.browser.network.recording import Recording, recording_of
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.sandbox import GuestSpec, Sandbox, Sandboxes, Service, find_interpreter
 from exact.environments.sandbox.application import SandboxApplication
@@ -52,7 +52,7 @@ class ForkStore:
         services: Sequence[Service],
         application: SandboxApplication,
         outside: Outside | None,
-        tape: Tape | None,
+        recording: Recording | None,
         idle: float,
     ) -> None:
         self._sandboxes, self._playwright, self._artifacts = sandboxes, playwright, artifacts
@@ -60,7 +60,7 @@ class ForkStore:
         self.states = SiteStates(outside.site) if outside and outside.site else None
         """The states of the site outside; None where it has no hooks to retain them."""
         self._services, self._application = tuple(services), application
-        self._tape = tape or tape_of(config.recording)
+        self._recording = recording or recording_of(config.recording)
         self._memos: dict[str, Memo] = {}
         self._connections: dict[str, ConnectionState] = {}
         self._origin = ""
@@ -165,7 +165,7 @@ class ForkStore:
             self._artifacts,
             connection=connection,
             hosts=self.outside.hosts if self.outside else None,
-            tape=self._tape,
+            recording=self._recording,
             dial=dialling(self.config.proxy),
         )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
 
-def options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, Any]:
+def context_options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, Any]:
     """For Playwright's `new_context`. `origins`: those that are shown a client's certificate. Raises UsageError."""
     found: dict[str, Any] = {
         "viewport": {"width": config.width, "height": config.height},
@@ -39,7 +39,7 @@ def options(config: BrowserConfig, origins: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-async def grant(context: BrowserContext, permissions: Sequence[str], origins: Iterable[str]) -> None:
+async def grant_permissions(context: BrowserContext, permissions: Sequence[str], origins: Iterable[str]) -> None:
     """Let the task's origins do what otherwise a user is asked for. Raises UsageError for a permission that there is not."""
     from playwright.async_api import Error
 

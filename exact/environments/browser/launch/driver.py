@@ -20,25 +20,25 @@ WAY_OUT = "run shells/setup.sh, or apt-get install libatomic1"
 
 
 @asynccontextmanager
-async def drive() -> AsyncIterator[Playwright]:
+async def start_driver() -> AsyncIterator[Playwright]:
     """A driver for as long as the block runs. Raises EnvironmentFailure where it does not start."""
     from playwright.async_api import async_playwright
 
-    if said := await asyncio.to_thread(fault):
+    if said := await asyncio.to_thread(driver_fault):
         raise EnvironmentFailure(f"Playwright's driver does not start: {said}: {WAY_OUT}")
     async with async_playwright() as playwright:
         yield playwright
 
 
-def fault() -> str:
+def driver_fault() -> str:
     """Why the driver does not start on this machine; empty if it does."""
     import playwright
 
-    return _fault(os.environ.get("PLAYWRIGHT_NODEJS_PATH") or str(Path(playwright.__file__).parent / "driver" / "node"))
+    return _version_fault(os.environ.get("PLAYWRIGHT_NODEJS_PATH") or str(Path(playwright.__file__).parent / "driver" / "node"))
 
 
 @functools.cache
-def _fault(node: str) -> str:
+def _version_fault(node: str) -> str:
     try:
         done = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.SubprocessError) as error:

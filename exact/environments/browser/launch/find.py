@@ -43,7 +43,7 @@ def find_browser(headed: bool = False) -> Path:
     raise EnvironmentFailure(f"no browser found: {WAY_OUT}")
 
 
-def said_by(browser: Path) -> str:
+def browser_version(browser: Path) -> str:
     """What an executable says it is: `Chromium 150.0.7871.100`. Raises EnvironmentFailure where it does not start, or is no browser."""
     try:
         done = subprocess.run([browser, "--version"], capture_output=True, text=True, timeout=30, check=False)

@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exact.config import BrowserConfig
-from exact.environments.browser.launch.context import grant, options
-from exact.environments.browser.launch.driver import drive
+from exact.environments.browser.launch.context import context_options, grant_permissions
+from exact.environments.browser.launch.driver import start_driver
 from exact.environments.browser.launch.find import find_browser
-from exact.environments.browser.launch.profile import profile_of, remove
-from exact.environments.browser.network.interceptor import Guard
-from exact.environments.browser.network.recording import tape_of
+from exact.environments.browser.launch.profile import find_profile, remove_profile
+from exact.environments.browser.network.interceptor import RequestInterceptor
+from exact.environments.browser.network.recording import recording_of
 from exact.environments.browser.page.cdp import Cdp
 from exact.environments.browser.page.clipboard import Clipboard, SharedClipboard
-from exact.environments.browser.page.downloads import Store
-from exact.environments.browser.page.store import LocalStore
+from exact.environments.browser.page.downloads import DownloadStore, LocalDownloadStore
 from exact.environments.sites.accounts import value_of
 from exact.errors import EnvironmentFailure
 from exact.scratch import scratch
@@ -29,12 +28,12 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
     from playwright.async_api import BrowserContext, CDPSession, Page, ProxySettings
 
-    from exact.environments.browser.page.line import Line
+    from exact.environments.browser.page.connection import CdpConnection
 
 _DISABLED = (
-    # Frames of other sites stay in the page's process, where the page's session sees them; origins are the guard's affair.
+    # Frames of other sites stay in the page's process, where the page's session sees them; origins are the interceptor's affair.
     *("IsolateOrigins", "site-per-process"),
-    # Documents that the guard hands over have no network address, and so would count as foreign to their own server.
+    # Documents that the interceptor hands over have no network address, and so would count as foreign to their own server.
     *("LocalNetworkAccessChecks", "LocalNetworkAccessChecksWebSockets", "LocalNetworkAccessForWorkers"),
     *("LocalNetworkAccessForNavigations", "LocalNetworkAccessForSubframeNavigations"),
     # Aborts redirects with a preflight while Fetch intercepts.
@@ -60,24 +59,26 @@ _FLAGS = (
 
 
 class Browser:
-    """A running browser and the guard over its requests. Made by `launch`."""
+    """A running browser and the interceptor over its requests. Made by `launch`."""
 
-    def __init__(self, playwright: PlaywrightBrowser, guard: Guard, store: Store, cdp: CDPSession | Line) -> None:
+    def __init__(
+        self, playwright: PlaywrightBrowser, interceptor: RequestInterceptor, store: DownloadStore, cdp: CDPSession | CdpConnection
+    ) -> None:
         """`cdp`: the browser's own session."""
-        self.playwright, self.guard, self.store, self._cdp = playwright, guard, store, cdp
+        self.playwright, self.interceptor, self.store, self._cdp = playwright, interceptor, store, cdp
         self._clipboard = SharedClipboard(playwright)
         self._closing: set[asyncio.Task[None]] = set()
 
-    async def enter(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
+    async def open_context(self, config: BrowserConfig, scripts: Iterable[str], origins: Sequence[str] = ()) -> tuple[BrowserContext, Page]:
         """A context of its own that runs `scripts` first in every document, and its first page. `origins`: those of the task.
 
         Where it fails, or is cancelled, the context is closed again. Raises UsageError.
         """
-        making = asyncio.ensure_future(self.playwright.new_context(**options(config, origins)))
+        making = asyncio.ensure_future(self.playwright.new_context(**context_options(config, origins)))
         try:
             context = await asyncio.shield(making)
             if config.permissions:
-                await grant(context, config.permissions, origins)
+                await grant_permissions(context, config.permissions, origins)
             for script in scripts:
                 await context.add_init_script(script)
             return context, await context.new_page()
@@ -87,7 +88,7 @@ class Browser:
             closing.add_done_callback(self._closing.discard)
             raise
 
-    async def keep_downloads(self, context: str) -> None:
+    async def accept_downloads(self, context: str) -> None:
         """Let a context, by its CDP id, download into the store."""
         options = {"behavior": "allowAndName", "browserContextId": context, "downloadPath": self.store.folder, "eventsEnabled": True}
         await self._cdp.send("Browser.setDownloadBehavior", options)
@@ -96,14 +97,14 @@ class Browser:
         """A session of our own with a page. Raises Playwright's Error."""
         return await page.context.new_cdp_session(page)
 
-    async def dress(self, cdp: Cdp, config: BrowserConfig) -> None:
+    async def prepare_page(self, cdp: Cdp, config: BrowserConfig) -> None:
         """What a page needs besides what its context was made with."""
 
     def clipboard(self) -> Clipboard | None:
         """A new environment's own; None where the whole browser is its own."""
         return Clipboard(self._clipboard)
 
-    async def leave(self, context: BrowserContext) -> None:
+    async def close_context(self, context: BrowserContext) -> None:
         """Close a context and all that it kept."""
         await context.close()
 
@@ -137,12 +138,12 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
         downloads, artifacts, temporary = (folder / name for name in ("downloads", "artifacts", "temporary"))
         for each in (downloads, artifacts, temporary):  # the browser's own, and Playwright's: a browser that dies removes nothing
             each.mkdir()
-        playwright = await last.enter_async_context(drive())
+        playwright = await last.enter_async_context(start_driver())
         try:
             browser = await playwright.chromium.launch(
                 executable_path=executable,
                 headless=not config.headed,
-                args=[*arguments(hosts), *trusting(pins)],
+                args=[*chromium_arguments(hosts), *pin_arguments(pins)],
                 proxy=_proxy(config, hosts),
                 env=_environment(hosts, temporary),
                 artifacts_dir=artifacts,
@@ -152,19 +153,19 @@ async def launch(config: BrowserConfig, hosts: Mapping[str, str] | None = None, 
             raise EnvironmentFailure(f"{executable} does not start: {_first_line(error)}: try `{executable} --version`") from error
         try:
             cdp = await browser.new_browser_cdp_session()
-            last.push_async_callback(remove, await profile_of(cdp))
-            guard = Guard(cdp, tape_of(config.recording))
-            await guard.start()
+            last.push_async_callback(remove_profile, await find_profile(cdp))
+            interceptor = RequestInterceptor(cdp, recording_of(config.recording))
+            await interceptor.start()
             try:
-                yield Browser(browser, guard, LocalStore(str(downloads), cdp), cdp)
+                yield Browser(browser, interceptor, LocalDownloadStore(str(downloads), cdp), cdp)
             finally:
-                guard.end()
+                interceptor.stop()
         finally:
             with suppress(Error):
                 await browser.close()
 
 
-def trusting(pins: Iterable[str]) -> list[str]:
+def pin_arguments(pins: Iterable[str]) -> list[str]:
     """Chromium's arguments for certificates that are accepted although nobody known signed them."""
     found = list(pins)
     return [f"--ignore-certificate-errors-spki-list={','.join(found)}"] if found else []
@@ -180,7 +181,7 @@ def _proxy(config: BrowserConfig, hosts: Iterable[str]) -> ProxySettings | None:
     return given
 
 
-def arguments(hosts: Mapping[str, str]) -> list[str]:
+def chromium_arguments(hosts: Mapping[str, str]) -> list[str]:
     """What Chromium is started with, besides Playwright's own."""
     found = list(_FLAGS)
     if hasattr(os, "geteuid") and os.geteuid() == 0:

@@ -17,13 +17,13 @@ _LEAVING = 2.0
 """Seconds in which what else belonged to a browser that was killed may still write into its profile."""
 
 
-async def profile_of(cdp: CDPSession) -> Path | None:
+async def find_profile(cdp: CDPSession) -> Path | None:
     """Where it is. `cdp`: the browser's own session. Raises Playwright's Error."""
     found = _MADE.search((await cdp.send("SystemInfo.getInfo"))["commandLine"])
     return Path(found[1]) if found else None
 
 
-async def remove(profile: Path | None) -> None:
+async def remove_profile(profile: Path | None) -> None:
     """Remove it where it is still there: the browser was killed, or Playwright's driver."""
     if profile:
         await asyncio.to_thread(_remove, profile)

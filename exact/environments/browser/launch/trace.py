@@ -24,7 +24,7 @@ _COMPRESSED = (".png", ".jpeg", ".jpg", ".gif", ".webp", ".avif", ".woff", ".wof
 """Entries in which no text can be read. In all others some may: bodies of requests are kept under names that tell little."""
 
 
-class Trace:
+class PlaywrightTrace:
     """Of one environment, from entering a context to leaving it."""
 
     def __init__(self) -> None:
@@ -32,14 +32,14 @@ class Trace:
         self._folder = self._name = ""
 
     async def begin(self, context: BrowserContext, folder: str, name: str) -> None:
-        """Trace from now on; not if the folder is empty. `name`: what the file is to be called. Raises UsageError for a folder that is
-        none, or that takes no files."""
+        """Start to trace, unless the folder is empty. `name`: the file's name. Raises UsageError where files cannot be written to the
+        folder."""
         if folder:
             _made(Path(folder))
             self._context, self._folder, self._name = context, folder, name
             await context.tracing.start(screenshots=True, snapshots=True)
 
-    async def end(self, veil: Callable[[str], str]) -> None:
+    async def end(self, mask: Callable[[str], str]) -> None:
         """Write it, readable by this user only: `playwright show-trace FILE` opens it. Never raises: the log tells why there is none."""
         from playwright.async_api import Error
 
@@ -48,19 +48,19 @@ class Trace:
             return
         try:
             with suppress(Error):  # the context is gone
-                await self._write(context, veil)
+                await self._write(context, mask)
         except (OSError, EnvironmentFailure, zipfile.BadZipFile) as error:
             _logger.warning("%s is not traced: %s", self._name, error)
             with suppress(Error):  # it was stopped before
                 await context.tracing.stop()  # Playwright lets go of what it has kept
 
-    async def _write(self, context: BrowserContext, veil: Callable[[str], str]) -> None:
+    async def _write(self, context: BrowserContext, mask: Callable[[str], str]) -> None:
         path = _free(Path(self._folder), re.sub(r"\W+", "-", self._name).strip("-") or "environment")
         try:
             with scratch("trace") as folder:
                 raw = folder / "raw.zip"
                 await context.tracing.stop(path=raw)
-                await asyncio.to_thread(_veiled, raw, path, veil)
+                await asyncio.to_thread(_masked, raw, path, mask)
         except BaseException:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -89,10 +89,10 @@ def _free(folder: Path, name: str) -> Path:
             return path
 
 
-def _veiled(raw: Path, path: Path, veil: Callable[[str], str]) -> None:
+def _masked(raw: Path, path: Path, mask: Callable[[str], str]) -> None:
     with zipfile.ZipFile(raw) as whole, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for name in whole.namelist():
             data = whole.read(name)
             if not name.endswith(_COMPRESSED):
-                data = veil(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+                data = mask(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
             made.writestr(name, data)

@@ -20,10 +20,10 @@ from exact.config import RecordingConfig
 from exact.environments.browser.network import scrub
 from exact.errors import EnvironmentFailure
 
-Veil = Callable[[str], str]
+MaskText = Callable[[str], str]
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedExchange(msgspec.Struct, frozen=True, kw_only=True):
     """One exchange."""
 
     method: str
@@ -39,13 +39,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return self.method, self.url, self.sent
 
 
-class Tape:
+class Recording:
     """A file of exchanges. Equal requests are answered in the order in which they were recorded, the last answer again after that."""
 
     def __init__(self, path: Path, mode: Literal["record", "replay"]) -> None:
         """Recording goes on after what is there. Raises EnvironmentFailure where there is nothing to replay."""
         self.path, self.mode = path, mode
-        self._answers: defaultdict[tuple[str, str, str], list[Answer]] = defaultdict(list)
+        self._answers: defaultdict[tuple[str, str, str], list[RecordedExchange]] = defaultdict(list)
         if mode == "record":
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
@@ -54,49 +54,49 @@ class Tape:
                 self._answers[answer.key].append(answer)
 
     def record(
-        self, request: Mapping[str, str], status: int, headers: Iterable[tuple[str, str]], body: bytes, veil: Veil = scrub.nothing
+        self, request: Mapping[str, str], status: int, headers: Iterable[tuple[str, str]], body: bytes, mask: MaskText = scrub.nothing
     ) -> None:
-        """Write one exchange down. `request`: `method`, `url`, perhaps `postData`. `veil` hides what else is secret."""
+        """Write one exchange down. `request`: `method`, `url`, perhaps `postData`. `mask` hides what else is secret."""
         given = tuple(headers)
         kind = next((value for name, value in given if name.lower() == "content-type"), "")
-        method, url, sent = _key(request, veil)
-        answer = Answer(
+        method, url, sent = _key(request, mask)
+        answer = RecordedExchange(
             method=method,
             url=url,
             sent=sent,
             status=status,
-            headers=tuple((name, veil(value)) for name, value in scrub.headers(given)),
-            body=scrub.body(body, kind, veil),
+            headers=tuple((name, mask(value)) for name, value in scrub.headers(given)),
+            body=scrub.body(body, kind, mask),
         )
         with self.path.open("ab") as file:
             file.write(msgspec.json.encode(answer) + b"\n")
 
-    def answer(self, request: Mapping[str, str], veil: Veil = scrub.nothing) -> Answer | None:
+    def answer(self, request: Mapping[str, str], mask: MaskText = scrub.nothing) -> RecordedExchange | None:
         """What was answered to such a request; None if it was never made."""
-        found = self._answers.get(_key(request, veil))
+        found = self._answers.get(_key(request, mask))
         if not found:
             return None
         return found.pop(0) if len(found) > 1 else found[0]
 
-    def _read(self) -> list[Answer]:
+    def _read(self) -> list[RecordedExchange]:
         try:
             lines = self.path.read_bytes().splitlines()
-            return [msgspec.json.decode(line, type=Answer) for line in lines]
+            return [msgspec.json.decode(line, type=RecordedExchange) for line in lines]
         except OSError as error:
             raise EnvironmentFailure(f"no recorded traffic at {self.path}: record it first") from error
         except msgspec.MsgspecError as error:
             raise EnvironmentFailure(f"{self.path} is no recorded traffic: {error}: record it again") from error
 
 
-def tape_of(config: RecordingConfig) -> Tape | None:
+def recording_of(config: RecordingConfig) -> Recording | None:
     """What a configuration names; None if nothing. Raises EnvironmentFailure where there is nothing to replay."""
-    return Tape(Path(config.path).expanduser(), config.mode) if config.path else None
+    return Recording(Path(config.path).expanduser(), config.mode) if config.path else None
 
 
-def _key(request: Mapping[str, str], veil: Veil) -> tuple[str, str, str]:
+def _key(request: Mapping[str, str], mask: MaskText) -> tuple[str, str, str]:
     sent = request.get("postData", "")
-    digest = hashlib.sha256(veil(scrub.form(sent)).encode()).hexdigest() if sent else ""
-    return request["method"], veil(scrub.address(request["url"])), digest
+    digest = hashlib.sha256(mask(scrub.form(sent)).encode()).hexdigest() if sent else ""
+    return request["method"], mask(scrub.address(request["url"])), digest
 
 
 def encoded(body: bytes) -> str:

@@ -86,7 +86,7 @@ def form(body: str) -> str:
     return _text(_FORM.sub(rf"\1{GONE}", body))
 
 
-def body(data: bytes, kind: str, veil: Callable[[str], str] = nothing) -> bytes:
+def body(data: bytes, kind: str, mask: Callable[[str], str] = nothing) -> bytes:
     """What a server answered, by its content type; what is no text stays."""
     if not any(each in kind.lower() for each in _TEXT):
         return data
@@ -97,7 +97,7 @@ def body(data: bytes, kind: str, veil: Callable[[str], str] = nothing) -> bytes:
     if "x-www-form-urlencoded" in kind.lower():
         text = _FORM.sub(rf"\1{GONE}", text)
     text = _TAG.sub(lambda tag: _VALUE.sub(rf'\1"{GONE}"', tag[0]) if _NAMED.search(tag[0]) else tag[0], text)
-    return veil(_text(text)).encode()
+    return mask(_text(text)).encode()
 
 
 def _text(text: str) -> str:

@@ -21,7 +21,7 @@ _VERSION = 0xA0
 """Tag of the one field that may be left out."""
 
 
-async def pins(authorities: Sequence[str], origins: Iterable[str], hosts: Mapping[str, str] | None = None) -> tuple[str, ...]:
+async def pinned_keys(authorities: Sequence[str], origins: Iterable[str], hosts: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """The public keys of those sites with TLS which the authorities vouch for: base64 SHA-256, as Outside's `trusted`.
 
     `hosts`: names of servers that have none, as in Outside. Raises UsageError for a file that holds no certificate, and

@@ -10,8 +10,8 @@ from exact.environments.browser.observe.dom import STYLES, Document, read
 from exact.environments.browser.observe.html import html
 from exact.environments.browser.observe.redaction import Redaction
 from exact.environments.browser.observe.tree import build, whole
+from exact.environments.browser.page.cdp import raw_send
 from exact.environments.browser.page.ids import Ids
-from exact.environments.browser.page.plain import plainly
 from exact.environments.browser.page.tab import Tab
 from exact.observation import Box, Element
 
@@ -29,7 +29,7 @@ class Capture(NamedTuple):
 
 def questions(tab: Tab) -> list[Awaitable[Any]]:
     """What is asked of a browser about a tab's page, at once. They raise Playwright's Error where a document goes away meanwhile."""
-    send = plainly(tab.cdp)
+    send = raw_send(tab.cdp)
     return [
         send("DOMSnapshot.captureSnapshot", {"computedStyles": list(STYLES)}),
         *(send("Accessibility.getFullAXTree", {"frameId": frame}) for frame in list(tab.frames)),

@@ -14,7 +14,7 @@ from typing import Any
 from exact.environments.browser.observe.colour import colour_word
 from exact.environments.browser.observe.dom import Document, DomNode
 from exact.environments.browser.observe.redaction import Redaction
-from exact.environments.browser.page.ids import Ids, Look, Place
+from exact.environments.browser.page.ids import Ids, NodeLocation, NodeSignature
 from exact.observation import Element
 
 
@@ -166,8 +166,8 @@ def build(
         above = depths[draft.parent] if draft.parent >= 0 else -1
         depths.append(above if draft.dropped else above + 1)
     kept = [(draft, depth) for draft, depth in zip(tree.drafts, depths, strict=True) if not draft.dropped]
-    places = [Place(tab, generation, draft.node.backend, draft.document.frame) for draft, _ in kept]
-    given = ids.give(places, [Look(depth, draft.role, whole(draft.name)) for draft, depth in kept])
+    places = [NodeLocation(tab, generation, draft.node.backend, draft.document.frame) for draft, _ in kept]
+    given = ids.give(places, [NodeSignature(depth, draft.role, whole(draft.name)) for draft, depth in kept])
     return tuple(_element(draft, id, depth, tree.drafts) for (draft, depth), id in zip(kept, given, strict=True))
 
 

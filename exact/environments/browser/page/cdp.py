@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from exact.errors import EnvironmentFailure
 
@@ -19,8 +21,8 @@ GONE = -32001
 CLOSED = "the page, its context or the browser has been closed"
 
 
-class Session:
-    """`on`, `send` and what they raise are as in Playwright's CDPSession. Made by `Line.attach`."""
+class CdpSession:
+    """`on`, `send` and what they raise are as in Playwright's CDPSession. Made by `CdpConnection.attach`."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
@@ -48,5 +50,45 @@ class Session:
             handler(params)
 
 
-Cdp: TypeAlias = "CDPSession | Session"
+Cdp: TypeAlias = "CDPSession | CdpSession"
 """What a page is asked through."""
+
+
+Send = Callable[[str, dict[str, Any]], Awaitable[Any]]
+
+
+def raw_send(cdp: Cdp) -> Send:
+    """`send` of a session, without Playwright's search of every answer for objects of its own.
+
+    Answers of the DevTools protocol are JSON and have none; of a page with a thousand elements the search takes as long as all else that
+    this process does to observe it. Where Playwright is built otherwise it is the session's own `send`.
+    """
+    inner = getattr(getattr(cdp, "_impl_obj", None), "send", None)
+    if inner is None:
+        return cdp.send
+    further = inspect.signature(inner).parameters.keys() - {"method", "params"}
+    if not further <= {"timeout"}:
+        return cdp.send
+    limit = dict.fromkeys(further, 0)  # 0: no limit, as when none is given
+    return lambda method, params: inner(method, params, **limit)
+
+
+Button = Literal["left", "right"]
+_BITS = {"left": 1, "right": 2}
+"""Of a button in what CDP calls `buttons`."""
+
+
+async def move_mouse(cdp: Cdp, x: float, y: float) -> None:
+    """To a point in CSS pixels of the viewport. Returns when the page has dealt with it."""
+    await cdp.send("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y, "button": "none", "buttons": 0})
+
+
+async def click_mouse(cdp: Cdp, x: float, y: float, *, button: Button = "left", count: int = 1) -> None:
+    """Press and let go where it was moved to, `count` times in a row."""
+    at = {"x": x, "y": y, "button": button}
+    events = [
+        {"type": kind, **at, "clickCount": number, "buttons": held, "force": force}
+        for number in range(1, count + 1)
+        for kind, held, force in (("mousePressed", _BITS[button], 0.5), ("mouseReleased", 0, 0))
+    ]
+    await asyncio.gather(*(cdp.send("Input.dispatchMouseEvent", event) for event in events))  # sent in this order, answered together

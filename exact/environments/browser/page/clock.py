@@ -61,7 +61,7 @@ class Clock:
 
         options: dict[str, Any] = {"expression": script_call("page/seek_animations", self._step)}
         try:
-            await tab.cdp.send("Runtime.evaluate", {**options, "contextId": await tab.world(frame)})
+            await tab.cdp.send("Runtime.evaluate", {**options, "contextId": await tab.execution_context(frame)})
         except Error as error:
-            if not (tab.left(error) or tab.closes(error)):
+            if not (tab.is_navigation_error(error) or tab.is_closing_error(error)):
                 raise

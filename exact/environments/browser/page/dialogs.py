@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from exact.action import Action
-from exact.environments.browser.page.ids import Ids, Place
+from exact.environments.browser.page.ids import Ids, NodeLocation
 from exact.errors import ActionError
 from exact.observation import Element
 
@@ -26,7 +26,7 @@ _PLACE = -10
 _PARTS = ("alertdialog", "textbox", "ok", "cancel")
 
 
-class Shown(NamedTuple):
+class DialogView(NamedTuple):
     """What is seen of the dialog that is open."""
 
     elements: tuple[Element, ...]
@@ -72,7 +72,7 @@ class Dialogs:
         self._behind = set()
 
     @contextmanager
-    def unasked(self) -> Iterator[None]:
+    def accepting(self) -> Iterator[None]:
         """Nobody is asked meanwhile: a page that asks whether it may be left is left."""
         mode, self.mode = self.mode, "accept"
         try:
@@ -98,14 +98,14 @@ class Dialogs:
         finally:
             self._answering -= 1
 
-    async def race(self, work: Awaitable[T], *, goes_on: bool = False) -> T | None:
-        """What work gives, or None where a dialog came first: the work is given up then, or `goes_on` behind the dialog."""
+    async def race(self, work: Awaitable[T], *, keep_running: bool = False) -> T | None:
+        """What work gives, or None where a dialog came first: the work is given up then, or `keep_running` behind the dialog."""
         task, came = asyncio.ensure_future(work), asyncio.ensure_future(self._came.wait())
         try:
             await asyncio.wait({task, came}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            if goes_on:
+            if keep_running:
                 self._behind.add(task)
                 task.add_done_callback(lambda done: done.cancelled() or done.exception())  # what it failed with, the next look tells
             return None
@@ -115,25 +115,25 @@ class Dialogs:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
-    def shown(self, ids: Ids, tab: int, veil: Any, way: str) -> Shown:
+    def shown(self, ids: Ids, tab: int, mask: Any, way: str) -> DialogView:
         """What is seen. `way`: what tells the state behind it apart."""
         assert self._open is not None
         if not self._way:
             self._way = way
         dialog, kind = self._open, self._open.type
-        message = _said(dialog, veil)
-        found = {part: ids.of(Place(tab, 0, _PLACE - i, "")) for i, part in enumerate(_PARTS)}
+        message = _said(dialog, mask)
+        found = {part: ids.of(NodeLocation(tab, 0, _PLACE - i, "")) for i, part in enumerate(_PARTS)}
         self._ids = {id: part for part, id in found.items()}
         elements = [Element(id=found["alertdialog"], role="alertdialog", name=message, states=("modal",))]
         if kind == "prompt":
-            elements.append(Element(id=found["textbox"], role="textbox", name="answer", value=veil(self._text or ""), depth=1))
+            elements.append(Element(id=found["textbox"], role="textbox", name="answer", value=mask(self._text or ""), depth=1))
         elements.append(Element(id=found["ok"], role="button", name="Leave" if kind == "beforeunload" else "OK", depth=1))
         if kind != "alert":
             elements.append(Element(id=found["cancel"], role="button", name="Stay" if kind == "beforeunload" else "Cancel", depth=1))
         digest = hashlib.sha256("\0".join((self._way, kind, message, self._text or "")).encode()).hexdigest()
-        return Shown(tuple(elements), dialog.page.url if dialog.page else "", digest)
+        return DialogView(tuple(elements), dialog.page.url if dialog.page else "", digest)
 
-    async def act(self, action: Action, fill: Any, veil: Any) -> None:
+    async def act(self, action: Action, fill: Any, mask: Any) -> None:
         """An action in the dialog that is open. Raises ActionError where it is none."""
         match action.name, self._ids.get(action.elements[0], "") if action.elements else "":
             case ("accept", _) | ("click", "ok"):
@@ -147,7 +147,7 @@ class Dialogs:
             case "fill", "textbox":
                 self._text = fill(str(action.args[1]))
             case _:
-                text = _said(self._open, veil)[:200] if self._open else ""
+                text = _said(self._open, mask)[:200] if self._open else ""
                 said = f" and says {text!r}" if text else ""
                 raise ActionError(
                     f"{action.key} does not fit: a dialog is open{said}: accept it, dismiss it, or answer it if it asks for a text"
@@ -170,9 +170,9 @@ class Dialogs:
         if self._next:
             await self.opened(self._next.pop(0))
         if behind:
-            await self.race(asyncio.gather(*behind, return_exceptions=True), goes_on=True)
+            await self.race(asyncio.gather(*behind, return_exceptions=True), keep_running=True)
 
 
-def _said(dialog: Dialog, veil: Any) -> str:
+def _said(dialog: Dialog, mask: Any) -> str:
     """What it says, as an agent may read it."""
-    return str(veil(" ".join((dialog.message or (_LEAVE if dialog.type == "beforeunload" else "")).split())))
+    return str(mask(" ".join((dialog.message or (_LEAVE if dialog.type == "beforeunload" else "")).split())))

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple, Protocol
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from exact.environments.base import SideEffect
+from exact.errors import EnvironmentFailure
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession
 
 Event = dict[str, Any]
 
 
-class File(NamedTuple):
+class DownloadedFile(NamedTuple):
     """What is known of a file that has come."""
 
     size: int
@@ -20,13 +27,13 @@ class File(NamedTuple):
     """Hex SHA-256."""
 
 
-class Store(Protocol):
+class DownloadStore(Protocol):
     """Where a browser puts what it downloads."""
 
     folder: str
     """As the browser knows it."""
 
-    async def take(self, id: str) -> File:
+    async def take(self, id: str) -> DownloadedFile:
         """A file that has come whole; it is not needed any more. Raises EnvironmentFailure where it is not there."""
         ...
 
@@ -35,10 +42,27 @@ class Store(Protocol):
         ...
 
 
+class LocalDownloadStore:
+    """A folder of this machine."""
+
+    def __init__(self, folder: str, cdp: CDPSession) -> None:
+        self.folder, self._cdp = folder, cdp
+
+    async def take(self, id: str) -> DownloadedFile:
+        return await asyncio.to_thread(_taken, Path(self.folder) / id)
+
+    async def cancel(self, id: str) -> None:
+        from playwright.async_api import Error
+
+        with suppress(Error):  # it has just come to its end
+            await self._cdp.send("Browser.cancelDownload", {"guid": id})
+        (Path(self.folder) / id).unlink(missing_ok=True)
+
+
 class Downloads:
     """Those of one episode."""
 
-    def __init__(self, limit: int, store: Store, record: Callable[[SideEffect], None], had: tuple[str, ...] = ()) -> None:
+    def __init__(self, limit: int, store: DownloadStore, record: Callable[[SideEffect], None], had: tuple[str, ...] = ()) -> None:
         """`limit`: bytes of one file. `had`: what `kept` was in the state that the environment was brought to."""
         self._limit, self._store, self._record = limit, store, record
         self.kept = had
@@ -97,3 +121,14 @@ class Downloads:
 
 def _name(begun: Event) -> str:
     return str(begun.get("suggestedFilename") or "a file")
+
+
+def _taken(path: Path) -> DownloadedFile:
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        size = path.stat().st_size
+        path.unlink()
+    except OSError as error:
+        raise EnvironmentFailure(f"a file that was downloaded is not there: {error.strerror}") from error
+    return DownloadedFile(size, digest)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from exact.observation import Element
 
+STATES = 4096
+"""Of all tasks; the one that was not seen for longest is forgotten first."""
 _GONE = -1
 """No tab has this number."""
 
 
-class Place(NamedTuple):
+class NodeLocation(NamedTuple):
     """Where an element lives."""
 
     tab: int
@@ -23,7 +25,7 @@ class Place(NamedTuple):
     frame: str
 
 
-class Look(NamedTuple):
+class NodeSignature(NamedTuple):
     """What tells an element from others that stand elsewhere, or say something else."""
 
     depth: int
@@ -35,8 +37,8 @@ class _Seen(NamedTuple):
     """One look at a tab."""
 
     document: int
-    places: Sequence[Place]
-    looks: Sequence[Look]
+    places: Sequence[NodeLocation]
+    looks: Sequence[NodeSignature]
 
 
 _Node = tuple[int, int, int]
@@ -51,19 +53,19 @@ class Ids:
 
     def __init__(self) -> None:
         self._ids: dict[_Node, str] = {}
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, NodeLocation] = {}
         self._last: dict[int, _Seen] = {}
         """By tab."""
         self._given = 0
 
-    def of(self, place: Place) -> str:
+    def of(self, place: NodeLocation) -> str:
         """The id of a node: the same one for as long as it is there."""
         if place[:3] not in self._ids:
             self._given += 1
             self._have(str(self._given), place)
         return self._ids[place[:3]]
 
-    def give(self, places: Sequence[Place], looks: Sequence[Look]) -> list[str]:
+    def give(self, places: Sequence[NodeLocation], looks: Sequence[NodeSignature]) -> list[str]:
         """The ids of all that is seen in a tab, in document order."""
         if places:
             (tab, document), before = places[0][:2], self._last.get(places[0].tab)
@@ -73,9 +75,9 @@ class Ids:
             self._last[tab] = _Seen(document, places, looks)
         return [self.of(place) for place in places]
 
-    def _inherit(self, new: Sequence[tuple[Place, Look]], before: _Seen, there: set[_Node]) -> None:
+    def _inherit(self, new: Sequence[tuple[NodeLocation, NodeSignature]], before: _Seen, there: set[_Node]) -> None:
         """Of several that look alike the first takes over from the first."""
-        gone = defaultdict[Look, deque[_Node]](deque)
+        gone = defaultdict[NodeSignature, deque[_Node]](deque)
         for place, look in zip(before.places, before.looks, strict=True):
             if place[:3] not in there:
                 gone[look].append(place[:3])
@@ -93,7 +95,7 @@ class Ids:
             self._have(id, place)
         self._given = max(self._given, *map(int, names.values()))
 
-    def _have(self, id: str, place: Place) -> None:
+    def _have(self, id: str, place: NodeLocation) -> None:
         self._ids[place[:3]], self._places[id] = id, place
 
     def copy(self) -> Ids:
@@ -114,13 +116,33 @@ class Ids:
             made._have(one.id, others._places[other.id])
         return made
 
-    def place(self, id: str) -> Place | None:
+    def place(self, id: str) -> NodeLocation | None:
         """Where the element of an id lives, or lived; None if there never was one."""
         return self._places.get(id)
 
 
+class SharedIds:
+    """Ids of elements by state, as they were when it was first seen. All environments of one kind share it."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
+
+    def differ(self, task: str, fingerprint: str, elements: Sequence[Element]) -> Mapping[str, str]:
+        """The ids that elements had in this state, by those that they have; empty where none differs.
+
+        An environment that came another way, or drew a page anew, counts otherwise. States are equal without their volatile parts: where
+        one has more elements for these, it is left as it is.
+        """
+        key, ids = (task, fingerprint), tuple(element.id for element in elements)
+        known = self._known.setdefault(key, ids)
+        self._known.move_to_end(key)
+        if len(self._known) > STATES:
+            self._known.popitem(last=False)
+        return dict(zip(ids, known, strict=True)) if known != ids and len(known) == len(ids) else {}
+
+
 def _pairs(before: Sequence[Element], after: Sequence[Element]) -> Iterator[tuple[Element, Element]]:
     """Elements that are the same in two trees which should be one."""
-    ones, others = ([Look(each.depth, each.role, each.name) for each in tree] for tree in (before, after))
+    ones, others = ([NodeSignature(each.depth, each.role, each.name) for each in tree] for tree in (before, after))
     for match in SequenceMatcher(None, ones, others, autojunk=False).get_matching_blocks():
         yield from zip(before[match.a : match.a + match.size], after[match.b : match.b + match.size], strict=True)

@@ -8,7 +8,7 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from exact.environments.browser.page import mouse
+from exact.environments.browser.page.cdp import move_mouse
 from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.page.traffic import Traffic
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from exact.environments.browser.page.cdp import Cdp
 
-_WORLD = "exact"
+_CONTEXT_NAME = "exact"
 _CALM = 18.0
 """Milliseconds in which a quiet page draws a frame and changes nothing: longer than a frame, and than the tick of usual animations."""
 _LEFT = ("context was destroyed", "Cannot find context", "No frame", "navigated or closed", "Frame with the given", "frame for given id")
 """In the words of CDP."""
 
 
-class Target(NamedTuple):
+class TargetIds(NamedTuple):
     """CDP ids of a page and of its browser context."""
 
     id: str
@@ -36,7 +36,7 @@ class Target(NamedTuple):
 class Tab:
     """One page of an environment. Coordinates are CSS pixels of its viewport."""
 
-    world_name = _WORLD
+    context_name = _CONTEXT_NAME
     """Of our own environment in each document."""
 
     def __init__(self, page: Page, cdp: Cdp, index: int, answer_seconds: float = 15.0) -> None:
@@ -48,15 +48,15 @@ class Tab:
         """Every frame's parent; the main frame's is empty."""
         self.unanswered = ""
         """The last address that did not answer in time; whoever reads it empties it."""
-        self.choosing: asyncio.Future[dict[str, Any]] | None = None
+        self.file_chooser: asyncio.Future[dict[str, Any]] | None = None
         """Set while somebody waits for the page to ask for files."""
-        self.target = Target("", "")
+        self.target = TargetIds("", "")
         """Known once it is open."""
         self._answer_seconds = answer_seconds
         self._asking = ""
         self._timer: asyncio.TimerHandle | None = None
         self._stopping: asyncio.Task[None] | None = None
-        self._worlds: dict[str, int] = {}
+        self._execution_contexts: dict[str, int] = {}
         self._origins: set[str] = set()
 
     async def renew(self) -> bool:
@@ -65,7 +65,7 @@ class Tab:
         if len(here) != 1:
             return False
         await self.evaluate("window.name = ''; sessionStorage.clear(); localStorage.clear()")
-        await mouse.move(self.cdp, -1, -1)
+        await move_mouse(self.cdp, -1, -1)
         await self.page.goto("about:blank")
         await asyncio.gather(
             self.cdp.send("Storage.clearDataForOrigin", {"origin": here.pop(), "storageTypes": "all"}),
@@ -75,7 +75,7 @@ class Tab:
         self._origins = set()
         return True
 
-    async def open(self, setup: PageSetup, masked: str = "") -> Target:
+    async def open(self, setup: PageSetup, masked: str = "") -> TargetIds:
         """Begin to watch. `masked`: rules for what is to be blank."""
         self.cdp.on("Page.frameAttached", self._attached)
         self.cdp.on("Page.frameDetached", self._detached)
@@ -92,11 +92,11 @@ class Tab:
             self.cdp.send("Network.enable"),
             self.cdp.send("Network.setBypassServiceWorker", {"bypass": True}),  # should one be registered all the same
             self.cdp.send("Page.setInterceptFileChooserDialog", {"enabled": True}),
-            self.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": _WORLD, "runImmediately": True}),
+            self.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": _CONTEXT_NAME, "runImmediately": True}),
         )
         found, tree = answers[0]["targetInfo"], answers[1]
         self._grow(tree["frameTree"])
-        self.target = Target(found["targetId"], found.get("browserContextId", ""))
+        self.target = TargetIds(found["targetId"], found.get("browserContextId", ""))
         return self.target
 
     @property
@@ -113,12 +113,12 @@ class Tab:
         found = await self.cdp.send("DOM.getFrameOwner", {"frameId": frame})
         return around or self.main_frame, int(found["backendNodeId"])
 
-    async def world(self, frame: str) -> int:
+    async def execution_context(self, frame: str) -> int:
         """The execution context of our own scripts in a frame: the page's scripts cannot see or change what happens in it."""
-        if frame not in self._worlds:
-            made = await self.cdp.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD})
-            self._worlds[frame] = made["executionContextId"]
-        return self._worlds[frame]
+        if frame not in self._execution_contexts:
+            made = await self.cdp.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": _CONTEXT_NAME})
+            self._execution_contexts[frame] = made["executionContextId"]
+        return self._execution_contexts[frame]
 
     async def evaluate(self, expression: str, *, page_environment: bool = False) -> Any:
         """JSON value of an expression or of the promise it gives, in our own environment or in that of the main frame's scripts.
@@ -127,12 +127,12 @@ class Tab:
         """
         options: dict[str, Any] = {"expression": expression, "awaitPromise": True, "returnByValue": True}
         if not page_environment:
-            options["contextId"] = await self.world(self.main_frame)
+            options["contextId"] = await self.execution_context(self.main_frame)
         return _value(await self.cdp.send("Runtime.evaluate", options), expression)
 
     async def evaluate_in(self, frame: str, expression: str) -> Any:
         """As `evaluate`, in our own environment of a frame."""
-        options = {"expression": expression, "awaitPromise": True, "returnByValue": True, "contextId": await self.world(frame)}
+        options = {"expression": expression, "awaitPromise": True, "returnByValue": True, "contextId": await self.execution_context(frame)}
         return _value(await self.cdp.send("Runtime.evaluate", options), expression)
 
     @property
@@ -147,7 +147,7 @@ class Tab:
 
     async def call(self, node: int, frame: str, function: str, *args: Any) -> Any:
         """JSON value of a function called with the DOM node of that backend id as `this`."""
-        found = await self.cdp.send("DOM.resolveNode", {"backendNodeId": node, "executionContextId": await self.world(frame)})
+        found = await self.cdp.send("DOM.resolveNode", {"backendNodeId": node, "executionContextId": await self.execution_context(frame)})
         options = {
             "objectId": found["object"]["objectId"],
             "functionDeclaration": function,
@@ -175,7 +175,7 @@ class Tab:
             try:
                 unread = await asyncio.gather(*(self._calm(frame) for frame in list(self.frames)))
             except Error as error:
-                if not self.left(error):
+                if not self.is_navigation_error(error):
                     raise
                 continue
             if not self.traffic.is_idle or self.traffic.started != begun:
@@ -184,24 +184,24 @@ class Tab:
                 return
             await self.traffic.ends(read)
 
-    def left(self, error: Exception) -> bool:
+    def is_navigation_error(self, error: Exception) -> bool:
         """Whether an error only says that a navigation took the document that was asked: ask again."""
-        self._worlds.clear()
+        self._execution_contexts.clear()
         return not self.page.is_closed() and any(words in str(error) for words in _LEFT)
 
-    def closes(self, error: Exception) -> bool:
+    def is_closing_error(self, error: Exception) -> bool:
         """Whether an error says that the page is closed, or about to be."""
         return self.page.is_closed() or "has been closed" in str(error)
 
     async def _calm(self, frame: str) -> list[str]:
         """Wait for a frame; addresses of the answers that it does not read."""
         expression = f"globalThis.exact?.quiet({_CALM})"  # a frame that was never loaded has none, and does not change
-        options = {"expression": expression, "awaitPromise": True, "returnByValue": True, "contextId": await self.world(frame)}
+        options = {"expression": expression, "awaitPromise": True, "returnByValue": True, "contextId": await self.execution_context(frame)}
         return _addresses(_value(await self.cdp.send("Runtime.evaluate", options), expression))
 
     def _chooser(self, event: dict[str, Any]) -> None:
-        if self.choosing is not None and not self.choosing.done():
-            self.choosing.set_result(event)
+        if self.file_chooser is not None and not self.file_chooser.done():
+            self.file_chooser.set_result(event)
 
     def _attached(self, event: dict[str, Any]) -> None:
         self.frames[event["frameId"]] = event["parentFrameId"]
@@ -211,7 +211,7 @@ class Tab:
 
     def _navigated(self, event: dict[str, Any]) -> None:
         frame = event["frame"]
-        self._worlds.pop(frame["id"], None)
+        self._execution_contexts.pop(frame["id"], None)
         self._origins.add(frame.get("securityOrigin", ""))
         if "parentId" not in frame:  # the frames inside went with the document, without a word
             self._answered(event)

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-PATIENCE = 30.0
+PAGE_TIMEOUT = 30.0
 """Seconds beyond the settling after which a page that does not answer is broken."""
 
 
-class Patience:
+class Timeouts:
     """That of one environment."""
 
     def __init__(self, settling: Callable[[], float]) -> None:
@@ -24,7 +24,7 @@ class Patience:
     @property
     def seconds(self) -> float:
         """In which a page has to answer."""
-        return PATIENCE + 2 * self._settling()
+        return PAGE_TIMEOUT + 2 * self._settling()
 
     @asynccontextmanager
     async def limited(self) -> AsyncIterator[None]:
@@ -44,7 +44,7 @@ class Patience:
         if self._limit is not None and not self._limit.expired() and not self.broken:
             self._limit.reschedule(self._later)
 
-    def lose(self, why: str) -> None:
+    def fail(self, why: str) -> None:
         """It is broken: whoever waits for it need not wait any longer."""
         self.broken = why
         if self._limit is not None and not self._limit.expired():

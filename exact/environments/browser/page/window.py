@@ -51,11 +51,11 @@ class Window:
         if tab in self.tabs:
             self.tabs.remove(tab)
 
-    async def goes_on(self, tab: Tab, error: Exception) -> bool:
+    async def recovers_from(self, tab: Tab, error: Exception) -> bool:
         """Whether an error only says that a tab closes and another is left, which is the present one then."""
         from playwright.async_api import Error
 
-        if not tab.closes(error) or self.tabs in ([], [tab]):
+        if not tab.is_closing_error(error) or self.tabs in ([], [tab]):
             return False
         if tab in self.tabs:
             with suppress(Error):  # it is not said in time: the tab is not closed but lost

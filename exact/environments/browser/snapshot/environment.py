@@ -12,7 +12,7 @@ from exact.environments.browser.environment import BrowserEnvironment, Evaluator
 from exact.environments.browser.interaction import Observed
 from exact.environments.browser.launch.launch import Browser
 from exact.environments.browser.page.setup import PageSetup
-from exact.environments.browser.shared import Common
+from exact.environments.browser.shared import SharedState
 from exact.environments.browser.snapshot.state import PageSnapshot, PageSnapshots, load, point, put, take
 from exact.environments.sites.accounts import AccountLease
 from exact.environments.sites.site import Site
@@ -32,13 +32,13 @@ class PageEnvironment(BrowserEnvironment):
         isolated: bool,
         simulation: bool,
         evaluator: Evaluator | None,
-        common: Common | None = None,
+        shared: SharedState | None = None,
         pages: PageSnapshots | None = None,
         login: AccountLease | None = None,
         site: Site | None = None,
     ) -> None:
         """`pages`: the snapshots that environments of one kind share. `site`: it is reset whenever this environment is."""
-        super().__init__(browser, setup, config, isolated=isolated, simulation=simulation, evaluator=evaluator, common=common, login=login)
+        super().__init__(browser, setup, config, isolated=isolated, simulation=simulation, evaluator=evaluator, shared=shared, login=login)
         self._pages, self._site = pages or PageSnapshots(), site
 
     @property

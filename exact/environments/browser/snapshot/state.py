@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from exact.environments.browser.memo import Memo
-from exact.environments.browser.page import mouse
+from exact.environments.browser.page.cdp import move_mouse
 from exact.environments.browser.page.script import script_call
 from exact.environments.browser.page.tab import Tab
 from exact.errors import EnvironmentFailure
@@ -108,7 +108,7 @@ async def load(tab: Tab, context: BrowserContext, state: PageContent) -> None:
     """Go to the page, with cookies and storage as they were from its first script on. In a context that is empty."""
     await context.add_cookies(state.cookies)
     source = script_call("snapshot/restore_storage", state.frames)
-    added = await tab.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": tab.world_name})
+    added = await tab.cdp.send("Page.addScriptToEvaluateOnNewDocument", {"source": source, "worldName": tab.context_name})
     try:
         await tab.page.goto(state.url, wait_until="load")
         if state.bases and await _fill(tab, state):
@@ -134,7 +134,7 @@ async def point(tab: Tab, state: PageContent) -> None:
     """The pointer over what it was over, in the page itself."""
     place = await _run(tab, tab.main_frame, script_call("snapshot/pointer", state.frames[0]))
     if place:
-        await mouse.move(tab.cdp, *place)
+        await move_mouse(tab.cdp, *place)
 
 
 async def _fill(tab: Tab, state: PageContent) -> bool:

@@ -20,7 +20,7 @@ from exact.environments.base import SideEffect, Transition
 from exact.environments.browser import PageSetup
 from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.factory import ForkingFactory, forking
-from exact.environments.browser.network.recording import Tape
+from exact.environments.browser.network.recording import Recording
 from exact.environments.sandbox import find_runsc
 from exact.environments.sites.site import Account, Outside
 from exact.errors import EnvironmentFailure
@@ -384,10 +384,10 @@ async def _opened(environments: ForkingFactory) -> AsyncIterator[None]:
 async def test_recorded_traffic_answers_where_the_site_is_gone_and_has_no_credentials(fresh: Site, tmp_path: Path) -> None:
     fresh.pages["/"] = LOGIN + "<a href='/hop?cookie=sid&to=/who'>Go</a>"
     for mode in ("record", "replay"):
-        tape = Tape(tmp_path / "traffic.jsonl", "record" if mode == "record" else "replay")
+        recording = Recording(tmp_path / "traffic.jsonl", "record" if mode == "record" else "replay")
         place = f"127.0.0.1:{fresh.port}" if mode == "record" else "127.0.0.1:9"
         async with (
-            forking(CONFIG, PageSetup(), outside=Outside(hosts={"shop.test": place}), tape=tape) as environments,
+            forking(CONFIG, PageSetup(), outside=Outside(hosts={"shop.test": place}), recording=recording) as environments,
             environments.open(simulation=False) as environment,
         ):
             seen = await environment.reset(TASK)

@@ -19,7 +19,7 @@ from exact.environments.browser import BrowserFactory, PageSetup, launch
 from exact.environments.browser.fork.environment import ForkingEnvironment
 from exact.environments.browser.fork.factory import ForkingFactory, forking
 from exact.environments.browser.fork.relay import Relay
-from exact.environments.browser.launch.trace import Trace
+from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.browser.page import timeouts
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentFailure
@@ -274,13 +274,13 @@ async def test_no_snapshot_is_taken_while_a_page_is_loading_and_the_environment_
 
 
 async def test_no_snapshot_is_taken_while_a_request_is_held_back(environment: ForkingEnvironment) -> None:
-    guard = environment.tabs.browser.guard
-    guard.hold()
+    interceptor = environment.tabs.browser.interceptor
+    interceptor.pause()
     await environment.page.evaluate("void fetch('/')")
     await until(lambda: environment.obstacle == "a request is held back")
     with pytest.raises(EnvironmentFailure, match="no snapshot now: a request is held back"):
         await environment.snapshot()
-    guard.go()
+    interceptor.resume()
     await until(lambda: not environment.obstacle)
     await environment.snapshot()
 
@@ -382,7 +382,7 @@ async def test_a_page_that_loops_for_ever_breaks_its_environment_only(
     snapshot = await environment.snapshot()
     await environment.page.evaluate("setTimeout(() => { while (true); }, 20), 0")
     with monkeypatch.context() as impatient:
-        impatient.setattr(timeouts, "PATIENCE", 0.5)
+        impatient.setattr(timeouts, "PAGE_TIMEOUT", 0.5)
         with pytest.raises(EnvironmentFailure, match="did not answer"):
             await environment.step(environment.actions.parse("wait"))
     assert "Rows: none" in (await environment.restore(snapshot)).text
@@ -408,14 +408,14 @@ async def test_a_snapshot_that_is_dropped_while_it_is_forked_arrives_all_the_sam
 async def test_a_environment_whose_closing_is_cancelled_leaves_no_sandbox(
     environments: ForkingFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def cancelled(trace: Trace, veil: object) -> None:
+    async def cancelled(trace: PlaywrightTrace, mask: object) -> None:
         raise asyncio.CancelledError
 
     with monkeypatch.context() as patched, pytest.raises(asyncio.CancelledError):
         async with environments.open(simulation=True) as environment:
             await environment.reset(TASK)
             pid = environment.pid
-            patched.setattr(Trace, "end", cancelled)
+            patched.setattr(PlaywrightTrace, "end", cancelled)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 

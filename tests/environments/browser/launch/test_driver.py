@@ -7,7 +7,7 @@ import pytest
 from exact.cli import health
 from exact.config import BrowserConfig
 from exact.environments.browser import launch
-from exact.environments.browser.launch.driver import fault
+from exact.environments.browser.launch.driver import driver_fault
 from exact.errors import EnvironmentFailure
 
 LACK = "node: error while loading shared libraries: libatomic.so.1: no such file"
@@ -24,7 +24,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_driver_that_starts_has_no_fault() -> None:
-    assert fault() == ""
+    assert driver_fault() == ""
 
 
 async def test_a_browser_is_refused_with_what_the_driver_said(broken: Path) -> None:
@@ -40,4 +40,4 @@ def test_the_doctor_names_it(broken: Path) -> None:
 
 def test_a_driver_that_is_not_there_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLAYWRIGHT_NODEJS_PATH", "/nowhere/node")
-    assert "/nowhere/node" in fault()
+    assert "/nowhere/node" in driver_fault()

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from exact.environments.browser.launch.find import find_browser, said_by
+from exact.environments.browser.launch.find import browser_version, find_browser
 from exact.errors import EnvironmentFailure
 
 
@@ -59,7 +59,7 @@ def test_without_a_full_browser_a_window_is_refused(bare: Path) -> None:
 
 
 def test_a_browser_says_what_it_is() -> None:
-    assert said_by(find_browser()).count(".") >= 2
+    assert browser_version(find_browser()).count(".") >= 2
 
 
 @pytest.mark.parametrize("script", ["exit 3", "echo libnss3.so is missing >&2; exit 127", "echo true 9.1", ""])
@@ -67,7 +67,7 @@ def test_what_does_not_run_is_no_browser_and_the_way_out_is_named(script: str, t
     path = install(tmp_path / "browser")
     path.write_text(f"#!/bin/sh\n{script}\n")
     with pytest.raises(EnvironmentFailure, match=r"no browser that runs .*apt-get install chromium-headless-shell") as raised:
-        said_by(path)
+        browser_version(path)
     assert "\n" not in str(raised.value) and ("libnss3" in str(raised.value)) == ("libnss3" in script)
     with pytest.raises(EnvironmentFailure, match="does not start"):
-        said_by(tmp_path / "nowhere")
+        browser_version(tmp_path / "nowhere")

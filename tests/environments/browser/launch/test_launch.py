@@ -39,7 +39,7 @@ async def opened(browser: Browser) -> int:
 async def test_a_permission_that_there_is_not_leaves_no_context(browser: Browser) -> None:
     before = await opened(browser)
     with pytest.raises(UsageError, match="nonsense"):
-        await browser.enter(BrowserConfig(permissions=("nonsense",)), (), (ORIGIN,))
+        await browser.open_context(BrowserConfig(permissions=("nonsense",)), (), (ORIGIN,))
     await contexts(browser, before)
 
 
@@ -57,7 +57,7 @@ async def test_a_environment_that_is_given_up_while_it_is_opened_leaves_no_conte
         return done
 
     monkeypatch.setattr(kind, name, slow)
-    entering = asyncio.ensure_future(browser.enter(BrowserConfig(), ()))
+    entering = asyncio.ensure_future(browser.open_context(BrowserConfig(), ()))
     await made.wait()
     entering.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -76,7 +76,7 @@ async def test_no_file_stays_of_a_browser_whatever_of_it_dies(
     gone = asyncio.Event()
     async with launch(BrowserConfig()) as browser:
         browser.playwright.on("disconnected", lambda _: gone.set())
-        await browser.enter(BrowserConfig(), ())
+        await browser.open_context(BrowserConfig(), ())
         for process, command in marked(mark).items():
             is_browser = "--user-data-dir=" in command and "--type=" not in command
             if (dies == "driver" and "run-driver" in command) or (dies == "browser" and is_browser):

@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 
 from exact.config import BrowserConfig, LoginConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup, launch
-from exact.environments.browser.launch.trace import Trace
+from exact.environments.browser.launch.trace import PlaywrightTrace
 from exact.environments.sites.site import Account, Outside
 from exact.errors import UsageError
 from exact.task import Task
@@ -89,7 +89,7 @@ async def test_a_trace_that_cannot_be_written_is_told_and_its_environment_is_clo
 async def test_a_environment_whose_closing_is_cancelled_gives_its_account_and_its_context_back(
     browser: Browser, httpserver: HTTPServer, task_at: Callable[..., Task], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def cancelled(trace: Trace, veil: object) -> None:
+    async def cancelled(trace: PlaywrightTrace, mask: object) -> None:
         raise asyncio.CancelledError
 
     httpserver.expect_request("/").respond_with_data("<p>Here", content_type="text/html")
@@ -98,6 +98,6 @@ async def test_a_environment_whose_closing_is_cancelled_gives_its_account_and_it
     with monkeypatch.context() as patched, pytest.raises(asyncio.CancelledError):
         async with environments.open(simulation=False) as environment:
             await environment.reset(task_at())
-            patched.setattr(Trace, "end", cancelled)
+            patched.setattr(PlaywrightTrace, "end", cancelled)
     async with asyncio.timeout(10), environments.open(simulation=False):
         assert len(browser.playwright.contexts) == before

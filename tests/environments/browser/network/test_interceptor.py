@@ -14,7 +14,8 @@ from exact.config import BrowserConfig
 from exact.environments.base import SideEffect
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.environments.browser.network import interceptor
-from exact.environments.browser.network.interceptor import Guard, Ward
+from exact.environments.browser.network.interceptor import RequestInterceptor
+from exact.environments.browser.network.policy import RequestPolicy
 from exact.errors import ActionError, EnvironmentFailure
 from exact.task import Task
 from tests.conftest import CONFIG, Visit
@@ -280,12 +281,12 @@ class Pages:
 
 
 async def guarded(**pages: Pages) -> Session:
-    """A guard's session, with a ward for each context."""
+    """An interceptor's session, with a policy for each context."""
     session = Session()
-    judge = Guard(cast("CDPSession", session))
-    await judge.start()
+    subject = RequestInterceptor(cast("CDPSession", session))
+    await subject.start()
     for context, frames in pages.items():
-        judge.admit(context, Ward(("http://shop.test",), writes=True, frames=frames))
+        subject.register(context, RequestPolicy(("http://shop.test",), writes=True, frames=frames))
     return session
 
 
@@ -325,14 +326,14 @@ async def test_nobody_is_asked_for_a_frame_that_is_known() -> None:
 async def test_a_request_of_a_frame_that_nobody_has_is_refused_and_not_dropped(
     monkeypatch: pytest.MonkeyPatch, other: Callable[[], Awaitable[set[str]]]
 ) -> None:
-    monkeypatch.setattr(interceptor, "_PATIENCE", 0.1)
+    monkeypatch.setattr(interceptor, "_FRAME_TIMEOUT", 0.1)
     session = await guarded(b=Pages(asked=other))
     session.asks("1", "nobody's")
     assert await asyncio.wait_for(session.answers.get(), 5) == ("Fetch.failRequest", "1")
 
 
 async def test_a_guard_that_ends_leaves_nothing_waiting() -> None:
-    """An environment is let go of while its guard is held: what was asked meanwhile is answered by nobody."""
+    """An environment is let go of while its interceptor is held: what was asked meanwhile is answered by nobody."""
 
     class Silent:
         def on(self, name: str, handler: Callable[[Any], None]) -> None:
@@ -342,13 +343,13 @@ async def test_a_guard_that_ends_leaves_nothing_waiting() -> None:
             return {}
 
     line = Silent()
-    judge = Guard(cast(CDPSession, line))
-    await judge.start()
+    subject = RequestInterceptor(cast(CDPSession, line))
+    await subject.start()
     before = asyncio.all_tasks()
-    judge.hold()
+    subject.pause()
     line.__dict__["Fetch.requestPaused"]({"requestId": "1"})
     left = asyncio.all_tasks() - before
-    assert judge.busy and len(left) == 1
-    judge.end()
+    assert subject.busy and len(left) == 1
+    subject.stop()
     await asyncio.wait(left)
-    assert not judge.busy and all(task.cancelled() for task in left)
+    assert not subject.busy and all(task.cancelled() for task in left)

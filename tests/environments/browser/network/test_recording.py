@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exact.environments.browser.network import scrub
-from exact.environments.browser.network.recording import Tape
+from exact.environments.browser.network.recording import Recording
 from exact.errors import EnvironmentFailure
 
 SECRET = "hunter2hunter2"
@@ -160,12 +160,15 @@ def test_scrubbing_takes_time_in_proportion(piece: str) -> None:
 
 def test_equal_requests_are_answered_in_order_though_their_credentials_differ(tmp_path: Path) -> None:
     path = tmp_path / "traffic.jsonl"
-    tape = Tape(path, "record")
+    recording = Recording(path, "record")
     for number, secret in enumerate((SECRET, "another")):
         request = {"method": "POST", "url": f"http://shop.test/in?token={secret}", "postData": f"user=ann&password={secret}"}
-        tape.record(request, 200 + number, [("Content-Type", "text/plain")], b"%d" % number)
+        recording.record(request, 200 + number, [("Content-Type", "text/plain")], b"%d" % number)
     assert SECRET not in path.read_text() and stat.S_IMODE(path.stat().st_mode) == 0o600
-    replayed, request = Tape(path, "replay"), {"method": "POST", "url": "http://shop.test/in?token=x", "postData": "user=ann&password=y"}
+    replayed, request = (
+        Recording(path, "replay"),
+        {"method": "POST", "url": "http://shop.test/in?token=x", "postData": "user=ann&password=y"},
+    )
     answers = [replayed.answer(request) for _ in range(3)]
     assert [(each.status, each.body) for each in answers if each] == [(200, b"0"), (201, b"1"), (201, b"1")]
     assert replayed.answer(request | {"postData": "user=bob&password=y"}) is None
@@ -177,4 +180,4 @@ def test_a_file_that_is_missing_or_torn_is_named(tmp_path: Path, text: str | Non
     if text:
         path.write_text(text)
     with pytest.raises(EnvironmentFailure, match=r"traffic\.jsonl.*: record it"):
-        Tape(path, "replay")
+        Recording(path, "replay")

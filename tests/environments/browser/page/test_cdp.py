@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Error
 
-from exact.environments.browser.page.cdp import Session
-from exact.environments.browser.page.line import Line, LineState
+from exact.environments.browser.page.cdp import CdpSession
+from exact.environments.browser.page.connection import CdpConnection, CdpState
 
 
 class Browser:
@@ -19,7 +19,7 @@ class Browser:
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
-        self.line = Line(self.take, LineState(b"", 0, True))
+        self.line = CdpConnection(self.take, CdpState(b"", 0, True))
 
     async def take(self, data: bytes) -> None:
         self.asked.append(json.loads(data[8 if data[1] & 127 == 126 else 6 :]))
@@ -28,7 +28,7 @@ class Browser:
         text = json.dumps(message).encode()
         self.line.hear(b"\x81\x7e" + struct.pack("!H", len(text)) + text)
 
-    async def attach(self, target: str) -> Session:
+    async def attach(self, target: str) -> CdpSession:
         attaching = asyncio.ensure_future(self.line.attach(target))
         await asyncio.sleep(0)
         self.say(id=self.asked[-1]["id"], result={"sessionId": f"session of {target}"})
@@ -77,7 +77,7 @@ async def test_a_page_that_closes_is_told_to_who_waits_and_who_asks_later() -> N
     assert await going_on == {}
     later = asyncio.ensure_future(session.send("Page.disable"))
     await asyncio.sleep(0)
-    browser.say(id=browser.asked[-1]["id"], error={"code": -32001, "message": "Session with given id not found."})
+    browser.say(id=browser.asked[-1]["id"], error={"code": -32001, "message": "CdpSession with given id not found."})
     for asking in (waiting, later):
         with pytest.raises(Error, match="has been closed"):
             await asking

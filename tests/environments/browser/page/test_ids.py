@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments.browser.page.ids import Ids, Look, Place
+from exact.environments.browser.page.ids import Ids, NodeLocation, NodeSignature
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
 
-SAVE, STOP = Look(1, "button", "Save"), Look(1, "button", "Stop")
+SAVE, STOP = NodeSignature(1, "button", "Save"), NodeSignature(1, "button", "Stop")
 
 
-def seen(ids: Ids, *nodes: tuple[int, Look], document: int = 1) -> list[str]:
-    return ids.give([Place(0, document, backend, "frame") for backend, _ in nodes], [look for _, look in nodes])
+def seen(ids: Ids, *nodes: tuple[int, NodeSignature], document: int = 1) -> list[str]:
+    return ids.give([NodeLocation(0, document, backend, "frame") for backend, _ in nodes], [look for _, look in nodes])
 
 
 def test_a_node_keeps_its_id_whatever_it_comes_to_look_like() -> None:
@@ -29,7 +29,7 @@ def test_what_is_drawn_anew_has_the_ids_that_it_had_in_their_order() -> None:
     ids = Ids()
     seen(ids, (10, SAVE), (11, STOP), (12, SAVE))
     assert seen(ids, (20, SAVE), (11, STOP), (22, SAVE), (23, SAVE)) == ["1", "2", "3", "4"]
-    assert ids.place("3") == Place(0, 1, 22, "frame"), "an action goes to the node that is there"
+    assert ids.place("3") == NodeLocation(0, 1, 22, "frame"), "an action goes to the node that is there"
 
 
 def test_a_node_whose_id_another_one_took_over_is_new_when_it_comes_back() -> None:
@@ -51,16 +51,18 @@ def test_a_copy_goes_on_alike_and_apart() -> None:
     seen(ids, (10, SAVE))
     other = ids.copy()
     assert seen(other, (20, SAVE)) == seen(ids, (30, SAVE)) == ["1"]
-    assert (ids.place("1"), other.place("1")) == (Place(0, 1, 30, "frame"), Place(0, 1, 20, "frame"))
+    assert (ids.place("1"), other.place("1")) == (NodeLocation(0, 1, 30, "frame"), NodeLocation(0, 1, 20, "frame"))
 
 
-looks = st.lists(st.builds(Look, st.just(1), st.sampled_from(["button", "link"]), st.sampled_from("ab")), max_size=6)
+looks = st.lists(st.builds(NodeSignature, st.just(1), st.sampled_from(["button", "link"]), st.sampled_from("ab")), max_size=6)
 
 
 @given(st.lists(st.tuples(looks, st.booleans()), max_size=6))
-def test_two_environments_that_show_the_same_give_the_same_ids_however_often_one_draws_anew(pages: list[tuple[list[Look], bool]]) -> None:
+def test_two_environments_that_show_the_same_give_the_same_ids_however_often_one_draws_anew(
+    pages: list[tuple[list[NodeSignature], bool]],
+) -> None:
     steady, restless, numbers = Ids(), Ids(), itertools.count(1)
-    kept, drawn = dict[tuple[int, Look], int](), dict[tuple[int, Look], int]()
+    kept, drawn = dict[tuple[int, NodeSignature], int](), dict[tuple[int, NodeSignature], int]()
     for page, anew in pages:
         one = seen(steady, *((kept.setdefault(node, next(numbers)), node[1]) for node in enumerate(page)))
         assert len(set(one)) == len(one)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from exact.environments.browser.page import mouse
+from exact.environments.browser.page.cdp import Button, click_mouse, move_mouse
 from tests.conftest import Visit
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -18,14 +18,14 @@ for (const kind of ['pointermove', 'mousemove', ...down, 'click', 'dblclick', 'a
 
 
 @pytest.mark.parametrize(("button", "count"), [("left", 1), ("left", 2), ("right", 1)])
-async def test_a_page_hears_the_same_of_ours_as_of_playwrights(visit: Visit, button: mouse.Button, count: int) -> None:
+async def test_a_page_hears_the_same_of_ours_as_of_playwrights(visit: Visit, button: Button, count: int) -> None:
     heard: list[list[Any]] = []
     for own in (True, False):
         async with visit(PAGE) as (env, _):
             if own:
                 cdp = await env.page.context.new_cdp_session(env.page)
-                await mouse.move(cdp, 20, 30)
-                await mouse.click(cdp, 20, 30, button=button, count=count)
+                await move_mouse(cdp, 20, 30)
+                await click_mouse(cdp, 20, 30, button=button, count=count)
             else:
                 await env.page.mouse.move(20, 30)
                 await env.page.mouse.click(20, 30, button=button, click_count=count)

@@ -16,14 +16,14 @@ from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Any, NamedTuple
 
-from exact.environments.browser.page.cdp import GONE, Session
+from exact.environments.browser.page.cdp import GONE, CdpSession
 from exact.errors import EnvironmentFailure
 
 _FIRST = 1 << 20
 """Added to the numbers of commands at a restore: answers to those of before mean nothing."""
 
 
-class LineState(NamedTuple):
+class CdpState(NamedTuple):
     """Where a conversation was cut."""
 
     heard: bytes = b""
@@ -32,10 +32,10 @@ class LineState(NamedTuple):
     begun: bool = False
 
 
-class Line:
+class CdpConnection:
     """The host's end. `on` and `send` are as in Playwright's CDPSession."""
 
-    def __init__(self, send: Callable[[bytes], Awaitable[None]], state: LineState, expected: Collection[str] = ()) -> None:
+    def __init__(self, send: Callable[[bytes], Awaitable[None]], state: CdpState, expected: Collection[str] = ()) -> None:
         """`send` gives bytes to the browser. `expected`: events that somebody will ask about, and that wait until then."""
         self._send, self._heard = send, bytearray(state.heard)
         self._number, self._begun = state.number + _FIRST * state.begun, state.begun
@@ -43,15 +43,15 @@ class Line:
         self._expected, self._early = expected, list[dict[str, Any]]()
         self._answers: dict[int, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
         """Who waits for the answer to which command: the session, empty for the browser's own, and the message."""
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, CdpSession] = {}
         self._greeted = asyncio.Event()
         self._sending = asyncio.Lock()
         self._lost = ""
 
     @property
-    def state(self) -> LineState:
+    def state(self) -> CdpState:
         """Of an environment that is held."""
-        return LineState(bytes(self._heard), self._number, self._begun)
+        return CdpState(bytes(self._heard), self._number, self._begun)
 
     async def begin(self, path: str) -> None:
         """Open the conversation, unless it is open already. Raises EnvironmentFailure."""
@@ -77,11 +77,11 @@ class Line:
             raise EnvironmentFailure(f"{method}: {answer['error'].get('message', 'refused')}")
         return dict(answer.get("result", {}))
 
-    async def attach(self, target: str) -> Session:
+    async def attach(self, target: str) -> CdpSession:
         """A session with a page, by its CDP id. Raises Playwright's Error, as sessions do: the page may have gone meanwhile."""
-        own = Session(partial(self._ask, ""))
+        own = CdpSession(partial(self._ask, ""))
         id = str((await own.send("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"])
-        session = self._sessions[id] = Session(partial(self._ask, id))
+        session = self._sessions[id] = CdpSession(partial(self._ask, id))
         return session
 
     def hear(self, data: bytes) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.environments.browser.act.naming import resolved
+from exact.environments.browser.act.grammar import resolve_names
 from exact.errors import ActionError
 from exact.observation import Element
 
@@ -24,11 +24,11 @@ FORM = (
     ],
 )
 def test_names_become_ids(text: str, found: str) -> None:
-    assert resolved(text, FORM) == found
+    assert resolve_names(text, FORM) == found
 
 
 def test_the_nearest_name_is_told() -> None:
     with pytest.raises(ActionError, match="there is no button 'Sing in': did you mean 'Sign in'"):
-        resolved('click [button "Sing in"]', FORM)
+        resolve_names('click [button "Sing in"]', FORM)
     with pytest.raises(ActionError, match="there is no link 'x': there are none"):
-        resolved('click [link "x"]', FORM)
+        resolve_names('click [link "x"]', FORM)

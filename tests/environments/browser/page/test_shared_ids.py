@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 
 from exact.environments.browser import Browser, BrowserEnvironment, BrowserFactory, PageSetup
-from exact.environments.browser.page import names
-from exact.environments.browser.page.ids import Ids, Look, Place
-from exact.environments.browser.page.names import Names
+from exact.environments.browser.page import ids
+from exact.environments.browser.page.ids import Ids, NodeLocation, NodeSignature, SharedIds
 from exact.observation import Element
 from exact.task import Task
 from tests.conftest import CONFIG
@@ -24,7 +23,7 @@ def called(*ids: str) -> list[Element]:
 
 
 def test_a_state_keeps_the_ids_that_it_was_first_seen_with() -> None:
-    known = Names()
+    known = SharedIds()
     assert known.differ("task", "state", called("1", "2")) == {}
     assert known.differ("task", "state", called("7", "2")) == {"7": "1", "2": "2"}
     assert known.differ("other task", "state", called("7", "2")) == {}
@@ -32,14 +31,14 @@ def test_a_state_keeps_the_ids_that_it_was_first_seen_with() -> None:
 
 
 def test_a_state_with_more_of_what_is_volatile_is_left_as_it_is() -> None:
-    known = Names()
+    known = SharedIds()
     known.differ("task", "state", called("1", "2"))
     assert known.differ("task", "state", called("3", "4", "5")) == {}
 
 
 def test_the_state_that_was_not_seen_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "STATES", 2)
-    known = Names()
+    monkeypatch.setattr(ids, "STATES", 2)
+    known = SharedIds()
     for state in ("one", "two", "one", "three"):
         known.differ("task", state, called("1"))
     assert known.differ("task", "one", called("9")) == {"9": "1"}
@@ -49,8 +48,8 @@ def test_the_state_that_was_not_seen_for_longest_is_forgotten(monkeypatch: pytes
 @given(st.permutations(range(1, 7)), st.integers(1, 6), st.integers(0, 20))
 def test_elements_may_swap_ids_and_take_those_of_others(order: list[int], shown: int, further: int) -> None:
     ids = Ids()
-    places = [Place(0, 1, backend, "frame") for backend in range(6)]
-    looks = [Look(1, "button", str(backend)) for backend in range(6)]
+    places = [NodeLocation(0, 1, backend, "frame") for backend in range(6)]
+    looks = [NodeSignature(1, "button", str(backend)) for backend in range(6)]
     before = ids.give(places, looks)
     wanted = [str(number + further) for number in order[:shown]]
     ids.rename(dict(zip(before[:shown], wanted, strict=True)))
@@ -59,7 +58,7 @@ def test_elements_may_swap_ids_and_take_those_of_others(order: list[int], shown:
     everyone = ids.give(places, looks)
     assert everyone[:shown] == wanted and len(set(everyone)) == 6, "what lost its id has another"
     assert [ids.place(id) for id in everyone] == places
-    assert ids.of(Place(0, 1, 99, "frame")) not in everyone
+    assert ids.of(NodeLocation(0, 1, 99, "frame")) not in everyone
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments.browser.page.line import Line, LineState
+from exact.environments.browser.page.connection import CdpConnection, CdpState
 from exact.errors import EnvironmentFailure
 
 HEAD = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\n\r\n"
@@ -33,14 +33,14 @@ def test_a_conversation_cut_anywhere_goes_on_in_another(sizes: list[int], cuts: 
     async def heard() -> list[int]:
         stream = HEAD + b"".join(framed({"method": "Said", "params": {"text": "x" * size}}) for size in sizes)
         found: list[int] = []
-        line, at = Line(nobody, LineState()), 0
+        line, at = CdpConnection(nobody, CdpState()), 0
         line.on("Said", lambda event: found.append(len(event["text"])))
         for cut in [*cuts, len(stream)]:
             if piece := stream[at : at + cut]:
                 line.hear(piece)
             at += cut
             if at > switch:
-                line = Line(nobody, line.state)
+                line = CdpConnection(nobody, line.state)
                 line.on("Said", lambda event: found.append(len(event["text"])))
         return found
 
@@ -53,7 +53,7 @@ async def test_answers_find_who_asked_and_those_to_commands_of_before_nobody() -
     async def send(data: bytes) -> None:
         sent.append(data)
 
-    line = Line(send, LineState(b"", 5, True))
+    line = CdpConnection(send, CdpState(b"", 5, True))
     asking = asyncio.ensure_future(line.send("Fetch.enable", {"text": "y" * 200}))
     await asyncio.sleep(0)
     number = json.loads(sent[0][8:])["id"]
@@ -67,7 +67,7 @@ async def test_answers_find_who_asked_and_those_to_commands_of_before_nobody() -
 
 
 async def test_events_wait_until_somebody_asks_for_them() -> None:
-    line, found = Line(nobody, LineState(b"", 0, True), ("Said", "Other")), list[Any]()
+    line, found = CdpConnection(nobody, CdpState(b"", 0, True), ("Said", "Other")), list[Any]()
     line.hear(framed({"method": "Said", "params": {"n": 1}}) + framed({"method": "Changed", "params": {"n": 2}}))
     assert len(line._early) == 1, "what nobody will ask about is not kept"
     line.on("Other", found.append)
@@ -77,7 +77,7 @@ async def test_events_wait_until_somebody_asks_for_them() -> None:
 
 @pytest.mark.parametrize("end", [b"", b"\x88\x00"])
 async def test_a_browser_that_goes_is_told_to_who_waits_and_who_asks_later(end: bytes) -> None:
-    line = Line(nobody, LineState(b"", 0, True))
+    line = CdpConnection(nobody, CdpState(b"", 0, True))
     asking = asyncio.ensure_future(line.send("Fetch.enable"))
     await asyncio.sleep(0)
     line.hear(end)
@@ -87,7 +87,7 @@ async def test_a_browser_that_goes_is_told_to_who_waits_and_who_asks_later(end: 
 
 
 async def test_a_browser_that_refuses_is_named() -> None:
-    line = Line(nobody, LineState())
+    line = CdpConnection(nobody, CdpState())
     beginning = asyncio.ensure_future(line.begin("/devtools/browser/1"))
     await asyncio.sleep(0)
     line.hear(b"HTTP/1.1 404 Not Found\r\n\r\n")

@@ -66,7 +66,7 @@ def folder_of(work: Path, tasks: Sequence[Task], agents: Mapping[str, Config]) -
         budget = caps_of([*(folder.agent(agent)[1] for agent in folder.plan.agents), *added.values()])
         if (folder.plan.budget, folder.plan.own_budgets) != (budget or {}, budget is None):
             sys.exit(f"{work} says {folder.plan.stated_budget}, which is not what its agents would have: choose another --work, or --fresh")
-        other = folder.go_on(session, added)
+        other = folder.add_session(session, added)
         if other:
             print(f"{work} goes on by other code or elsewhere than before: {other}", file=sys.stderr)
         return folder

@@ -154,7 +154,7 @@ def _create(
 
 
 def _go_on(folder: BenchFolder) -> None:
-    if other := folder.go_on(_session()):
+    if other := folder.add_session(_session()):
         told = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in other.items())
         click.echo(f"exact: {folder.path} goes on by other code or elsewhere than before, as its tables will say: {told}", err=True)
 
@@ -266,10 +266,10 @@ async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Resource
 
     learned = {agent: folder.agent(agent)[1].reflection for agent in folder.plan.agents}
     rounds = {agent: max(1, each.round) for agent, each in learned.items() if each.kind != "none"}
-    room = Capacity(PoolLimits(memory=_memory(bounds.memory)), measure_usage, loop.time)
+    capacity = Capacity(PoolLimits(memory=_memory(bounds.memory)), measure_usage, loop.time)
     async with _engine(folder, engine, parallel, bounds) as made:
         return await Schedule(
-            folder=folder, engine=made, parallel=parallel, room=room, rounds=rounds, finished=finished, notify=notify
+            folder=folder, engine=made, parallel=parallel, capacity=capacity, rounds=rounds, finished=finished, notify=notify
         ).run()
 
 

@@ -1,1 +1,1 @@
-"""Benchmarks: many agents on many tasks at once, paired, at equal budgets, with statistics that can be trusted."""
+"""Benchmark runs: several agents on the same tasks and seeds, at equal budgets, with paired statistics."""

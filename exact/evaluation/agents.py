@@ -1,4 +1,4 @@
-"""Agents that a benchmark knows by name: the embedded one, which needs no model, under each search, and controls of it."""
+"""Agents that a benchmark knows by name: the built-in agent, which needs no model, with each search, and controls."""
 
 from __future__ import annotations
 
@@ -29,16 +29,20 @@ AGENTS: Mapping[str, Mapping[str, Any]] = {
     "constant": {"search": {"algorithm": "mcts", **_SEARCH}, "value": {"kind": "constant"}, "reflection": _PLAIN},
     "oracle": {"search": {"algorithm": "mcts", **_SEARCH}, "value": {"kind": "oracle"}, "reflection": _PLAIN},
 }
-"""react: no search. best_of_n: whole trajectories. best_first, tot: Koh's and Yao's searches. mcts: PUCT. rmcts: mcts with lessons.
+"""Configurations by name.
 
-Controls: random: any action. filter: react, each action tried and judged before it is taken. constant: mcts with the same value for
-everything. oracle: mcts that is told the verdict."""
+`react`: no search. `best_of_n`: whole trajectories. `best_first`, `tot`: the searches of Koh et al. and Yao et al. `mcts`: PUCT. `rmcts`:
+`mcts` with reflections.
+
+Controls: `random`: a random action. `filter`: `react`, with each action tried and evaluated before it is committed. `constant`: `mcts` with
+the same value for every state. `oracle`: `mcts` whose value function is the benchmark's evaluator.
+"""
 
 
 def agent_config(spec: str, overrides: Iterable[str] = ()) -> Config:
-    """The configuration that `--agent` names: a YAML file, or a name above. Raises UsageError.
+    """Return the configuration that `spec` names: a YAML file, or a name in AGENTS. Raises UsageError for any other.
 
-    A file that gives no `name` is called as the file is.
+    A configuration without a `name` takes the stem of its file.
     """
     path = Path(spec)
     if path.suffix in (".yaml", ".yml") or path.is_file():

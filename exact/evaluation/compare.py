@@ -1,4 +1,4 @@
-"""Two runs, task by task: who won where."""
+"""Comparison of two runs, task by task."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ class Side(NamedTuple):
     results: list[Result]
     config: Config
     tasks: dict[str, Task]
-    """What was asked and how it is judged, by id."""
+    """Tasks by id, with their instructions and evaluators."""
 
 
 class TaskPair(NamedTuple):
-    """One task in both runs, its seeds together."""
+    """One task in both runs, over its seeds."""
 
     task: str
     a: float
     b: float
-    """Shares of seeds that were solved, of those that both have a score for."""
+    """Shares of the seeds solved by `a` and by `b`, of those that both have a score for."""
     seeds: int
     wins: int
     losses: int
 
 
 class Comparison(NamedTuple):
-    """A against B. Rows are of what both have a score for."""
+    """A against B, on the tasks and seeds that both have a score for."""
 
     a: AgentSummary
     b: AgentSummary
     versus: Versus
     tasks: list[TaskPair]
     only: tuple[int, int]
-    """Scores that only A has, and only B."""
+    """Numbers of scores that only A has, and only B."""
     warnings: list[str]
 
 
 def open_side(path: Path) -> Side:
-    """The results of a run, or of one agent of a benchmark (`BENCH/agents/NAME`). Raises UsageError, JournalError."""
+    """Return the results of a run, or of one agent of a benchmark (`BENCH/agents/NAME`). Raises UsageError, JournalError."""
     run, above = RunFolder.open(path), path.resolve().parent
     if above.name == "agents" and (above.parent / "bench.json").exists():
         agent = run.manifest.agent
@@ -60,13 +60,15 @@ def open_side(path: Path) -> Side:
         last = {line.task: line for line in run.results()}
         found = [result_of(last[task.id], replays.get(task.id), 1) for task in run.manifest.tasks if task.id in last]
     if not found:
-        raise UsageError(f"{path} has no results yet: go on with it first")
+        raise UsageError(f"{path} has no results yet: resume it first")
     return Side(agent, found, load_recorded(path), {task.id: task for task in run.manifest.tasks})
 
 
 def compare(a: Side, b: Side) -> Comparison:
-    """A warning says what makes two runs unfit to compare: other caps, other judges, other tasks by the same name. Raises UsageError where
-    the two have no task and seed in common."""
+    """Compare two runs. Warnings name unequal limits, evaluator models and tasks.
+
+    Raises UsageError where the runs have no scored task and seed in common.
+    """
     mine, theirs = scores(a.results), scores(b.results)
     both = mine.keys() & theirs.keys()
     if not both:
@@ -95,21 +97,21 @@ def _by_task(mine: dict[str, float], theirs: dict[str, float]) -> list[TaskPair]
 def _warnings(kept_a: Sequence[Result], kept_b: Sequence[Result], a: Side, b: Side) -> list[str]:
     found = [
         f"{each.name} is an oracle: "
-        + ("no environment told it any verdict, so it shows no headroom" if is_void(each.results) else "it was told the verdict")
+        + ("no environment reported a score to it, so it shows no headroom" if is_void(each.results) else "it saw the benchmark's score")
         for each in (a, b)
         if any(line.oracle for line in each.results)
     ]
     for each in (a, b):
         if used := sum(line.status == "scored" and bool(line.promoted) and not line.replay for line in each.results):
             found.append(
-                f"{used} scores of {each.name} are of environments that search had used: `exact rescore RUN --adopt` takes fresh ones"
+                f"{used} scores of {each.name} are of environments that search had used: `exact rescore RUN --adopt` uses fresh ones"
             )
     both = [(each.name, each.config) for each in (a, b)]
-    found += [f"limits.{kind} differs ({told}): the budgets were not equal" for kind, told in unequal_limits(both).items()]
+    found += [f"limits.{kind} differs ({values}): the budgets were not equal" for kind, values in unequal_limits(both).items()]
     found += [
-        f"models.parts.{part} differs ({told}): verdicts were asked of different models" for part, told in unequal_judges(both).items()
+        f"models.parts.{part} differs ({values}): the evaluators asked different models" for part, values in unequal_judges(both).items()
     ]
     if other := [each.task for each in kept_a if a.tasks.get(each.task) != b.tasks.get(each.task)]:
         names = ", ".join(other[:3]) + (", ..." if other[3:] else "")
-        found.append(f"{len(other)} tasks are not the same in both, in what is asked or how it is judged: {names}")
+        found.append(f"{len(other)} tasks differ in their instruction or evaluator: {names}")
     return found

@@ -1,4 +1,4 @@
-"""Who makes attempts: in this process, or elsewhere."""
+"""The interface of what runs attempts: in this process, or in others."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from exact.task import Task
 
 
 class Hung(InfrastructureError):
-    """An attempt in which nothing happened for too long. It was killed."""
+    """Raised when an attempt recorded no event for too long. The attempt has been killed."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"hung: nothing happened for {seconds:g} s; killed")
 
 
 class Engine(Protocol):
-    """Makes attempts, several at once. What an attempt has journalled is not done again by the next one at the same task."""
+    """Runs attempts, several at once. A later attempt at the same task resumes from the journal of the earlier one."""
 
     async def persists(self, agent: str, task: Task) -> bool:
-        """Whether what an attempt does in its environments stays there: they are not isolated, and no two attempts may overlap in such
-        environments.
+        """Return whether side effects of an attempt persist in its environments, which are then not isolated.
 
-        Raises InfrastructureError where that cannot be found out, UsageError.
+        Two attempts must not overlap in such environments. Raises InfrastructureError where this cannot be determined, UsageError.
         """
         ...
 
     async def attempt(self, agent: str, task: Task) -> Line:
-        """One attempt, to its end. An infrastructure failure is a Line that says so, or raised; nothing is added to the results.
+        """Run one attempt to its end and return its line; nothing is added to the results.
+
+        An infrastructure failure is returned as a line of status `failed`, or raised.
 
         Raises Hung, UsageError, JournalError, UncertainCommit.
         """
         ...
 
     async def replay(self, agent: str, task: Task) -> Replay:
-        """The actions of an attempt that has ended, in a fresh environment. Raises InfrastructureError, UsageError."""
+        """Replay the committed actions of an ended attempt in a fresh environment. Raises InfrastructureError, UsageError."""
         ...

@@ -1,4 +1,4 @@
-"""Environments that attempts share which run at once: one pool for each kind, opened when first needed, opened anew when it broke."""
+"""Environments shared by concurrent attempts: one pool for each kind, opened at its first use and reopened after a failure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from exact.errors import EnvironmentFailure
 from exact.task import Task
 
 KEPT = 4
-"""Kinds of environments that stay open: a site that comes with its task takes memory for as long as it runs."""
+"""Number of kinds that stay open while unused. A task may bring its own site, which takes memory as long as it runs."""
 
 
 @dataclass(eq=False)
 class _Opened:
-    """A pool, and how many attempts lean on it."""
+    """A pool, and the number of attempts that use it."""
 
     key: str
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -27,11 +27,11 @@ class _Opened:
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     users: int = 0
     retired: bool = False
-    """Whether something broke in it: nobody new leans on it, and it closes when the last one leaves."""
+    """Whether an environment of it failed. New attempts do not use it, and it closes when the last one leaves."""
 
 
 class PooledFactory:
-    """An async context manager; `at(task, tree)` gives one attempt its share.
+    """An async context manager whose `at(task, tree)` gives one attempt its share of a pool.
 
     Raises EnvironmentFailure where environments cannot be opened.
     """
@@ -39,7 +39,7 @@ class PooledFactory:
     def __init__(
         self, key: Callable[[Task], str], open: Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]], limits: PoolLimits
     ) -> None:
-        """`key`: what tasks share whose environments are of one kind. `open`: the environments of a task. `limits`: of each kind's pool."""
+        """`key` is equal for tasks that share environments. `open` opens the environments of a task. `limits` bounds each pool."""
         self._key, self._open, self._limits = key, open, limits
         self._kinds: dict[str, _Opened] = {}
         self._retired: set[_Opened] = set()
@@ -56,7 +56,7 @@ class PooledFactory:
 
     @asynccontextmanager
     async def at(self, task: Task, tree: str) -> AsyncIterator[EnvironmentFactory]:
-        """The environments for one attempt. If they break in it, whoever comes next gets new ones; who is under way stays."""
+        """Yield the environments for one attempt. After an EnvironmentFailure, later attempts get a new pool; running ones keep theirs."""
         key = self._key(task)
         opened = self._kinds.pop(key, None) or _Opened(key)
         self._kinds[key] = opened
@@ -74,8 +74,10 @@ class PooledFactory:
                 await self._close(opened)
 
     async def persists(self, task: Task) -> bool:
-        """Whether what is done in the environments of a task stays there. Each kind is asked once; the environment that is opened for it
-        is the next attempt's. Raises EnvironmentFailure."""
+        """Return whether side effects persist in the environments of a task.
+
+        Each kind is asked once. The next attempt uses the environment that was opened for it. Raises EnvironmentFailure.
+        """
         key = self._key(task)
         if key not in self._persists:
             async with self.at(task, "") as environments, environments.open(simulation=False) as environment:
@@ -90,7 +92,7 @@ class PooledFactory:
             return opened.pool
 
     async def _tidy(self) -> None:
-        """Close what nobody leans on, but for the kinds that were used last."""
+        """Close the unused kinds but the most recently used ones."""
         idle = [each for each in self._kinds.values() if not each.users]
         for each in idle[: max(0, len(self._kinds) - KEPT)]:
             del self._kinds[each.key]
@@ -103,7 +105,7 @@ class PooledFactory:
             del self._kinds[opened.key]
 
     async def _close(self, opened: _Opened) -> None:
-        """Whoever hangs in it is not waited for: what it holds is closed with all the rest."""
+        """Close a pool without waiting for attempts that hang in it: their environments are closed too."""
         if opened.pool is not None:
             await opened.pool.drain(wait=not opened.users)
         await opened.stack.aclose()

@@ -3,7 +3,7 @@
 bench.json  results.jsonl  attempts.jsonl  table.md  curve.svg  index.html
 agents/<agent>/   a run folder: run.json  config.yaml  results.jsonl  replays.jsonl  tasks/  blobs/
 
-What an attempt came to is in its agent's folder first; results.jsonl is made of those in the order of the plan.
+The line of an attempt is written in its agent's folder first. results.jsonl is built from these lines in the order of the plan.
 """
 
 from __future__ import annotations
@@ -21,75 +21,77 @@ from exact.runs.runner import reopen
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
-    """The committed actions of an attempt, taken again in a fresh environment where nobody searched."""
+    """The result of replaying the committed actions of an attempt in a fresh environment that search never used."""
 
     task: str
     score: float | None
-    """In [0, 1]; None where they could not be taken again."""
+    """Score in [0, 1]; None where the actions could not be replayed."""
     raw: float | None = None
     verdict: str
-    """`same`: each state was the one of the attempt. `drifted`: one was not. `refused`: an action did not fit. `failed`: the infrastructure
-    ended it, after all reruns, so that the attempt has no score."""
+    """`same`: each state equalled the attempt's. `drifted`: one did not. `refused`: an action could not be executed. `failed`: an
+    infrastructure failure ended it, after all reruns, so that the attempt has no score."""
     reason: str = ""
     missing: str = ""
-    """As `Line.missing`."""
+    """Missing part, as in `Line.missing`."""
 
 
 class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of attempts.jsonl: how one attempt ended, or a replay that the infrastructure ended, whether it counts or not."""
+    """One line of attempts.jsonl: the end of an attempt or the failure of a replay, whether it counts or not."""
 
     agent: str
     task: str
     number: int
-    """From 1; above 1 it was made again because the one before was ended by the infrastructure."""
+    """Number of the attempt, from 1. Above 1 it is a rerun after an infrastructure failure."""
     status: str
     reason: str = ""
     missing: str = ""
-    """As `Line.missing`."""
+    """Missing part, as in `Line.missing`."""
     score: float | None = None
     hung: bool = False
     replay: bool = False
-    """Whether it was a replay that failed; its attempt, of the same number, had come to its end."""
+    """Whether a replay failed. Its attempt, of the same number, had ended."""
     seconds: float = 0.0
 
 
 class Result(Line, frozen=True, kw_only=True):
-    """One line of results.jsonl: the last attempt at one task and seed by one agent. `score` is what tables are made of."""
+    """One line of results.jsonl: the last attempt at one task and seed by one agent. Tables use `score`."""
 
     live_score: float | None = None
-    """Where the attempt ended. Else than `score` only if the live environment was one that search had used."""
+    """Score of the live environment. It differs from `score` only where search had used the live environment."""
     replay: str = ""
-    """How the committed actions fared in a fresh environment; empty where the live environment was fresh itself."""
+    """`Replay.verdict`; empty where the live environment was never used by search."""
     attempts: int = 1
-    """How many were made, those that the infrastructure ended included, replays not."""
+    """Number of attempts, infrastructure failures included, replays excluded."""
 
 
 class BenchFolder:
-    """One benchmark on disk."""
+    """The folder of one benchmark."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
     def create(cls, path: Path, plan: Plan, configs: Mapping[str, Config]) -> BenchFolder:
-        """A new benchmark. Raises UsageError if one is there already."""
+        """Write a new benchmark. Raises UsageError where the folder already holds one."""
         if (path / "bench.json").exists():
-            raise UsageError(f"{path} already holds a benchmark: go on with `exact bench --resume --out {path}`, or choose another --out")
+            raise UsageError(
+                f"{path} already holds a benchmark: resume it with `exact bench --resume --out {path}`, or choose another --out"
+            )
         folder = cls(path)
         folder._write(plan, configs)
         return folder
 
     @classmethod
     def open(cls, path: Path) -> BenchFolder:
-        """An existing benchmark. Raises UsageError if there is none."""
+        """Open an existing benchmark. Raises UsageError where there is none."""
         if not (path / "bench.json").exists():
             raise UsageError(f"no benchmark in {path}: it has no bench.json")
         return cls(path)
 
-    def go_on(self, session: BenchSession, configs: Mapping[str, Config] | None = None) -> dict[str, tuple[str, str]]:
-        """Another session, with further agents on the same tasks if any; what is not as in the last one, as `BenchSession.since` has it.
+    def add_session(self, session: BenchSession, configs: Mapping[str, Config] | None = None) -> dict[str, tuple[str, str]]:
+        """Add a session, with the further agents of `configs`. Return the changes, as `BenchSession.since` does.
 
-        Where nothing is left to be made there is none. Raises UsageError for names that will not do, JournalError.
+        No session is added where nothing is left to do. Raises UsageError for invalid names, JournalError.
         """
         plan, configs = self.plan, configs or {}
         agents = checked_names([*plan.agents, *configs])
@@ -100,12 +102,12 @@ class BenchFolder:
         return session.since(plan.sessions[-1])
 
     def _write(self, plan: Plan, configs: Mapping[str, Config]) -> None:
-        """The folders of agents, then what names them: cut short in between, it is as before."""
+        """Write the folders of agents, then the plan that names them. After a crash in between, the benchmark is as before."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             for name, config in configs.items():
                 where = self.agent_path(name)
-                (where / "run.json").unlink(missing_ok=True)  # of a creation that was cut short
+                (where / "run.json").unlink(missing_ok=True)  # left by a creation that was interrupted
                 manifest = Manifest(
                     tasks=plan.tasks, agent=name, benchmark=not plan.own, oracle=config.value.kind == "oracle",
                     versions=plan.sessions[-1].versions,
@@ -117,38 +119,38 @@ class BenchFolder:
 
     @property
     def plan(self) -> Plan:
-        """What was asked for. Raises JournalError if it does not read."""
+        """The plan in bench.json. Raises JournalError where it cannot be read."""
         try:
             return msgspec.json.decode((self.path / "bench.json").read_bytes(), type=Plan)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise JournalError(f"{self.path / 'bench.json'} does not read: {error}") from error
 
     def agent_path(self, agent: str) -> Path:
-        """Where one agent's run lies."""
+        """Return the path of one agent's run folder."""
         return self.path / "agents" / agent
 
     def agent(self, agent: str) -> tuple[RunFolder, Config]:
-        """One agent's run, and its configuration."""
+        """Return one agent's run folder and its configuration."""
         return reopen(self.agent_path(agent))
 
     def replays(self, agent: str) -> dict[str, Replay]:
-        """By task."""
+        """Return the replays of one agent by task id."""
         return {each.task: each for each in read_lines(self.agent_path(agent) / "replays.jsonl", Replay)}
 
     def attempts(self) -> list[AttemptRecord]:
-        """Every attempt that has ended, in that order."""
+        """Return every ended attempt, in the order in which they ended."""
         return list(read_lines(self.path / "attempts.jsonl", AttemptRecord))
 
     def results(self) -> list[Result]:
-        """What results.jsonl holds."""
+        """Return the lines of results.jsonl."""
         return list(read_lines(self.path / "results.jsonl", Result))
 
     def numbers(self) -> dict[tuple[str, str], int]:
-        """The number of the next attempt where the infrastructure ended one: one more than were ended by it."""
+        """Return the number of the next attempt, by agent and task, where an infrastructure failure ended the last one."""
         return {pair: number + 1 for pair, number in self._last(failed=True).items()}
 
     def _last(self, *, failed: bool) -> dict[tuple[str, str], int]:
-        """The number of the last attempt that was made of each, or `failed`: of the last that failed."""
+        """Return the number of the last attempt, or of the last that `failed`, by agent and task."""
         found: dict[tuple[str, str], int] = {}
         for each in self.attempts():
             if not each.replay and (each.status == "failed" or not failed):
@@ -156,9 +158,9 @@ class BenchFolder:
         return found
 
     def gather(self) -> dict[tuple[str, str], Result]:
-        """The result of every agent and task that has one, from the agents' folders, in the order of the plan.
+        """Return the result by agent and task, from the agents' folders, in the order of the plan.
 
-        An attempt that was promoted has none before its replay has ended.
+        An attempt that was promoted has no result before its replay has ended.
         """
         plan, made = self.plan, self._last(failed=False)
         ends = {agent: {line.task: line for line in self.agent(agent)[0].results()} for agent in plan.agents}
@@ -171,29 +173,29 @@ class BenchFolder:
         }
 
     def done(self) -> dict[tuple[str, str], Result]:
-        """Those that nothing is left to be done about: failed ones are made again when it is gone on with."""
+        """Return the results that are final. Failed attempts are run again when the benchmark is resumed."""
         return {pair: each for pair, each in self.gather().items() if each.status != "failed"}
 
     def write_results(self, results: Mapping[tuple[str, str], Result]) -> None:
-        """results.jsonl as far as there are results, in the order of the plan. Raises JournalError."""
+        """Write results.jsonl, with the results so far in the order of the plan. Raises JournalError."""
         ordered = [results[agent, task.id] for agent, task in self.plan.pairs if (agent, task.id) in results]
         write_file(self.path / "results.jsonl", b"".join(msgspec.json.encode(each) + b"\n" for each in ordered))
 
 
 def result_of(line: Line, replay: Replay | None, attempts: int) -> Result:
-    """What counts of an attempt: the score in a fresh environment, where there is one; that of the live environment else."""
+    """Return the result of an attempt: with the score of its replay where there is one, otherwise of the live environment."""
     found = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
     if replay is not None and replay.verdict == "failed":
         found |= {"status": "failed", "score": None, "raw": None, "reason": replay.reason, "missing": replay.missing}
     elif replay is not None and line.status == "scored":
         found |= {"score": replay.score, "raw": replay.raw, "missing": replay.missing}
-    elif replay is not None and replay.score is not None:  # adopted: nobody had judged where the attempt ended
+    elif replay is not None and replay.score is not None:  # adopted: the attempt had no evaluator's score
         found |= {"status": "scored", "score": replay.score, "raw": replay.raw, "reason": replay.reason, "missing": replay.missing}
     return Result(**found | {"live_score": line.score, "replay": replay.verdict if replay else "", "attempts": attempts})
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """A whole file at once. Raises JournalError."""
+    """Write a file atomically. Raises JournalError."""
     try:
         write_whole(path, data)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Attempts in this process: side by side in one event loop, in environments from shared pools, with models that share their pace."""
+"""Attempts in this process: concurrent in one event loop, with shared pools of environments and shared rate limiters of models."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ if TYPE_CHECKING:
 OpenEnvironments = Callable[[Task, Config], AbstractAsyncContextManager[EnvironmentFactory]]
 """Opens the environments of a task for an agent's configuration."""
 BuildAgent = Callable[[Config, Callable[[str], ChatModel]], Agent]
+"""Builds an agent from its configuration and the model of each role."""
 
 HANG, GRACE = 900.0, 20.0
-"""Seconds without an event after which an attempt is killed, more than a site's reset may take; seconds it has then to let go of what it
-holds."""
+"""Seconds without an event after which an attempt is killed, more than a site's reset may take; and seconds that a killed attempt has to
+release what it holds."""
 
 
 class LocalEngine:
-    """An async context manager. An attempt is killed by being cancelled: the environments in which it hung are closed."""
+    """An async context manager. An attempt is killed by cancelling it; the environments in which it hung are closed."""
 
     def __init__(
         self,
@@ -53,9 +54,12 @@ class LocalEngine:
         grace: float = GRACE,
         share: float = 1.0,
     ) -> None:
-        """`key`: what tasks share whose environments are of one kind. `limits`: of each pool. `build`: how agents are put together that are
-        not what their configuration names. `hang`: None for no watch. `share`: the part of what providers of models allow that is this
-        process's, in (0, 1]."""
+        """Initialize an engine on the agents of a benchmark.
+
+        `key` is equal for tasks that share environments. `limits` bounds each pool. `build` builds, by name, the agents that their
+        configuration does not describe. `hang`: seconds; None for no limit. `share`, in (0, 1]: this process's part of the providers' rate
+        limits.
+        """
         self._folder, self._open, self._key, self._limits, self._build = folder, open_environments, key, limits, build or {}
         self._hang, self._grace, self._part = hang, grace, share
         self._beats: dict[tuple[str, str], float] = {}
@@ -77,7 +81,7 @@ class LocalEngine:
         await self._stack.aclose()
 
     async def persists(self, agent: str, task: Task) -> bool:
-        """See Engine."""
+        """Implement Engine."""
         try:
             async with asyncio.timeout(self._hang):
                 return await self._environments[agent].persists(task)
@@ -85,13 +89,13 @@ class LocalEngine:
             raise Hung(self._hang or 0.0) from None
 
     async def attempt(self, agent: str, task: Task) -> Line:
-        """See Engine."""
+        """Implement Engine."""
         await asyncio.to_thread(self._forget, agent, task)
         self._beats[agent, task.id] = asyncio.get_running_loop().time()
         made = asyncio.ensure_future(self._sessions[agent](task))
         try:
-            while not (await asyncio.wait({made}, timeout=self._patience(agent, task)))[0]:
-                if self._patience(agent, task) == 0:
+            while not (await asyncio.wait({made}, timeout=self._remaining(agent, task)))[0]:
+                if self._remaining(agent, task) == 0:
                     raise Hung(self._hang or 0.0)
             return made.result()
         finally:
@@ -100,11 +104,11 @@ class LocalEngine:
                 await self._kill(made)
 
     async def replay(self, agent: str, task: Task) -> Replay:
-        """See Engine."""
+        """Implement Engine."""
         run, config = self._folder.agent(agent)
         state = finished_state(run, config, task)
         if state is None:
-            raise JournalError(f"{task.id} has no attempt by {agent} that came to its end")
+            raise JournalError(f"{task.id} has no ended attempt by {agent}: run it first")
         try:
             async with asyncio.timeout(self._hang), self._environments[agent].at(task, f"replay {agent} {task.id}") as environments:
                 return await replay(environments, task, state, run.blobs)
@@ -112,20 +116,20 @@ class LocalEngine:
             raise Hung(self._hang or 0.0) from None
 
     def _forget(self, agent: str, task: Task) -> None:
-        """Lay the journal of an oracle aside: what it was told is gone with the process, so that its attempt cannot be gone on with."""
+        """Rename the journal of an oracle, which cannot be resumed: the scores that it saw were kept in the ended process only."""
         run, config = self._folder.agent(agent)
         journal = run.task_folder(task) / "journal.jsonl"
         if config.value.kind == "oracle" and journal.exists():
             journal.replace(journal.with_name(f"journal.{len(list(journal.parent.glob('journal.*.jsonl'))) + 1}.jsonl"))
 
-    def _patience(self, agent: str, task: Task) -> float | None:
-        """Seconds for which an attempt may still be silent; None: forever."""
+    def _remaining(self, agent: str, task: Task) -> float | None:
+        """Return the seconds until a silent attempt counts as hung; None for no limit."""
         if self._hang is None:
             return None
         return max(0.0, self._beats[agent, task.id] + self._hang - asyncio.get_running_loop().time())
 
     async def _kill(self, made: asyncio.Future[Line]) -> None:
-        """Cancel, and wait a while for what it holds to be let go. What does not let go is left behind."""
+        """Cancel an attempt and wait for it to release what it holds, for at most the grace period."""
         made.cancel()
         with suppress(asyncio.CancelledError):
             await asyncio.wait({made}, timeout=self._grace)
@@ -133,7 +137,7 @@ class LocalEngine:
             made.exception()
 
     async def _pooled(self, agent: str, kinds: dict[bytes, PooledFactory]) -> PooledFactory:
-        """Agents whose browsers are set up alike, and whose verdicts the same models give, share their environments."""
+        """Return the pools of an agent. Agents with equal browser, sandbox and evaluator models share them."""
         _, config = self._folder.agent(agent)
         kind = msgspec.json.encode([config.browser, config.sandbox, config.models.judges])
         if kind not in kinds:
@@ -149,7 +153,7 @@ class LocalEngine:
 
         return Runner(
             folder=run, config=config, open_environments=partial(self._share, agent), build_agent=self._build.get(agent), watch=watch,
-            paces=paces, environments_tries=1,  # whether an attempt is made again is the schedule's to say, which records each
+            paces=paces, environments_tries=1,  # the schedule decides on reruns, and records each
         )  # fmt: skip
 
     @asynccontextmanager
@@ -159,6 +163,8 @@ class LocalEngine:
 
 
 def environments_wanted(config: Config) -> int:
-    """How many environments one attempt may hold at once: the live one, one a worker, those to spare, each while its next one is made;
-    and more that stay where they are."""
+    """Return how many environments one attempt may hold at once.
+
+    These are the live one, one for each worker and the prefetched ones, each twice while its successor is made, and the standing ones.
+    """
     return 2 * (1 + config.search.workers + config.search.prefetch) + config.search.standing

@@ -1,4 +1,4 @@
-"""What is made of results: the table, the curves and the page, written anew as a whole each time."""
+"""The files made from results: the table, the curves and the page. Each is rewritten as a whole."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from exact.evaluation.table import render_markdown
 
 COSTS = {
     "transitions": "environment steps, replays included",
-    "evaluations": "judgements",
+    "evaluations": "evaluations",
     "calls": "model calls",
     "tokens": "tokens",
     "cost": "US dollars",
     "seconds": "seconds",
 }
-"""What success may be drawn against, and what it is called."""
+"""Costs that success may be drawn against, with the label of the axis."""
 
 
 def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = None) -> list[Path]:
-    """table.md, a curve for each cost that any agent took, and index.html; their paths. Raises JournalError."""
+    """Write table.md, a curve for each cost that any agent had, and index.html. Return their paths. Raises JournalError."""
     plan, results = folder.plan, list(folder.gather().values())
     made: dict[Path, str] = {}
     for kind in COSTS:
@@ -42,9 +42,10 @@ def write_outputs(folder: BenchFolder, rewards: Mapping[str, Reward] | None = No
 
 
 def success_curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
-    """Success against one cost. Of an attempt without a score nothing is drawn; one whose cost is not known was never solved.
+    """Return an SVG of success against one cost.
 
-    What others published is drawn beside only where it is of as many tasks.
+    An attempt without a score is left out; one whose cost is unknown counts as unsolved. Published figures are drawn only where they are of
+    as many tasks.
     """
     lines, oracles = {}, {each.agent for each in results if each.oracle}
     for agent, found in by_agent(results).items():
@@ -59,7 +60,7 @@ def success_curve(plan: Plan, results: Sequence[Result], kind: str) -> str:
 
 
 async def as_png(svg: Path) -> Path:
-    """A picture of an SVG file, beside it, drawn by the browser. Raises EnvironmentFailure."""
+    """Render an SVG file as a PNG beside it, by the browser. Return its path. Raises EnvironmentFailure."""
     from exact.config import BrowserConfig
     from exact.environments.browser.launch.launch import launch
 

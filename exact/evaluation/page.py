@@ -1,4 +1,4 @@
-"""The page of a benchmark: one file, no script, nothing loaded from elsewhere."""
+"""The HTML page of a benchmark: one file, without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def render_page(plan: Plan, results: Sequence[Result], curve: str, rewards: Mapping[str, Reward] | None = None) -> str:
-    """The HTML. `curve`: the SVG of `plot.curves`, whose texts are escaped already."""
+    """Return the HTML. `curve` is an SVG made by `plot.curves`, whose texts are escaped already."""
     from markupsafe import Markup
 
     groups = {agent: by_agent(results).get(agent, []) for agent in plan.agents}

@@ -1,4 +1,4 @@
-"""What a benchmark is asked to do: which agents, which tasks, at which budget."""
+"""The plan of a benchmark: its agents, tasks and budget."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from exact.runs.journal.versions import CHANGES
 from exact.task import Task
 
 KINDS = tuple(field.name for field in msgspec.structs.fields(Limits))
-"""What may be capped: actions, model calls, money, seconds, ..."""
+"""Kinds of cost that may be capped: actions, model calls, money, seconds, ..."""
 MEASURED = ("money", "seconds")
-"""Those that may be fractions; the others are counted."""
+"""Kinds that may be fractions; the others are whole numbers."""
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_@=-][A-Za-z0-9_.@=-]*")
 
 
 class BenchSession(msgspec.Struct, frozen=True, kw_only=True):
-    """One time at which attempts were made: by which code, and where."""
+    """A period in which attempts were made, with the code and the machine that made them."""
 
     versions: dict[str, str] = {}
     machine: dict[str, str] = {}
     begun: str = ""
-    """Date and time, UTC."""
+    """Date and time of the start, UTC."""
     agents: tuple[str, ...] = ()
-    """Those that it added."""
+    """Agents that the session added."""
 
     def since(self, before: BenchSession) -> dict[str, tuple[str, str]]:
-        """What is not as in a session before: what it was and what it is, `none` where it is not told.
+        """Return the changes since an earlier session, by name: the old and the new value, `none` where a session does not record it.
 
-        Code with changes is never as before: a commit does not tell which they are.
+        Code with uncommitted changes always counts as changed, because the commit does not identify them.
         """
         old, new = {**before.machine, **before.versions}, {**self.machine, **self.versions}
         return {
@@ -46,51 +46,51 @@ class BenchSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """bench.json. Attempts are made of each task by each agent, task by task, so that what is there at any time is paired."""
+    """The content of bench.json. Every agent attempts every task, task by task, so that partial results are paired."""
 
     suite: str
-    """The patterns asked for, as they were written; of files the names."""
+    """Patterns of the benchmark's tasks, as written, or the names of task files."""
     own: bool = False
-    """Whether the tasks are of files of one's own, and not of a suite."""
+    """Whether the tasks come from task files and not from a suite."""
     agents: tuple[str, ...]
     tasks: tuple[Task, ...]
-    """Each with its seed; the same for all agents."""
+    """Tasks with their seeds; the same for all agents."""
     budget: dict[str, float] = {}
-    """Caps on one task that all agents have, by kind; empty where `own_budgets`."""
+    """Limits on one attempt that all agents have, by kind; empty where `own_budgets`."""
     own_budgets: bool = False
-    """Whether each agent has caps of its own, so that nothing here compares at equal cost."""
+    """Whether each agent has its own limits, so that agents are not compared at equal cost."""
     reruns: int = 3
-    """How often an attempt that the infrastructure ended is made again; one that hung, once of these."""
+    """Maximum number of reruns after an infrastructure failure, at most one of them after a hang."""
     same_task: bool = False
-    """Whether agents that remember may be shown what they learned on other seeds of the same task."""
+    """Whether agents with a memory may be shown reflections from other seeds of the same task."""
     versions: dict[str, str] = {}
-    """Of the first session, as `machine` and `begun`."""
+    """Versions of the code in the first session; `machine` and `begun` are of that session too."""
     machine: dict[str, str] = {}
     begun: str = ""
-    """Date and time, UTC."""
+    """Date and time of the start, UTC."""
     later: tuple[BenchSession, ...] = ()
-    """The sessions in which it was gone on with."""
+    """Sessions that resumed the benchmark."""
 
     @property
     def sessions(self) -> tuple[BenchSession, ...]:
-        """All of them, in order."""
+        """All sessions, in order."""
         return (BenchSession(versions=self.versions, machine=self.machine, begun=self.begun), *self.later)
 
     @property
     def pairs(self) -> list[tuple[str, Task]]:
-        """Every attempt to be made, in the order of results.jsonl."""
+        """Agent and task of every attempt, in the order of results.jsonl."""
         return [(agent, task) for task in self.tasks for agent in self.agents]
 
     @property
     def stated_budget(self) -> str:
-        """In words, for tables."""
+        """The limits in words, for tables."""
         if self.own_budgets:
             return "each agent its own (not equal)"
         return ", ".join(f"{amount:g} {kind}" for kind, amount in self.budget.items()) or "none"
 
 
 def budget_of(words: Iterable[str]) -> dict[str, float]:
-    """Caps written `actions=15`. Raises UsageError."""
+    """Parse limits such as `actions=15`. Raises UsageError."""
     found: dict[str, float] = {}
     for word in words:
         kind, _, amount = word.partition("=")
@@ -101,39 +101,44 @@ def budget_of(words: Iterable[str]) -> dict[str, float]:
         except ValueError:
             raise UsageError(f"--budget {word}: write an amount, such as {kind}=15") from None
         if not 0 <= found[kind] < float("inf"):
-            raise UsageError(f"--budget {word}: the amount is at least 0")
+            raise UsageError(f"--budget {word}: the amount must be at least 0, such as {kind}=15")
         if kind not in MEASURED and not found[kind].is_integer():
             raise UsageError(f"--budget {word}: {kind} are counted, so write a whole number, such as {kind}={math.ceil(found[kind])}")
     return found
 
 
 def at_equal_budgets(configs: Sequence[Config], budget: Mapping[str, float], *, own: bool = False) -> tuple[list[Config], dict[str, float]]:
-    """The agents with the caps that they all have, and these caps. Raises UsageError where they differ and `own` is not set."""
+    """Apply the limits to all agents. Return the agents and their common limits, or no limits where `own`.
+
+    Raises UsageError where the limits differ and `own` is not set.
+    """
     caps = {kind: amount if kind in MEASURED else int(amount) for kind, amount in budget.items()}
     capped = [msgspec.structs.replace(config, limits=msgspec.structs.replace(config.limits, **caps)) for config in configs]
     if own:
         return capped, {}
-    for kind, told in unequal_limits([(config.name, config) for config in capped]).items():
-        raise UsageError(f"limits.{kind} differs ({told}): give all agents --budget {kind}=N, or say --own-budgets")
+    for kind, values in unequal_limits([(config.name, config) for config in capped]).items():
+        raise UsageError(f"limits.{kind} differs ({values}): give all agents --budget {kind}=N, or add --own-budgets")
     first = capped[0].limits
     return capped, {kind: float(getattr(first, kind)) for kind in KINDS if getattr(first, kind) is not None}
 
 
 def require_equal_judges(configs: Sequence[Config]) -> None:
-    """Raises UsageError where the agents' verdicts would not be asked of the same models: they would not compare."""
-    for part, told in unequal_judges([(config.name, config) for config in configs]).items():
-        raise UsageError(f"models.parts.{part} differs ({told}): one model judges all agents, so give each the same, with equal settings")
+    """Raise UsageError where the evaluators of the agents would ask different models: their scores would not compare."""
+    for part, values in unequal_judges([(config.name, config) for config in configs]).items():
+        raise UsageError(
+            f"models.parts.{part} differs ({values}): one model evaluates all agents, so give each the same, with equal settings"
+        )
 
 
 def unequal_limits(configs: Sequence[tuple[str, Config]]) -> dict[str, str]:
-    """The caps that are not the same in all, each with what each of the named has."""
+    """Return the kinds of limits that differ, each with the value of every named configuration."""
     return _unequal(
         {kind: [(name, getattr(config.limits, kind)) for name, config in configs] for kind in KINDS}, lambda cap: f"{cap:g}", "no cap"
     )
 
 
 def unequal_judges(configs: Sequence[tuple[str, Config]]) -> dict[str, str]:
-    """The models that verdicts are asked of and that are not the same in all, each with what each of the named has."""
+    """Return the evaluator models that differ, each with the model of every named configuration."""
     parts = dict.fromkeys(part for _, config in configs for part in config.models.judges)
     return _unequal(
         {part: [(name, config.models.judges.get(part)) for name, config in configs] for part in parts}, lambda each: each.model, "none"
@@ -149,10 +154,10 @@ def _unequal(found: Mapping[str, Sequence[tuple[str, T | None]]], word: Callable
 
 
 def checked_names(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of agents, each that of a folder. Raises UsageError where two are alike, or one is no name."""
+    """Return the names of agents as a tuple. Raises UsageError where two are equal or one is not fit for a folder."""
     for name in names:
         if not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name for an agent: use letters, digits and any of . _ @ = -")
+            raise UsageError(f"invalid agent name {name!r}: use letters, digits and any of . _ @ = -")
         if names.count(name) > 1:
             raise UsageError(f"two agents are named {name!r}: give one of them another `name` in its file")
     return tuple(names)

@@ -1,4 +1,4 @@
-"""Success against cost, as SVG: the share of attempts that an agent solved at a cost of at most x."""
+"""Success against cost as SVG: the share of attempts that an agent solved at a cost of at most x."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ _Scale = Callable[[float], float]
 
 
 def curves(lines: Mapping[str, Points], *, x: str, title: str, beside: Mapping[str, float] | None = None) -> str:
-    """A chart of steps. `lines`: points (cost, share) where a share rises; what was free stands at the left end. `beside`: shares drawn
-    across, dashed and grey: published by others, not re-run; each name of two lines, the second of which says on what."""
+    """Return an SVG chart of step functions on a logarithmic axis of cost.
+
+    `lines`: by name, the points (cost, share) at which the share rises; a cost of 0 is drawn at the left end. `beside`: published shares
+    that were not re-run, drawn as dashed grey lines; the second line of a name says what the share is of.
+    """
     costs = [cost for points in lines.values() for cost, _ in points if cost > 0]
     low, high = _decades(min(costs, default=1.0), max(costs, default=1.0))
 
@@ -37,18 +40,18 @@ def curves(lines: Mapping[str, Points], *, x: str, title: str, beside: Mapping[s
         )
         who, _, where = name.partition("\n")
         parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{end + 4:.1f}" fill="#777" font-size="10">{escape(who)}</text>')
-        told = escape(", ".join(filter(None, (where, "not re-run"))))
-        parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{end + 15:.1f}" fill="#777" font-size="9">{told}</text>')
+        note = escape(", ".join(filter(None, (where, "not re-run"))))
+        parts.append(f'<text x="{WIDTH - RIGHT + 10}" y="{end + 15:.1f}" fill="#777" font-size="9">{note}</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 
-def spread_labels(heights: Sequence[float], rooms: Sequence[float]) -> list[float]:
-    """Heights moved down so far that labels do not overlap, each of which takes so much room, in the order given."""
+def spread_labels(positions: Sequence[float], heights: Sequence[float]) -> list[float]:
+    """Return the positions of labels, moved down where they would overlap. `heights` gives the height of each label, in pixels."""
     placed, free = dict[int, float](), -math.inf
-    for i in sorted(range(len(heights)), key=lambda i: heights[i]):
-        placed[i] = max(heights[i], free)
-        free = placed[i] + rooms[i]
-    return [placed[i] for i in range(len(heights))]
+    for i in sorted(range(len(positions)), key=lambda i: positions[i]):
+        placed[i] = max(positions[i], free)
+        free = placed[i] + heights[i]
+    return [placed[i] for i in range(len(positions))]
 
 
 def _decades(low: float, high: float) -> tuple[float, float]:

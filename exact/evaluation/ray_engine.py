@@ -1,6 +1,6 @@
-"""Attempts on Ray: lanes in processes of their own, on this machine or on any that sees the benchmark's folder.
+"""Attempts on Ray: lanes in processes of their own, on this machine or on any other that can read the benchmark's folder.
 
-A lane is an actor that holds a local engine. One that hangs is killed with its process, and another one takes its place.
+A lane is an actor that holds a local engine. A lane that hangs is killed with its process and replaced.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from exact.runs.journal.store import Line
 from exact.task import Task
 
 LOOK, GRACE = 1.0, 20.0
-"""Seconds between two looks at whether an attempt's journal grows; seconds that lanes have to close their environments."""
+"""Seconds between two checks of whether an attempt's journal grows; seconds that lanes have to close their environments."""
 _KINDS: dict[str, type[ExactError]] = {
     kind.__name__: kind
     for kind in (UsageError, UncertainCommit, InfrastructureError, EnvironmentFailure, ModelError, AnswerError, JournalError, Hung)
 }
-"""What a lane may raise and is told apart here, by name."""
+"""Errors that keep their type on the way from a lane, by name."""
 
 
 class RayEngine:
-    """An async context manager. Raises UsageError where Ray is not installed."""
+    """An async context manager that runs attempts in lanes. Raises UsageError where Ray is not installed."""
 
     def __init__(
         self,
@@ -53,8 +53,11 @@ class RayEngine:
         arguments: tuple[object, ...] = (),
         key: Callable[[Task], str] = lambda task: task.id,
     ) -> None:
-        """`make`: `module:function`, which gives a lane its local engine of a BenchFolder and `arguments`. `key`: what tasks share whose
-        environments are of one kind."""
+        """Initialize an engine of `lanes` actors.
+
+        `make` is the `module:function` that makes a lane's local engine from a BenchFolder and `arguments`. `key` is equal for tasks that
+        share environments. `hang`: seconds; None for no limit.
+        """
         self._folder, self._lanes, self._hang, self._key = folder.resolve(), lanes, hang, key
         self._make, self._arguments = make, arguments
         self._persists: dict[tuple[str, str], bool] = {}
@@ -81,23 +84,23 @@ class RayEngine:
             self._ray.shutdown()
 
     async def persists(self, agent: str, task: Task) -> bool:
-        """See Engine. What each lane starts for itself is not told from what all of them use."""
+        """Implement Engine. A site that each lane starts for itself counts like one that all lanes share."""
         kind = agent, self._key(task)
         if kind not in self._persists:
-            self._persists[kind] = msgspec.json.decode(await self._asked("persists", agent, task, None), type=bool)
+            self._persists[kind] = msgspec.json.decode(await self._call("persists", agent, task, None), type=bool)
         return self._persists[kind]
 
     async def attempt(self, agent: str, task: Task) -> Line:
-        """See Engine."""
+        """Implement Engine."""
         journal = BenchFolder(self._folder).agent(agent)[0].task_folder(task) / "journal.jsonl"
-        return msgspec.json.decode(await self._asked("attempt", agent, task, journal), type=Line)
+        return msgspec.json.decode(await self._call("attempt", agent, task, journal), type=Line)
 
     async def replay(self, agent: str, task: Task) -> Replay:
-        """See Engine."""
-        return msgspec.json.decode(await self._asked("replay", agent, task, None), type=Replay)
+        """Implement Engine."""
+        return msgspec.json.decode(await self._call("replay", agent, task, None), type=Replay)
 
-    async def _asked(self, what: str, agent: str, task: Task, journal: Path | None) -> bytes:
-        """What a lane answers. Raises Hung after killing it, InfrastructureError where it died, and what was raised in it."""
+    async def _call(self, what: str, agent: str, task: Task, journal: Path | None) -> bytes:
+        """Call an idle lane. Raises Hung after killing it, InfrastructureError where it died, and the errors raised in it."""
         lane = await self._idle.get()
         answer = asyncio.ensure_future(_awaited(getattr(lane, what).remote(agent, msgspec.json.encode(task))))
         try:
@@ -105,13 +108,13 @@ class RayEngine:
             kind, data = answer.result()
         except self._ray.exceptions.RayError as error:
             lane = self._replaced(lane)
-            await _let_go(journal)
+            await _journal_released(journal)
             if isinstance(error, self._ray.exceptions.RayTaskError):
-                raise error.cause from error  # somebody's code raised it, and would again
+                raise error.cause from error  # raised by a user's code, which would raise it again
             raise InfrastructureError(f"a lane of Ray died: {' '.join(str(error).split())[:200]}") from error
         except Hung:
             lane = self._replaced(lane)
-            await _let_go(journal)
+            await _journal_released(journal)
             raise
         finally:
             if not answer.done():
@@ -122,7 +125,7 @@ class RayEngine:
         return bytes(data)
 
     async def _watched(self, answer: asyncio.Future[Any], journal: Path | None) -> None:
-        """Wait for an answer as long as the attempt's journal grows. Raises Hung."""
+        """Wait for an answer while the attempt's journal grows. Raises Hung where it stops growing."""
         loop = asyncio.get_running_loop()
         beat, size = loop.time(), _size(journal)
         while not (await asyncio.wait({answer}, timeout=LOOK))[0]:
@@ -148,7 +151,7 @@ class RayEngine:
 
 
 class Lane:
-    """What runs in an actor: attempts, one after the other."""
+    """The program of an actor: it runs attempts one after the other."""
 
     def __init__(self, folder: str, make: str, *arguments: object) -> None:
         self._folder, self._make, self._arguments = BenchFolder(Path(folder)), make, arguments
@@ -157,24 +160,24 @@ class Lane:
         self._end = asyncio.Event()
 
     async def persists(self, agent: str, task: bytes) -> tuple[str, bytes]:
-        """`done` and true or false, or the name and text of what was raised."""
-        return await self._told("persists", agent, task)
+        """Return `done` and a JSON boolean, or the name and text of the error raised."""
+        return await self._outcome("persists", agent, task)
 
     async def attempt(self, agent: str, task: bytes) -> tuple[str, bytes]:
-        """`done` and a Line, or the name and text of what was raised."""
-        return await self._told("attempt", agent, task)
+        """Return `done` and a Line as JSON, or the name and text of the error raised."""
+        return await self._outcome("attempt", agent, task)
 
     async def replay(self, agent: str, task: bytes) -> tuple[str, bytes]:
-        """`done` and a Replay, or the name and text of what was raised."""
-        return await self._told("replay", agent, task)
+        """Return `done` and a Replay as JSON, or the name and text of the error raised."""
+        return await self._outcome("replay", agent, task)
 
     async def close(self) -> None:
-        """Let go of the environments."""
+        """Close the environments."""
         self._end.set()
         if self._life is not None:
             await self._life
 
-    async def _told(self, what: str, agent: str, task: bytes) -> tuple[str, bytes]:
+    async def _outcome(self, what: str, agent: str, task: bytes) -> tuple[str, bytes]:
         try:
             engine, context = await self._opened()
             made: Callable[[str, Task], Coroutine[Any, Any, Line | Replay | bool]] = getattr(engine, what)
@@ -185,7 +188,7 @@ class Lane:
             return next(known, InfrastructureError.__name__), str(error).encode()
 
     async def _opened(self) -> tuple[Any, Context]:
-        """The engine, and the context that it was opened in: each call to an actor comes in one of its own."""
+        """Return the engine and the context that it was opened in: Ray runs each call of an actor in a context of its own."""
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._life = asyncio.create_task(self._live(self._ready))
@@ -204,7 +207,7 @@ class Lane:
 
 
 def raised(kind: str, text: str) -> ExactError:
-    """The error that a lane told of; with its text, not what it was made of."""
+    """Return the error that a lane reported, with its text but without its other attributes."""
     return _KINDS[kind].__new__(_KINDS[kind], text)
 
 
@@ -217,11 +220,11 @@ def _ray() -> Any:
     return ray
 
 
-async def _let_go(journal: Path | None) -> None:
-    """Wait until a process that was killed has let go of its journal: Ray does not say when it has ended."""
+async def _journal_released(journal: Path | None) -> None:
+    """Wait until a killed process has released its journal: Ray does not report when the process has ended."""
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE):
-            while journal is not None and is_held(journal):  # noqa: ASYNC110 (nobody tells)
+            while journal is not None and is_held(journal):  # noqa: ASYNC110 (no event reports it)
                 await asyncio.sleep(0.05)
 
 

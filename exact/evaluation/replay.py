@@ -1,5 +1,4 @@
-"""The committed actions of an attempt, taken again in a fresh environment: what a benchmark's headline is made of, and what rescores a
-run."""
+"""Replays of the committed actions of an attempt in a fresh environment, for a benchmark's scores and for rescoring a run."""
 
 from __future__ import annotations
 
@@ -17,23 +16,25 @@ from exact.task import Outcome, Task
 
 
 def finished_state(run: RunFolder, config: Config, task: Task) -> State | None:
-    """The state of an attempt whose actions are all committed; None where it did not come so far. Raises JournalError."""
+    """Return the state of an ended attempt; None where it has not ended. Raises JournalError."""
     path = run.task_folder(task) / "journal.jsonl"
     state = fold(config, read(path)) if path.exists() else None
     return state if state is not None and state.ended is not None and state.started else None
 
 
 async def replay(environments: EnvironmentFactory, task: Task, state: State, blobs: Blobs) -> Replay:
-    """Reset, take every action that was carried out, evaluate. No model is called, and nothing is searched.
+    """Reset a fresh environment, execute every committed action, and evaluate. No model is called and nothing is searched.
 
-    Raises EnvironmentFailure where the environment breaks, UsageError where the actions wrote to an environment that keeps it,
+    Raises EnvironmentFailure where the environment fails, UsageError where the actions wrote to an environment that is not isolated,
     JournalError.
     """
-    assert state.ended is not None, "an attempt is replayed when it is over"
+    assert state.ended is not None, "an attempt is replayed after it has ended"
     steps = state.carried_out
     async with environments.open(simulation=False) as environment:
         if state.wrote and not environment.capabilities.isolated:
-            raise UsageError(f"{task.id} wrote to a site that keeps it: its actions are not sent twice; reset the site and run it anew")
+            raise UsageError(
+                f"{task.id} wrote to a site that is not isolated: its actions are not sent twice; reset the site and run the task again"
+            )
         verdict, reason = "same", ""
         start = await environment.reset(task)
         seen: Observation | None = start

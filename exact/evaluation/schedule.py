@@ -1,6 +1,6 @@
-"""Makes all attempts of a plan, several at once, and records how each of them ended.
+"""The schedule of a benchmark: runs all attempts of a plan, several at once, and records how each ended.
 
-An attempt that the infrastructure ended is made again, a bounded number of times; one that came to a score never is.
+After an infrastructure failure an attempt is rerun a bounded number of times. An attempt with a score is never rerun.
 """
 
 from __future__ import annotations
@@ -22,64 +22,66 @@ from exact.runs.journal.store import Line, RunFolder, append_line
 from exact.task import Task
 
 LOOK_AGAIN = 1.0
-"""Seconds until room is looked for again."""
+"""Seconds between two checks of whether another attempt fits."""
 _ALONE = (
-    "attempts on such sites go one at a time, or one would see and reset what another does "
+    "attempts on such sites run one at a time, because one would see and reset the changes of another "
     "(where a suite starts its site itself, a sandbox gives each attempt its own: see `exact doctor`)"
 )
 
 
 @dataclass(frozen=True)
 class _Job:
-    """One attempt to be made, or the replay of one that was."""
+    """An attempt to run, or the replay of an ended attempt."""
 
     agent: str
     task: Task
     number: int
     line: Line | None = None
-    """Of the attempt, where only its replay is wanted."""
+    """Line of the ended attempt where only its replay is left to do."""
     tries: int = 1
-    """Of this job in this session."""
+    """Number of times that this job was started in this session."""
     hung: bool = False
-    """Whether one of them hung."""
+    """Whether one of these tries hung."""
     persists: bool = False
-    """Whether it is made in environments that keep what is done in them, as far as was asked."""
+    """Whether side effects persist in its environments, or this is unknown. False where it was not asked."""
 
 
 @dataclass(kw_only=True)
 class Schedule:
-    """One session at a benchmark; the next one goes on where it ends."""
+    """One session of a benchmark. The next session resumes where it ends."""
 
     folder: BenchFolder
     engine: Engine
     parallel: int
-    room: Capacity | None = None
-    """What all attempts together may use; None: no bound. One is always let."""
+    capacity: Capacity | None = None
+    """Bound on the memory of all attempts together; None for no bound. One attempt is always allowed."""
     rounds: Mapping[str, int] = field(default_factory=dict)
-    """Agents whose attempts hang on each other, because they remember, and how many of their tasks, in the order of the plan, make a round:
-    a round begins when the one before has ended, and only attempts of one round are made at once."""
+    """Size of a round, in tasks in the order of the plan, for agents whose attempts depend on each other because they share a memory.
+
+    A round begins when the one before it has ended, and only attempts of one round run at once.
+    """
     finished: Callable[[Result, int, int], None] | None = None
-    """Called with each result, how many there are, and of how many."""
+    """Callback for each result, with the number of results so far and in all."""
     notify: Callable[[str], None] | None = None
-    """Called once, where attempts go one at a time, with why."""
+    """Callback for the reason why attempts run one at a time. It is called at most once."""
     _notified: bool = field(init=False, default=False)
     _plan: Plan = field(init=False)
     _results: dict[tuple[str, str], Result] = field(init=False)
     _runs: dict[str, RunFolder] = field(init=False)
     _running: dict[asyncio.Task[Line | Replay], _Job] = field(init=False, default_factory=dict)
     _flushed: int = field(init=False, default=0)
-    _places: dict[str, int] = field(init=False)
-    """Of each task in the plan."""
+    _positions: dict[str, int] = field(init=False)
+    """Position of each task in the plan."""
     _ended_first: Counter[str] = field(init=False, default_factory=Counter)
-    """How many of an agent's first tasks have all ended."""
+    """Number of tasks at the beginning of the plan that have all ended, by agent."""
 
     async def run(self) -> list[Result]:
-        """Make what is not made yet; every result in the order of the plan.
+        """Run the attempts that are left. Return every result in the order of the plan.
 
-        Raises UsageError and JournalError, after which the rest can be gone on with.
+        Raises UsageError or JournalError, after which the benchmark can be resumed.
         """
         self._plan = self.folder.plan
-        self._places = {task.id: place for place, task in enumerate(self._plan.tasks)}
+        self._positions = {task.id: position for position, task in enumerate(self._plan.tasks)}
         self._runs = {agent: self.folder.agent(agent)[0] for agent in self._plan.agents}
         self._results = self.folder.done()
         waiting = deque(self._jobs())
@@ -98,7 +100,7 @@ class Schedule:
         return [self._results[agent, task.id] for agent, task in self._plan.pairs]
 
     def _jobs(self) -> list[_Job]:
-        """What is left to be done, in the order of the plan."""
+        """Return the jobs that are left, in the order of the plan."""
         lines = {agent: {line.task: line for line in run.results() if line.status != "failed"} for agent, run in self._runs.items()}
         made = self.folder.numbers()
         return [
@@ -108,9 +110,9 @@ class Schedule:
         ]
 
     async def _start(self, waiting: deque[_Job]) -> None:
-        """Begin what there is room for."""
+        """Start as many jobs as fit."""
         while waiting and len(self._running) < self.parallel:
-            if self._running and self.room is not None and not self.room.fits(len(self._running)):
+            if self._running and self.capacity is not None and not self.capacity.fits(len(self._running)):
                 return
             job = await self._next(waiting)
             if job is None:
@@ -119,62 +121,62 @@ class Schedule:
             self._running[asyncio.ensure_future(work)] = job
 
     async def _next(self, waiting: deque[_Job]) -> _Job | None:
-        """Taken out of those that wait: the first that hangs on nothing, and whose site nobody is at who would see what it does."""
-        for job in filter(self._may, tuple(waiting)):
+        """Remove and return the first waiting job that depends on no running one and whose side effects no running attempt would see."""
+        for job in filter(self._is_ready, tuple(waiting)):
             try:
                 persists, known = self.parallel > 1 and await self.engine.persists(job.agent, job.task), True
             except UsageError:
                 raise
-            except Exception:  # noqa: BLE001 - its own attempt will meet it again, and ends by it
+            except Exception:  # noqa: BLE001 - the job's own attempt raises it again, and records it
                 persists, known = True, False
             if not persists or not any(each.persists for each in self._running.values()):
                 waiting.remove(job)
                 return replace(job, persists=persists)
             if not known:
                 return None
-            self._tell(job)
+            self._warn(job)
         return None
 
-    def _tell(self, job: _Job) -> None:
+    def _warn(self, job: _Job) -> None:
         if self.notify is not None and not self._notified:
             self._notified = True
-            self.notify(f"{job.task.id} is on a site that keeps what is done there: {_ALONE}")
+            self.notify(f"{job.task.id} is on a site that is not isolated: {_ALONE}")
 
-    def _may(self, job: _Job) -> bool:
-        """Whether all that it hangs on has ended."""
+    def _is_ready(self, job: _Job) -> bool:
+        """Return whether every attempt that the job depends on has ended."""
         if (size := self.rounds.get(job.agent)) is None:
             return True
         while (ended := self._ended_first[job.agent]) < len(self._plan.tasks):
             if (job.agent, self._plan.tasks[ended].id) not in self._results:
                 break
             self._ended_first[job.agent] += 1
-        return self._places[job.task.id] // size * size <= ended
+        return self._positions[job.task.id] // size * size <= ended
 
     def _ended(self, job: _Job, made: asyncio.Task[Line | Replay]) -> _Job | None:
-        """Record how it ended; what is to be done next about it, if anything."""
+        """Record how a job ended. Return the job that follows from it: a rerun, a replay or None."""
         try:
-            came = made.result()
+            line = made.result()
         except (UsageError, JournalError):
             raise
         except (InfrastructureError, UncertainCommit) as error:
-            came = _failed(job, str(error), error.missing if isinstance(error, InfrastructureError) else "")
+            line = _failed(job, str(error), error.missing if isinstance(error, InfrastructureError) else "")
             again = isinstance(error, InfrastructureError)
             hung = isinstance(error, Hung)
-        except Exception as error:  # noqa: BLE001 - whatever an agent or an evaluator raises ends its own attempt, and no other
-            self._keep(job, error)
-            came, again, hung = _failed(job, f"{type(error).__name__}: {error}"), False, False
+        except Exception as error:  # noqa: BLE001 - any error of an agent or an evaluator ends its own attempt only
+            self._log(job, error)
+            line, again, hung = _failed(job, f"{type(error).__name__}: {error}"), False, False
         else:
             again, hung = True, False
-        if isinstance(came, Replay):
-            self._replayed(job, came)
+        if isinstance(line, Replay):
+            self._replayed(job, line)
             return None
-        self._record(job, came, hung=hung)
-        if came.status == "failed":
-            return self._failed(job, came, again=again and job.tries <= self._plan.reruns and not (hung and job.hung), hung=hung)
-        self._runs[job.agent].add_result(came)
-        if came.promoted:
-            return _Job(job.agent, job.task, job.number, came)
-        self._settle(job, result_of(came, None, job.number))
+        self._record(job, line, hung=hung)
+        if line.status == "failed":
+            return self._failed(job, line, again=again and job.tries <= self._plan.reruns and not (hung and job.hung), hung=hung)
+        self._runs[job.agent].add_result(line)
+        if line.promoted:
+            return _Job(job.agent, job.task, job.number, line)
+        self._settle(job, result_of(line, None, job.number))
         return None
 
     def _record(self, job: _Job, line: Line, *, hung: bool) -> None:
@@ -209,7 +211,7 @@ class Schedule:
             self.finished(result, len(self._results), len(self._plan.pairs))
 
     def _flush(self, *, anew: bool = False) -> None:
-        """Append to results.jsonl what follows on what it holds, so that it is always a beginning of what it will be."""
+        """Append the next results to results.jsonl, so that the file is always a prefix of its final content."""
         pairs, path = [(agent, task.id) for agent, task in self._plan.pairs], self.folder.path / "results.jsonl"
         if anew:
             beginning = {}
@@ -223,8 +225,8 @@ class Schedule:
             append_line(path, self._results[pairs[self._flushed]])
             self._flushed += 1
 
-    def _keep(self, job: _Job, error: Exception) -> None:
-        """A traceback is for whoever wrote what failed: it goes into a file."""
+    def _log(self, job: _Job, error: Exception) -> None:
+        """Append the traceback to errors.log, for the author of the failed code."""
         with (self.folder.path / "errors.log").open("a") as file:
             file.write(f"{job.agent} {job.task.id}\n{''.join(traceback.format_exception(error))}\n")
 
@@ -236,7 +238,7 @@ class Schedule:
 
 
 def _failed(job: _Job, reason: str, missing: str = "") -> Line:
-    """The line of an attempt that came to no end; of one whose replay did not, without its score: there only verdicts ask models."""
+    """Return the line of a failed attempt, or of an attempt whose replay failed. In a replay only evaluators ask models."""
     if job.line is not None:
         missing = "judge" if missing == "model" else missing
         return msgspec.structs.replace(job.line, status="failed", score=None, raw=None, reason=f"replay: {reason}", missing=missing)

@@ -1,6 +1,7 @@
-"""Intervals and tests for paired, repeated attempts: seeds of one task hang together, so that tasks are what is drawn again.
+"""Intervals and tests for paired, repeated attempts.
 
-Values are grouped by task: `{"miniwob/click-test": [1.0, 0.0], ...}`, one for each seed. Every task weighs the same.
+Seeds of one task are not independent, so tasks are resampled and not attempts. Values are grouped by task, one for each seed:
+`{"miniwob/click-test": [1.0, 0.0], ...}`. Every task weighs the same.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import numpy as np
 
 ByTask = Mapping[str, Sequence[float]]
 DRAWS, LEVEL = 10_000, 0.95
+"""Number of bootstrap samples or random sign flips; confidence level."""
 _EXACT = 14
-"""Tasks up to which every flip of signs is tried."""
+"""Largest number of tasks for which every combination of signs is tried."""
 
 
 class Estimate(NamedTuple):
-    """A mean over tasks of means over seeds, and its interval; `low` and `high` are NaN with fewer than two tasks."""
+    """A mean over tasks of means over seeds, with its confidence interval. `low` and `high` are NaN with fewer than two tasks."""
 
     mean: float
     low: float
@@ -32,9 +34,9 @@ class Estimate(NamedTuple):
 
 
 def bootstrap(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Estimate:
-    """Percentile bootstrap over tasks (Efron and Tibshirani 1993, chapter 13), the same for the same seed.
+    """Return the mean with a percentile bootstrap interval over tasks (Efron and Tibshirani 1993, chapter 13).
 
-    Where all tasks have the same mean it has no width: see `rate` for shares.
+    Equal seeds give equal intervals. The interval has no width where all tasks have the same mean; for shares, use `rate`.
     """
     means = _means(values)
     if len(means) < 2:
@@ -47,8 +49,11 @@ def bootstrap(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed:
 
 
 def rate(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Estimate:
-    """As `bootstrap`, for shares in [0, 1]. Where all tasks succeed, or none does, the end that has no width is the exact binomial one
-    (Clopper and Pearson 1934) for as many attempts as there are tasks."""
+    """Return the mean of shares in [0, 1] with its interval, as `bootstrap` does.
+
+    Where all tasks succeed or none does, the other end of the interval is the exact binomial bound (Clopper and Pearson 1934) for as many
+    attempts as there are tasks.
+    """
     found = bootstrap(values, level=level, draws=draws, seed=seed)
     edge = math.pow((1 - level) / 2, 1 / found.tasks) if found.tasks > 1 else 0.0
     if found.tasks > 1 and found.low == found.high == 1.0:
@@ -59,7 +64,7 @@ def rate(values: ByTask, *, level: float = LEVEL, draws: int = DRAWS, seed: int 
 
 
 def differences(a: Mapping[str, float], b: Mapping[str, float], task: Mapping[str, str]) -> dict[str, list[float]]:
-    """a - b on the attempts that both have, by task. `task`: of each attempt."""
+    """Return the differences a - b, by task, on the attempts that both have. `task` gives the task of each attempt."""
     found: dict[str, list[float]] = {}
     for attempt in a:
         if attempt in b:
@@ -68,16 +73,16 @@ def differences(a: Mapping[str, float], b: Mapping[str, float], task: Mapping[st
 
 
 def mcnemar(wins: int, losses: int) -> float:
-    """Two-sided p of the exact test (McNemar 1947) that a win is as likely as a loss. It takes attempts for independent of each other."""
+    """Return the two-sided p value of the exact test (McNemar 1947) that a win is as likely as a loss. It assumes independent attempts."""
     n, least = wins + losses, min(wins, losses)
     tail: int = sum(math.comb(n, k) for k in range(least + 1))
     return float(min(1.0, 2 * tail / 2**n))
 
 
 def sign_flip(values: ByTask, *, draws: int = DRAWS, seed: int = 0) -> float:
-    """Two-sided p that differences are as likely the other way round, task by task (Fisher's permutation test on tasks' means).
+    """Return the two-sided p value of Fisher's permutation test that the sign of each task's mean difference is random.
 
-    All flips are tried for up to 14 tasks, `draws` random ones else, what was observed counted among them.
+    Up to 14 tasks all combinations of signs are tried. Above, `draws` random ones are, and the observed one counts as another.
     """
     means = _means(values)
     means = means[means != 0]
@@ -93,9 +98,9 @@ def sign_flip(values: ByTask, *, draws: int = DRAWS, seed: int = 0) -> float:
 
 
 def solved_within(costs: Sequence[float | None], attempts: int) -> list[tuple[float, float]]:
-    """Share of attempts that were solved at a cost of at most x, as points (x, share) where it rises.
+    """Return the share of attempts solved at a cost of at most x, as the points (x, share) at which it rises.
 
-    `costs`: of each solved attempt, None where it is not known (never solved, for this); `attempts`: solved or not.
+    `costs` holds the cost of each solved attempt; None, an unknown cost, counts as unsolved. `attempts` is the number of all attempts.
     """
     points: list[tuple[float, float]] = []
     for number, cost in enumerate(sorted(cost for cost in costs if cost is not None), 1):

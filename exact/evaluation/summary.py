@@ -1,4 +1,4 @@
-"""What the results of a benchmark say, agent by agent, as data. Tables, plots and pages are made of it."""
+"""Figures of a benchmark, agent by agent, as data for tables, plots and pages."""
 
 from __future__ import annotations
 
@@ -11,75 +11,75 @@ from exact.evaluation.folder import Result
 from exact.evaluation.statistics import Estimate, bootstrap, differences, mcnemar, rate, sign_flip
 
 SOLVED = 1.0
-"""The score that counts as success."""
+"""Lowest score that counts as success."""
 COSTS = ("actions", "transitions", "evaluations", "calls", "tokens", "cost", "seconds")
-"""What an attempt takes: committed actions, environment steps with replays, judgements, model calls, tokens, US dollars, wall time."""
+"""Costs of an attempt: committed actions, environment steps with replays, evaluations, model calls, tokens, US dollars, wall seconds."""
 
 Reward = Callable[[float], float]
-"""Another reading of a benchmark's own figure, in [0, 1]."""
+"""Function from a benchmark's raw figure to a reward in [0, 1]."""
 
 
 class Versus(NamedTuple):
-    """One agent against another, on the same task and seed."""
+    """Comparison of one agent with another, paired on task and seed."""
 
     gain: Estimate
-    """Difference of success."""
+    """Difference of the success rates."""
     wins: int
     losses: int
     ties: int
     unpaired: int
-    """Attempts that only one of them has a score for."""
+    """Number of attempts that only one of them has a score for."""
     mcnemar: float
     by_task: float
-    """p of the test that flips whole tasks: seeds of one task are not independent."""
+    """p value of the test that flips the signs of whole tasks: seeds of one task are not independent."""
 
 
 class AgentSummary(NamedTuple):
-    """One agent."""
+    """Figures of one agent."""
 
     agent: str
     oracle: bool
-    """It was told the benchmark's verdict: headroom, never a result."""
+    """Whether the agent's value function is the benchmark's evaluator. Its success is headroom, never a result."""
     void: bool
-    """An oracle that no environment told any verdict, in all of its attempts: not even headroom."""
+    """Whether an oracle saw no score in any of its attempts, so that its success is not even headroom."""
     attempts: int
     scored: int
     success: Estimate
     score: Estimate
     partial: bool
-    """Whether any score lies between 0 and 1, so that `score` tells more than `success`."""
+    """Whether any score lies between 0 and 1, so that `score` differs from `success`."""
     live: Estimate | None
-    """Success where attempts ended, with environments that search had used; None where no such environment was."""
+    """Success in live environments that search had used; None where there were none."""
     rewards: dict[str, Estimate]
-    """By other readings of the benchmark's own figure, of all scored attempts: one that came to no such figure counts 0."""
+    """Rewards by name, over all scored attempts. An attempt without a raw figure counts 0."""
     costs: dict[str, float]
-    """Means of all scored attempts; NaN where one is not known."""
+    """Mean costs of the scored attempts, by kind; NaN where the cost of one is unknown."""
     restores: float
     drifted: int
     failed: int
-    """Attempts that the infrastructure ended, after all reruns: no score, in no share."""
+    """Number of attempts that an infrastructure failure ended, after all reruns. They have no score and are in no share."""
     missing: dict[str, int]
-    """How many lacked what, as `Line.missing` names it: `answer` among the scored, the others among the failed."""
+    """Number of attempts by `Line.missing`: `answer` is among the scored attempts, the others are among the failed ones."""
     replays: dict[str, int]
-    """How many replays of committed actions were not the same as their attempts, by verdict; those that failed are among `failed`."""
+    """Number of replays that differed from their attempts, by `Replay.verdict`. Failed replays are counted in `failed`."""
     reruns: int
     judged: int
-    """Attempts that nobody but the agent judged: in no share."""
+    """Number of attempts that only the agent itself evaluated. They are in no share."""
 
 
 def task_of(id: str) -> str:
-    """What seeds are repetitions of."""
+    """Return a task id without its seed."""
     return id.partition("?seed=")[0]
 
 
 def scores(results: Iterable[Result], of: Callable[[Result], float | None] | None = None) -> dict[str, float]:
-    """Success by task and seed, of what has a score; or another figure."""
+    """Return success, or the figure `of` a result, by task id with seed, for all scored attempts that have it."""
     read = of or (lambda each: None if each.score is None else float(each.score >= SOLVED))
     return {each.task: value for each in results if each.status == "scored" and (value := read(each)) is not None}
 
 
 def grouped(values: Mapping[str, float]) -> dict[str, list[float]]:
-    """By task, its seeds together."""
+    """Group values by task: one list of values for the seeds of each task."""
     found: dict[str, list[float]] = {}
     for id, value in values.items():
         found.setdefault(task_of(id), []).append(value)
@@ -87,7 +87,7 @@ def grouped(values: Mapping[str, float]) -> dict[str, list[float]]:
 
 
 def summarise(agent: str, results: Sequence[Result], rewards: Mapping[str, Reward] | None = None) -> AgentSummary:
-    """The figures of one agent."""
+    """Compute the figures of one agent."""
     done = [each for each in results if each.status == "scored" and each.score is not None]
     read = {name: rate(grouped(scores(done, _reading(reward)))) for name, reward in (rewards or {}).items() if done}
     promoted = any(each.replay for each in done)
@@ -115,12 +115,12 @@ def summarise(agent: str, results: Sequence[Result], rewards: Mapping[str, Rewar
 
 
 def is_void(results: Sequence[Result]) -> bool:
-    """Whether they are an oracle's that was told nothing."""
+    """Return whether the results are those of an oracle that saw no score."""
     return any(each.oracle for each in results) and all(each.told == 0 for each in results if each.oracle and each.status != "failed")
 
 
 def versus(a: Sequence[Result], b: Sequence[Result]) -> Versus:
-    """The first against the second."""
+    """Compare the results of one agent with those of another, paired on task and seed."""
     mine, theirs = scores(a), scores(b)
     both = [id for id in mine if id in theirs]
     by_task = differences(mine, theirs, {id: task_of(id) for id in mine})
@@ -137,7 +137,7 @@ def versus(a: Sequence[Result], b: Sequence[Result]) -> Versus:
 
 
 def by_agent(results: Iterable[Result]) -> dict[str, list[Result]]:
-    """Results by agent, in the order in which they come."""
+    """Group results by agent, in the given order."""
     found: dict[str, list[Result]] = {}
     for each in results:
         found.setdefault(each.agent, []).append(each)

@@ -1,4 +1,4 @@
-"""Results as Markdown."""
+"""Results of a benchmark as Markdown tables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from exact.evaluation.plan import Plan
 from exact.evaluation.published import published_on
 from exact.evaluation.summary import AgentSummary, Reward, Versus, by_agent, summarise, task_of, versus
 
-ORACLE = " (ORACLE: told the verdict, headroom only)"
-VOID = " (ORACLE, VOID: no environment told it any verdict)"
+ORACLE = " (ORACLE: saw the score, headroom only)"
+VOID = " (ORACLE, VOID: no environment reported a score to it)"
 REPLAYS = (
-    "replays not the same: the committed actions, repeated in a fresh environment, met another state (drifted) or did not fit (refused); "
-    "the score is that of where they ended."
+    "replays not the same: in a fresh environment, the committed actions led to another state (drifted) or could not be executed "
+    "(refused); the score is that of the state in which the replay ended."
 )
 _COSTS = {
     "actions": "actions", "transitions": "steps", "evaluations": "values", "calls": "calls", "tokens": "tokens", "cost": "$",
@@ -24,7 +24,7 @@ _COSTS = {
 
 
 def render_markdown(plan: Plan, results: Sequence[Result], rewards: Mapping[str, Reward] | None = None) -> str:
-    """The whole page: what was run, success, what it took, each agent against the first, and what others published."""
+    """Return the page: the plan, success, costs, each agent against the first, and published figures."""
     groups = {agent: by_agent(results).get(agent, []) for agent in plan.agents}
     rows = [summarise(agent, found, rewards) for agent, found in groups.items()]
     parts = [f"# {plan.suite}", *_about(plan, results), *_success(rows), *_took(rows)]
@@ -36,18 +36,18 @@ def render_markdown(plan: Plan, results: Sequence[Result], rewards: Mapping[str,
 
 
 def agent_label(found: AgentSummary) -> str:
-    """An agent's name; an oracle is always called one."""
+    """Return an agent's name; an oracle is always marked as one."""
     return found.agent + (VOID if found.void else ORACLE if found.oracle else "")
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     cells = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in each) + " |" for each in cells)
 
 
 def format_number(value: float) -> str:
-    """Short; `unknown` for what is not known."""
+    """Format a figure in at most about four characters; NaN as `unknown`."""
     if math.isnan(value):
         return "unknown"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
@@ -64,20 +64,20 @@ def _about(plan: Plan, results: Sequence[Result]) -> list[str]:
         *session_notes(plan),
     ]
     if plan.same_task:
-        facts.append("**Agents that remember may have been shown lessons from other seeds of the same task.**")
+        facts.append("**Agents with a memory may have been shown reflections from other seeds of the same task.**")
     if missing:
-        facts.append(f"**Unfinished: {missing} of {len(plan.pairs)} attempts are still to be made.**")
+        facts.append(f"**Unfinished: {missing} of {len(plan.pairs)} attempts are left to run.**")
     return facts
 
 
 def session_notes(plan: Plan) -> list[str]:
-    """For each session in which it was gone on with: when, and what was not as in the one before."""
-    told = []
+    """Return a sentence for each later session: when it began, and what changed since the session before."""
+    notes = []
     for before, now in pairwise(plan.sessions):
-        other = [f"{name} {value}" for name, (_, value) in now.since(before).items()] or ["as before"]
+        other = [f"{name} {value}" for name, (_, value) in now.since(before).items()] or ["unchanged"]
         added = f", with {', '.join(now.agents)} added" if now.agents else ""
-        told.append(f"Gone on with{f' {now.begun}' if now.begun else ''}{added}: {', '.join(other)}.")
-    return told
+        notes.append(f"Resumed{f' {now.begun}' if now.begun else ''}{added}: {', '.join(other)}.")
+    return notes
 
 
 def _success(rows: Sequence[AgentSummary]) -> list[str]:
@@ -111,24 +111,24 @@ def _success(rows: Sequence[AgentSummary]) -> list[str]:
                 *(["replays not the same"] if apart else []),
                 "failed",
                 "reruns",
-                "only judged",
+                "only self-evaluated",
             ],
             body,
         ),
         ("unanswered: scored 0 because the task asks for a final answer and none was given. " if unanswered else "")
         + (REPLAYS + " " if apart else "")
-        + "failed: ended by the infrastructure after all reruns, in no share. reruns: attempts made again because the infrastructure ended "
-        "them; each is in attempts.jsonl. only judged: without an evaluator, in no share.",
+        + "failed: ended by an infrastructure failure after all reruns, in no share. reruns: attempts repeated after an infrastructure "
+        "failure; each is in attempts.jsonl. only self-evaluated: no evaluator, in no share.",
     ]
 
 
 def failed_cell(found: AgentSummary) -> str:
-    """How many failed, and of what where that is known."""
+    """Return the number of failed attempts, with their causes where known."""
     return _counted(found.failed, {kind: count for kind, count in found.missing.items() if kind != "answer"})
 
 
 def replays_cell(found: AgentSummary) -> str:
-    """How many replays were not the same as their attempts, and in what."""
+    """Return the number of replays that differed from their attempts, by kind."""
     return _counted(sum(found.replays.values()), found.replays)
 
 
@@ -143,7 +143,7 @@ def _took(rows: Sequence[AgentSummary]) -> list[str]:
         for each in rows
         if each.scored
     ]
-    return ["## What an attempt took, in the mean", markdown_table(["agent", *_COSTS.values(), "restores", "drifted (all)"], body)]
+    return ["## Mean cost of an attempt", markdown_table(["agent", *_COSTS.values(), "restores", "drifted (all)"], body)]
 
 
 def _against(first: str, against: Mapping[str, Versus], rows: Mapping[str, AgentSummary]) -> list[str]:
@@ -163,7 +163,7 @@ def _against(first: str, against: Mapping[str, Versus], rows: Mapping[str, Agent
     return [
         f"## Against {agent_label(rows[first])}",
         markdown_table(["agent", "gain", "wins", "losses", "ties", "unpaired", "p (McNemar)", "p (by task)"], body),
-        "McNemar's exact test takes attempts for independent; the other flips whole tasks, whose seeds are not.",
+        "McNemar's exact test assumes independent attempts; the test by task flips whole tasks, whose seeds are not independent.",
     ]
 
 

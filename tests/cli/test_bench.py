@@ -71,7 +71,7 @@ def test_a_benchmark_is_made_of_tasks_of_one_s_own(httpserver: HTTPServer, tmp_p
     for agent in ("react", "best_first"):
         assert found[agent, "own/judged?seed=3"] == ("scored", 1.0) and found[agent, "own/open?seed=3"] == ("judged", None)
         row = next(line for line in table.splitlines() if line.startswith(f"| {agent} | 1.000"))
-        assert row.split(" | ")[2:] == ["1", "0", "0", "1 |"], "scored, failed, reruns, only judged"
+        assert row.split(" | ")[2:] == ["1", "0", "0", "1 |"], "scored, failed, reruns, only self-evaluated"
     assert main(["bench", "--resume", *given[:1], "--seeds", "3", "--out", out]) == 0
     assert main(["rescore", out, "--task", "own/*"]) == 0
     assert "= react own/judged?seed=3: 1 -> 1" in capsys.readouterr().out

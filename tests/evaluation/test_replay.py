@@ -61,7 +61,7 @@ async def test_a_score_whose_replay_broke_is_in_no_table_and_no_comparison(tmp_p
     assert [(each.status, each.score) for each in folder.results()] == [("failed", None)] * 2
     assert list(folder.gather().values()) == folder.results() == open_side(folder.agent_path("mcts")).results
     write_outputs(folder)
-    assert "| 0 | 2 (environment 2) | 0 | 0 |" in (folder.path / "table.md").read_text(), "scored, failed, reruns, only judged"
+    assert "| 0 | 2 (environment 2) | 0 | 0 |" in (folder.path / "table.md").read_text(), "scored, failed, reruns, only self-evaluated"
 
 
 async def test_a_replay_that_broke_is_no_rerun_of_the_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

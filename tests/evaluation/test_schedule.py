@@ -150,7 +150,7 @@ async def test_attempts_on_a_site_that_keeps_what_is_done_go_one_at_a_time_besid
         all(len(each) - each.count("isolated") <= 1 for each in engine.together)
         and ("one", "isolated", "isolated", "isolated") in engine.together
     )
-    assert len(said) == 1 and "go one at a time" in said[0]
+    assert len(said) == 1 and "run one at a time" in said[0]
 
 
 async def test_one_attempt_after_the_other_needs_no_question(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ async def test_no_attempt_begins_where_there_is_no_room_and_one_always_does(tmp_
             return False
 
     monkeypatch.setattr(schedule_module, "LOOK_AGAIN", 0.001)
-    await scripted(toy_bench(tmp_path / "bench"), engine := Scripted(), room=Full())
+    await scripted(toy_bench(tmp_path / "bench"), engine := Scripted(), capacity=Full())
     assert engine.most == 1 and len(engine.order) == 6
 
 

@@ -62,7 +62,7 @@ def test_an_oracle_is_called_one_wherever_it_stands() -> None:
     named = [line for line in text.splitlines() if line.startswith("| best")]
     assert len(named) == 3 and all("ORACLE" in line for line in named)
     assert "best (ORACLE)" in success_curve(plan("react", "best"), lines, "transitions")
-    assert "oracle: told the verdict" in render_page(plan("react", "best"), lines, "")
+    assert "oracle: saw the score" in render_page(plan("react", "best"), lines, "")
     assert 'Gain over best <span class="oracle">' in render_page(plan("best", "react"), lines, "")
 
 
@@ -70,9 +70,9 @@ def test_an_oracle_that_no_environment_told_anything_is_called_void() -> None:
     void = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, None, oracle=True)]
     told = [result("best", 0, 1.0, oracle=True, told=0), result("best", 1, 1.0, oracle=True, told=2)]
     unknown = [result("best", 0, 1.0, oracle=True)]
-    for lines, word in ((void, "VOID"), (told, "told the verdict"), (unknown, "told the verdict")):
+    for lines, word in ((void, "VOID"), (told, "saw the score"), (unknown, "saw the score")):
         assert word in render_markdown(plan("best"), lines)
-    assert "oracle, void" in render_page(plan("best"), void, "") and "oracle: told" in render_page(plan("best"), told, "")
+    assert "oracle, void" in render_page(plan("best"), void, "") and "oracle: saw" in render_page(plan("best"), told, "")
     assert "best (ORACLE, VOID)" in success_curve(plan("best"), void, "transitions")
 
 
@@ -155,8 +155,8 @@ def test_a_page_tells_what_a_table_does() -> None:
     remembering = msgspec.structs.replace(plan("a"), same_task=True)
     html = render_page(remembering, lines, "")
     assert ">Score</th>" in html and f'<td class="n">{summarise("a", lines).score}</td>' in html
-    assert ">Only judged</th>" in html and '<td class="n">1</td></tr>' in html
-    assert "lessons from other seeds of the same task" in html
+    assert ">Only self-evaluated</th>" in html and '<td class="n">1</td></tr>' in html
+    assert "reflections from other seeds of the same task" in html
     whole = render_page(plan("a"), [result("a", 0, 1.0)], "")
     assert ">Score</th>" not in whole and "lessons" not in whole
 
@@ -171,8 +171,8 @@ def test_what_each_session_was_made_by_is_told() -> None:
     asked = msgspec.structs.replace(plan("a"), versions=first, begun="today", later=later)
     for text in (render_markdown(asked, []), render_page(asked, [], "")):
         assert "commit abc" in text and "today" in text
-        assert "Gone on with tomorrow, with b added: commit def." in text
-        assert "Gone on with the day after: as before." in text and "Gone on with at last: commit none." in text
+        assert "Resumed tomorrow, with b added: commit def." in text
+        assert "Resumed the day after: unchanged." in text and "Resumed at last: commit none." in text
 
 
 def test_a_session_by_changed_code_is_never_taken_for_one_by_the_same() -> None:
@@ -183,7 +183,7 @@ def test_a_session_by_changed_code_is_never_taken_for_one_by_the_same() -> None:
     assert plain.since(changed) == {"commit": ("abc+changes", "abc")}
     asked = msgspec.structs.replace(plan("a"), versions=changed.versions, later=(changed,))
     for text in (render_markdown(asked, []), render_page(asked, [], "")):
-        assert "Gone on with: commit abc+changes." in text and "as before" not in text
+        assert "Resumed: commit abc+changes." in text and "unchanged" not in text
 
 
 async def test_a_benchmark_gone_on_with_records_by_what_and_says_what_is_other(tmp_path: Path) -> None:
@@ -192,12 +192,12 @@ async def test_a_benchmark_gone_on_with_records_by_what_and_says_what_is_other(t
     del plain["later"]
     (folder.path / "bench.json").write_bytes(msgspec.json.encode(plain))
     assert folder.plan.sessions == (BenchSession(),), "a file from before still reads"
-    assert folder.go_on(BenchSession(versions={"commit": "abc"})) == {"commit": ("none", "abc")}
-    assert folder.go_on(BenchSession(versions={"commit": "abc"})) == {}
+    assert folder.add_session(BenchSession(versions={"commit": "abc"})) == {"commit": ("none", "abc")}
+    assert folder.add_session(BenchSession(versions={"commit": "abc"})) == {}
     await run(folder)
     before = folder.plan
-    assert folder.go_on(BenchSession(versions={"commit": "def"})) == {} and folder.plan == before, "nothing was left to be made"
-    assert folder.go_on(BenchSession(versions={"commit": "def"}), {"mcts": settings("mcts")}) == {"commit": ("abc", "def")}
+    assert folder.add_session(BenchSession(versions={"commit": "def"})) == {} and folder.plan == before, "nothing was left to be made"
+    assert folder.add_session(BenchSession(versions={"commit": "def"}), {"mcts": settings("mcts")}) == {"commit": ("abc", "def")}
     assert folder.plan.agents == ("react", "mcts") and [each.agents for each in folder.plan.later] == [(), (), ("mcts",)]
     assert folder.agent("mcts")[0].manifest.versions == {"commit": "def"} and folder.agent("react")[0].manifest.versions == {}
 
@@ -216,8 +216,8 @@ def test_what_was_solved_at_no_cost_does_not_stretch_the_axis() -> None:
 
 def test_an_unfinished_benchmark_says_how_much_is_missing() -> None:
     lines = [result("a", 0, 1.0)]
-    assert "3 of 4 attempts are still to be made" in render_markdown(plan("a"), lines)
-    assert "not made" in render_page(plan("a"), lines, "")
+    assert "3 of 4 attempts are left to run" in render_markdown(plan("a"), lines)
+    assert "not run" in render_page(plan("a"), lines, "")
 
 
 def test_text_from_a_site_does_not_become_a_page() -> None:
@@ -247,8 +247,8 @@ async def test_runs_that_are_no_fair_comparison_are_said_to_be_none(tmp_path: Pa
     asked = {id: msgspec.structs.replace(task, private={"evaluate": "other"}) for id, task in other.tasks.items()}
     warnings = " | ".join(compare(one, other._replace(config=judges, tasks=asked)).warnings)
     assert "limits.actions differs (mcts 4, react 3): the budgets were not equal" in warnings
-    assert "models.parts.evaluator differs (mcts none, react gpt-4o): verdicts were asked of different models" in warnings
-    assert f"{len(asked)} tasks are not the same in both" in warnings
+    assert "models.parts.evaluator differs (mcts none, react gpt-4o): the evaluators asked different models" in warnings
+    assert f"{len(asked)} tasks differ in their instruction or evaluator" in warnings
 
 
 def test_unequal_budgets_are_refused_with_the_way_out() -> None:

@@ -20,10 +20,10 @@ class BuiltinPolicy:
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
         """At most k distinct actions, best first; priors sum to 1. Equals stand in document order. Empty: nothing can be done."""
-        at = read_situation(context, context.history, context.tried)
+        situation = read_situation(context, context.history, context.tried)
         refused = {step.action.key for step in context.tried}
         ranked = sorted(
-            (self._scored(context, at, action) for action in candidate_actions(at, actions) if action.key not in refused),
+            (self._score(context, situation, action) for action in candidate_actions(situation, actions) if action.key not in refused),
             key=lambda scored: -round(scored[0], 6),
         )[:k]
         if not ranked:
@@ -31,11 +31,11 @@ class BuiltinPolicy:
         weights = [math.exp((score - ranked[0][0]) / TEMPERATURE) for score, _, _ in ranked]
         total = sum(weights)
         return tuple(
-            Proposal(action=action, prior=weight / total, rationale=f"{score:.2f}: {why}")
-            for weight, (score, action, why) in zip(weights, ranked, strict=True)
+            Proposal(action=action, prior=weight / total, rationale=f"{score:.2f}: {reason}")
+            for weight, (score, action, reason) in zip(weights, ranked, strict=True)
         )
 
-    def _scored(self, context: Context, at: Situation, action: Action) -> tuple[float, Action, str]:
-        verdict = score_action(at, action)
+    def _score(self, context: Context, situation: Situation, action: Action) -> tuple[float, Action, str]:
+        scored = score_action(situation, action)
         change, lesson = reflection_adjustment(context, "policy", action, context.observation, context.history)
-        return verdict.score + change, action, verdict.why + (f"; {lesson}" if lesson else "")
+        return scored.score + change, action, scored.reason + (f"; {lesson}" if lesson else "")

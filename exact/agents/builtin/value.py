@@ -23,88 +23,100 @@ class BuiltinValue:
         """The estimated probability of success, with the parts that are done and open."""
         ended = context.terminated and context.history
         history = context.history[:-1] if ended else context.history
-        at = read_situation(context, history)
-        value, why = self._ended(context, at) if ended else self._going(context, at)
+        situation = read_situation(context, history)
+        value, reason = self._ended(context, situation) if ended else self._going(context, situation)
         if context.history:
             last = context.history[-1]
             change, lesson = reflection_adjustment(context, "value", last.action, last.observation, context.history[:-1])
-            value, why = value + change, why + (f"; {lesson}" if lesson else "")
+            value, reason = value + change, reason + (f"; {lesson}" if lesson else "")
         value = min(max(value, 0.01), 0.98)
-        return Evaluation(value=value, rationale=f"{why}. {_summary(at)}", samples=(value,))
+        return Evaluation(value=value, rationale=f"{reason}. {_summary(situation)}", samples=(value,))
 
-    def _ended(self, context: Context, at: Situation) -> tuple[float, str]:
+    def _ended(self, context: Context, situation: Situation) -> tuple[float, str]:
         """That it ended is news: with all parts done it was the way to finish; with parts left it came too early."""
         action = context.history[-1].action
-        verdict = score_action(at, action)
-        if at.application:
-            return self._stopped(at, action, verdict)
-        if verdict.guess:
-            value, left = self._ended_by_a_guess(at, action, verdict.score), 0
+        scored = score_action(situation, action)
+        if situation.application:
+            return self._stopped(situation, action, scored)
+        if scored.exploratory:
+            value, left = self._ended_by_a_guess(situation, action, scored.score), 0
         else:
-            left = _open_count(at, action)
-            value = verdict.score * 0.5**left
-        value *= _setting_factor(at) * (0.75 + 0.25 * word_coverage(at.goal, at.page, at.history))
-        return value, f"the episode ended with {action}: {verdict.why}" + (f"; parts left: {left}" if left else "")
+            left = _open_count(situation, action)
+            value = scored.score * 0.5**left
+        value *= _setting_factor(situation) * (0.75 + 0.25 * word_coverage(situation.goal, situation.page, situation.history))
+        return value, f"the episode ended with {action}: {scored.reason}" + (f"; parts left: {left}" if left else "")
 
-    def _stopped(self, at: Situation, action: Action, verdict: ActionScore) -> tuple[float, str]:
+    def _stopped(self, situation: Situation, action: Action, scored: ActionScore) -> tuple[float, str]:
         """An application was left: worth as much as is done, or stands with the answer that was given."""
         if action.name != "stop":
-            return verdict.score, f"the episode ended with {action}: {verdict.why}"
+            return scored.score, f"the episode ended with {action}: {scored.reason}"
         given = str(action.args[0])
-        found = next((each.score for each in at.answers if each.text == given), 0.0)
-        worth = completion(at) if at.question is None else 0.4 * absence(at) if given == at.question.absent != "" else found
-        return 0.95 * worth, f"stopped with {given!r}: {verdict.why}"
+        found = next((each.score for each in situation.answers if each.text == given), 0.0)
+        worth = (
+            completion(situation)
+            if situation.question is None
+            else 0.4 * absence(situation)
+            if given == situation.question.absent_answer != ""
+            else found
+        )
+        return 0.95 * worth, f"stopped with {given!r}: {scored.reason}"
 
-    def _ended_by_a_guess(self, at: Situation, action: Action, score: float) -> float:
+    def _ended_by_a_guess(self, situation: Situation, action: Action, score: float) -> float:
         """Worth what was done before. Where nothing that is asked for is to be seen: something, if it stood near what is mentioned."""
-        tasks, open_ = at.progress.tasks, at.progress.open
+        tasks, open_ = situation.progress.tasks, situation.progress.open
         done = (len(tasks) - len(open_)) / len(tasks) if tasks else 0.0
-        item = at.page.by_id.get(action.elements[0]) if action.elements else None
-        blind = all(s.best < 0.3 for s in open_) and item is not None and item.mute
-        near = proximity(item, at.goal, at.page) if blind and item is not None else 0.0
-        return max(0.3 * score, 0.2 * near, 0.9 * at.progress.sure * done**2)
+        item = situation.page.by_id.get(action.elements[0]) if action.elements else None
+        blind = all(s.best_affinity < 0.3 for s in open_) and item is not None and item.unlabelled
+        near = proximity(item, situation.goal, situation.page) if blind and item is not None else 0.0
+        return max(0.3 * score, 0.2 * near, 0.9 * situation.progress.confidence * done**2)
 
-    def _going(self, context: Context, at: Situation) -> tuple[float, str]:
+    def _going(self, context: Context, situation: Situation) -> tuple[float, str]:
         if context.steps_left == 0:
             return 0.02, "no action is left"
-        progress = at.progress
+        progress = situation.progress
         value = (
             0.05
-            + 0.6 * progress.share * _setting_factor(at)
-            + 0.1 * word_coverage(at.goal, at.page, at.history)
-            - 0.08 * min(progress.stray, 3)
+            + 0.6 * progress.share * _setting_factor(situation)
+            + 0.1 * word_coverage(situation.goal, situation.page, situation.history)
+            - 0.08 * min(progress.stray_count, 3)
         )
-        if at.question is not None:
-            value = 0.05 + 0.8 * nearness_to_end(at)
-        elif at.application:
-            value = max(value, 0.05 + 0.8 * nearness_to_end(at))
+        if situation.question is not None:
+            value = 0.05 + 0.8 * nearness_to_end(situation)
+        elif situation.application:
+            value = max(value, 0.05 + 0.8 * nearness_to_end(situation))
         if context.steps_left is not None:
             value *= 1 - 0.4**context.steps_left  # the fewer actions are left, the less can still be mended
-        if at.application and nearness_to_end(at) >= 0.3:
-            return value, f"{nearness_to_end(at):.0%} sure that the end is near"
-        needed = len(progress.open) + any(s.part.submits for s in progress.statuses)
+        if situation.application and nearness_to_end(situation) >= 0.3:
+            return value, f"{nearness_to_end(situation):.0%} sure that the end is near"
+        needed = len(progress.open) + any(s.subgoal.submits for s in progress.statuses)
         if context.steps_left is not None and context.steps_left < needed:
             return 0.3 * value, f"needs {needed} more actions, {context.steps_left} are left"
         return value, f"{progress.share:.0%} of the instruction is done or in sight"
 
 
-def _open_count(at: Situation, action: Action) -> int:
+def _open_count(situation: Situation, action: Action) -> int:
     """How many parts were still open when the action ended the episode, without the one that it may have done itself."""
-    item = at.page.by_id.get(action.elements[0]) if action.elements else None
-    unsent = [s for s in at.progress.statuses if s.part.submits and (item is None or affinity(s.part, item, at.page) < CONFIDENT)]
-    return max(0, len(at.progress.open) - 1) + len(unsent)
+    item = situation.page.by_id.get(action.elements[0]) if action.elements else None
+    unsent = [
+        s
+        for s in situation.progress.statuses
+        if s.subgoal.submits and (item is None or affinity(s.subgoal, item, situation.page) < CONFIDENT)
+    ]
+    return max(0, len(situation.progress.open) - 1) + len(unsent)
 
 
-def _setting_factor(at: Situation) -> float:
+def _setting_factor(situation: Situation) -> float:
     """What is left, in [0, 1], of the worth of what was done where the thing it is about is not in sight, or it was done to another."""
-    return (0.5 + 0.5 * setting_coverage(at.goal, at.page, at.history)) * 0.6 ** wrong_record_clicks(at.goal, at.history)
+    return (0.5 + 0.5 * setting_coverage(situation.goal, situation.page, situation.history)) * 0.6 ** wrong_record_clicks(
+        situation.goal, situation.history
+    )
 
 
-def _summary(at: Situation) -> str:
-    done = [str(s.part) for s in at.progress.statuses if s.done]
-    open_ = [_open(s) for s in at.progress.statuses if not s.done]
+def _summary(situation: Situation) -> str:
+    done = [str(s.subgoal) for s in situation.progress.statuses if s.done]
+    open_ = [_open(s) for s in situation.progress.statuses if not s.done]
     return f"Done: {', '.join(done) or 'nothing'}. Open: {', '.join(open_) or 'nothing'}"
 
 
 def _open(status: SubgoalStatus) -> str:
-    return f"{status.part} ({'in sight' if status.best >= 0.6 else 'not in sight'})"
+    return f"{status.subgoal} ({'in sight' if status.best_affinity >= 0.6 else 'not in sight'})"

@@ -64,17 +64,17 @@ def _score(part: QuestionPart, fact: Statement, met: frozenset[str]) -> float:
     weights = {word: 1.6 if word in part.named else 1.0 for word in part.words}
     share = sum(weights[word] * level for word, level in reached.items()) / sum(weights.values())
     if not fact.whole:
-        share *= 1.0 if fits_type(part.sort, fact.text) else _MISFIT
+        share *= 1.0 if fits_type(part.answer_type, fact.text) else _MISFIT
         share *= _KNOWN if all(any(word_similarity(word, other) >= 0.85 for other in part.words) for word in own) else 1.0
         return share * _TAIL ** max(0, len(own) - 3)
-    return _WHOLE * share * (1.0 if part.sort == "any" or fits_type(part.sort, fact.text) else _MISFIT)
+    return _WHOLE * share * (1.0 if part.answer_type == "any" or fits_type(part.answer_type, fact.text) else _MISFIT)
 
 
 def _closeness(word: str, fact: Statement) -> float:
     """How closely a word stands with what is told; likeness counts as such."""
-    if word in fact.around:
-        return fact.around[word]
-    return max((level * likeness for other, level in fact.around.items() if (likeness := word_similarity(word, other))), default=0.0)
+    if word in fact.surroundings:
+        return fact.surroundings[word]
+    return max((level * likeness for other, level in fact.surroundings.items() if (likeness := word_similarity(word, other))), default=0.0)
 
 
 def fits_type(sort: AnswerType, text: str) -> bool:

@@ -27,106 +27,106 @@ _SENT, _DONE, _ALL = 0.85, 0.8, 0.15
 seem done though nothing was sent."""
 
 
-def score_stop(at: Situation, answer: str) -> ActionScore:
+def score_stop(situation: Situation, answer: str) -> ActionScore:
     """How sensible it is to end the attempt with this answer."""
-    if not at.application:
-        return ActionScore(0.01 if at.progress.open or at.sought else 0.05, "stop")
-    if at.question is None:
-        return ActionScore(0.02 + 0.9 * completion(at), "nothing seems left to do" if completion(at) >= 0.5 else "too early")
-    if answer and answer == at.question.absent:
-        return ActionScore(0.3 * absence(at), "the page has nothing of it")
-    score = next((each.score for each in at.answers if each.text == answer), 0.0)
+    if not situation.application:
+        return ActionScore(0.01 if situation.progress.open or situation.target_hidden else 0.05, "stop")
+    if situation.question is None:
+        return ActionScore(0.02 + 0.9 * completion(situation), "nothing seems left to do" if completion(situation) >= 0.5 else "too early")
+    if answer and answer == situation.question.absent_answer:
+        return ActionScore(0.3 * absence(situation), "the page has nothing of it")
+    score = next((each.score for each in situation.answers if each.text == answer), 0.0)
     return ActionScore(0.95 * score**1.2, f"{score:.0%} of the question stands with it")
 
 
 @functools.lru_cache(maxsize=64)
-def completion(at: Situation) -> float:
+def completion(situation: Situation) -> float:
     """How surely what the instruction asks for is done, in [0, 1]; of an instruction that asks no question."""
-    if at.verb in _SHOW:
-        return _display_share(at)
-    progress = at.progress
-    everything = _ALL * progress.sure if progress.tasks and not progress.open else 0.0
-    return max(everything, _submission(at))
+    if situation.verb in _SHOW:
+        return _display_share(situation)
+    progress = situation.progress
+    everything = _ALL * progress.confidence if progress.tasks and not progress.open else 0.0
+    return max(everything, _submission(situation))
 
 
-def absence(at: Situation) -> float:
+def absence(situation: Situation) -> float:
     """How surely what is asked for is not there, in [0, 1]: the more was looked at, and the less the page says of it."""
-    best = at.answers[0].score if at.answers else 0.0
-    return (1 - best) * min(1.0, 0.25 * len(at.history))
+    best = situation.answers[0].score if situation.answers else 0.0
+    return (1 - best) * min(1.0, 0.25 * len(situation.history))
 
 
-def nearness_to_end(at: Situation) -> float:
+def nearness_to_end(situation: Situation) -> float:
     """How near the attempt is to its end, in [0, 1]: the best answer in sight, or how surely all is done."""
-    if at.question is None:
-        return completion(at)
-    best = at.answers[0].score if at.answers else 0.0
-    return max(best, absence(at) * 0.4 if at.question.absent else 0.0)
+    if situation.question is None:
+        return completion(situation)
+    best = situation.answers[0].score if situation.answers else 0.0
+    return max(best, absence(situation) * 0.4 if situation.question.absent_answer else 0.0)
 
 
-def carries_out(at: Situation, item: Item) -> bool:
+def carries_out(situation: Situation, item: Item) -> bool:
     """Whether a button does what the instruction's verb says, on a page that is headed by what it is to be done to."""
-    return item.role == "button" and _names_the_verb(at, item, at.page)
+    return item.role == "button" and _names_the_verb(situation, item, situation.page)
 
 
-def _names_the_verb(at: Situation, item: Item, page: PageModel) -> bool:
+def _names_the_verb(situation: Situation, item: Item, page: PageModel) -> bool:
     said = set(words(item.label))
-    return at.verb in said and not said & _DECLINE and _heading_share(at, page) >= 0.6
+    return situation.verb in said and not said & _DECLINE and _heading_share(situation, page) >= 0.6
 
 
-def sends(at: Situation, item: Item) -> float:
+def sends(situation: Situation, item: Item) -> float:
     """How sensible it is to press a button that sends a form for which the instruction gives values, in [0, 1]; 0 if it is none."""
     said = set(words(item.label))
-    if item.role != "button" or not (_SEND | {at.verb}) & said or said & _DECLINE:
+    if item.role != "button" or not (_SEND | {situation.verb}) & said or said & _DECLINE:
         return 0.0
-    done = form_is_complete(at.goal.instruction, at.page)
+    done = form_is_complete(situation.goal.instruction, situation.page)
     return 0.0 if done is None else 0.85 if done else 0.08
 
 
-def _submission(at: Situation) -> float:
+def _submission(situation: Situation) -> float:
     """How surely a click on the way here carried out or sent what is asked for, and the page went on."""
-    if any(carries_out(at, item) for item in at.page.actable):
+    if any(carries_out(situation, item) for item in situation.page.actable):
         return 0.0  # it asks whether it is meant
     found = 0.0
-    for n, step in enumerate(at.history):
-        page = pages.read_page(step.observation, at.goal.instruction)
+    for n, step in enumerate(situation.history):
+        page = pages.read_page(step.observation, situation.goal.instruction)
         item = page.by_id.get(step.action.elements[0]) if step.action.elements and step.action.name == "click" and not step.error else None
-        after = at.history[n + 1].observation.fingerprint if n + 1 < len(at.history) else at.fingerprint
+        after = situation.history[n + 1].observation.fingerprint if n + 1 < len(situation.history) else situation.fingerprint
         if item is None or step.observation.fingerprint == after:
             continue
-        if item.role == "button" and _names_the_verb(at, item, page):
+        if item.role == "button" and _names_the_verb(situation, item, page):
             found = max(found, _DONE)
         elif normalise(item.label) != "search" and (is_submit(item) or (item.role == "button" and _SEND & set(words(item.label)))):
-            found = max(found, _SENT * _completeness(at, page, at.history[:n]))
+            found = max(found, _SENT * _completeness(situation, page, situation.history[:n]))
     return found
 
 
-def _completeness(at: Situation, page: PageModel, before: tuple[Taken, ...]) -> float:
+def _completeness(situation: Situation, page: PageModel, before: tuple[Taken, ...]) -> float:
     """How surely everything was in place when it was sent, in [0, 1]."""
-    if (done := form_is_complete(at.goal.instruction, page)) is not None:
+    if (done := form_is_complete(situation.goal.instruction, page)) is not None:
         return float(done)
-    then = assess_progress(at.goal, page, before, application=True)
-    filled = [status for status in then.tasks if status.part.kind in ("fill", "select", "unselect")]
-    return then.sure if filled and all(status.done for status in filled) else 0.0
+    then = assess_progress(situation.goal, page, before, application=True)
+    filled = [status for status in then.tasks if status.subgoal.kind in ("fill", "select", "unselect")]
+    return then.confidence if filled and all(status.done for status in filled) else 0.0
 
 
-def _display_share(at: Situation) -> float:
+def _display_share(situation: Situation) -> float:
     """Which share of what is to be shown stands in the headings of this page, which another one led to."""
-    return _heading_share(at, at.page) if at.history else 0.0
+    return _heading_share(situation, situation.page) if situation.history else 0.0
 
 
-def _heading_share(at: Situation, page: PageModel) -> float:
+def _heading_share(situation: Situation, page: PageModel) -> float:
     """Which share of the instruction's words stands in the page's headings, names counting most; in [0, 1]."""
     head = {word for item in page.items if item.role == "heading" and not item.echo for word in words(item.element.name)}
-    weights = _content_weights(at)
+    weights = _content_weights(situation)
     if not weights:
         return 0.0
     met = sum(weight * max((word_similarity(word, other) for other in head), default=0.0) for word, weight in weights.items())
     return met / sum(weights.values())
 
 
-def _content_weights(at: Situation) -> dict[str, float]:
+def _content_weights(situation: Situation) -> dict[str, float]:
     """The instruction's words without grammar, verbs and kinds of elements; those in values weigh double."""
-    named = {word for text in at.goal.texts for word in words(text)}
-    before = set(words(at.goal.instruction.partition(at.about)[0])) & named
-    spoken = (set(words(at.about)) | before) - STOP_WORDS - set(VERBS) - ACTION_VERBS - _SHOW - _SAID - {at.verb}
+    named = {word for text in situation.goal.literals for word in words(text)}
+    before = set(words(situation.goal.instruction.partition(situation.sentence)[0])) & named
+    spoken = (set(words(situation.sentence)) | before) - STOP_WORDS - set(VERBS) - ACTION_VERBS - _SHOW - _SAID - {situation.verb}
     return {word: 2.0 if word in named else 1.0 for word in sorted(spoken) if roles_for_noun(word) is None}

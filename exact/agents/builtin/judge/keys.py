@@ -19,9 +19,9 @@ _ENDS = vocabulary("top start beginning first bottom end last all whole")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
-def is_upward(part: Subgoal) -> bool:
+def is_upward(subgoal: Subgoal) -> bool:
     """Whether a part to scroll asks for what is above."""
-    return bool(_ABOVE & set(words(part.clause)))
+    return bool(_ABOVE & set(words(subgoal.clause)))
 
 
 def score_key(key: str, page: PageModel, progress: InstructionProgress, *, covered: bool) -> float:
@@ -36,8 +36,8 @@ def score_key(key: str, page: PageModel, progress: InstructionProgress, *, cover
     if key in ("ArrowRight", "ArrowLeft"):
         away = slider_distance(focused, progress)
         return 0.8 if away and (away > 0) == (key == "ArrowRight") else 0.01
-    scrolls = [s.part for s in progress.statuses if s.part.kind == "scroll" and _ENDS & set(words(s.part.clause))]
-    asked = any(is_upward(part) == (key == "Control+Home") for part in scrolls) and key in ("Control+End", "Control+Home")
+    scrolls = [s.subgoal for s in progress.statuses if s.subgoal.kind == "scroll" and _ENDS & set(words(s.subgoal.clause))]
+    asked = any(is_upward(subgoal) == (key == "Control+Home") for subgoal in scrolls) and key in ("Control+End", "Control+Home")
     return 0.6 if asked and focused.role in FIELDS else 0.02
 
 
@@ -46,7 +46,7 @@ def _score_enter(page: PageModel, progress: InstructionProgress, focused: Item |
         return 0.04
     if progress.open:
         return 0.3
-    unread = any(item.mute and item.role in ("image", "img", "button", "generic") for item in page.actable)
+    unread = any(item.unlabelled and item.role in ("image", "img", "button", "generic") for item in page.actable)
     return 0.2 if unread else 0.6
 
 
@@ -54,5 +54,5 @@ def slider_distance(slider: Item, progress: InstructionProgress) -> float:
     """How far a slider is from the number that an open part asks for; 0 where it is no slider, or none does."""
     if slider.role != "slider" or not _NUMBER.fullmatch(slider.element.value or ""):
         return 0.0
-    numbers = [n for s in progress.open for text in (s.text, *s.part.targets) for n in _NUMBER.findall(text)]
+    numbers = [n for s in progress.open for text in (s.text, *s.subgoal.targets) for n in _NUMBER.findall(text)]
     return float(numbers[0]) - float(slider.element.value or 0) if numbers else 0.0

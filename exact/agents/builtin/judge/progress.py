@@ -23,15 +23,15 @@ from exact.context import Taken
 class SubgoalStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How one part stands."""
 
-    part: Subgoal
+    subgoal: Subgoal
     text: str
     """What is to be written: the part's text, or what the page gives for it."""
     done: bool
-    best: float
+    best_affinity: float
     """Affinity of the element that fits best, in [0, 1]; 0 when none is there."""
-    used: tuple[str, ...] = ()
+    clicked_ids: tuple[str, ...] = ()
     """Ids of the elements clicked for it."""
-    sure: float = 1.0
+    confidence: float = 1.0
     """How sure it is that the part is done, where `done`; in [0, 1]."""
 
 
@@ -39,13 +39,13 @@ class InstructionProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How all parts stand, in the instruction's order."""
 
     statuses: tuple[SubgoalStatus, ...]
-    stray: int
+    stray_count: int
     """How many boxes are ticked that no part asks for, and fields that hold what belongs elsewhere."""
 
     @property
     def tasks(self) -> tuple[SubgoalStatus, ...]:
         """What must be done before the form is sent: without the looking and the sending."""
-        return tuple(s for s in self.statuses if s.part.kind != "find" and not s.part.submits)
+        return tuple(s for s in self.statuses if s.subgoal.kind != "find" and not s.subgoal.submits)
 
     @property
     def open(self) -> tuple[SubgoalStatus, ...]:
@@ -57,19 +57,19 @@ class InstructionProgress(msgspec.Struct, frozen=True, kw_only=True):
         """Which share of `tasks` is done, in [0, 1]; a visible target counts a little. 0.5 when there are none."""
         if not self.tasks:
             return 0.5
-        return sum(s.sure if s.done else 0.3 * s.best for s in self.tasks) / len(self.tasks)
+        return sum(s.confidence if s.done else 0.3 * s.best_affinity for s in self.tasks) / len(self.tasks)
 
     @property
-    def sure(self) -> float:
+    def confidence(self) -> float:
         """How sure it is that all that seems done is done, in [0, 1]."""
-        return min((s.sure for s in self.tasks if s.done), default=1.0)
+        return min((s.confidence for s in self.tasks if s.done), default=1.0)
 
 
 def assess_progress(goal: Goal, page: PageModel, history: Sequence[Taken], *, application: bool = False) -> InstructionProgress:
     """The progress in a state that was reached by these steps. `application`: boxes that nobody touched are ticked for a reason."""
     clicked = _clicks_by_subgoal(goal, history)
-    statuses = tuple(_status(n, part, goal, page, clicked, history) for n, part in enumerate(goal.parts))
-    return InstructionProgress(statuses=statuses, stray=_count_stray(goal, page, touched_ids(history) if application else None))
+    statuses = tuple(_status(n, subgoal, goal, page, clicked, history) for n, subgoal in enumerate(goal.subgoals))
+    return InstructionProgress(statuses=statuses, stray_count=_count_stray(goal, page, touched_ids(history) if application else None))
 
 
 def _gesture(step: Taken) -> str:
@@ -77,31 +77,33 @@ def _gesture(step: Taken) -> str:
     return "scroll" if step.action.name == "press" and step.action.args[0] in ("Control+End", "Control+Home") else step.action.name
 
 
-def _status(n: int, part: Subgoal, goal: Goal, page: PageModel, clicked: dict[int, list[str]], history: Sequence[Taken]) -> SubgoalStatus:
-    text = part.text or (derive_text(part, page) if part.kind == "fill" else "")
-    fitting = sorted(((affinity(part, item, page), -item.index) for item in page.actable), reverse=True)
+def _status(
+    n: int, subgoal: Subgoal, goal: Goal, page: PageModel, clicked: dict[int, list[str]], history: Sequence[Taken]
+) -> SubgoalStatus:
+    text = subgoal.text or (derive_text(subgoal, page) if subgoal.kind == "fill" else "")
+    fitting = sorted(((affinity(subgoal, item, page), -item.index) for item in page.actable), reverse=True)
     best = fitting[0][0] if fitting else 0.0
     meant = [page.items[-index] for score, index in fitting if score >= CONFIDENT and score >= best - 0.02]
     sure = 1.0
-    match part.kind:
+    match subgoal.kind:
         case "fill":
-            done = _is_filled(part, text, page, history)
-            sure = (1.0 if part.text else 0.85) * (0.75 if _is_misnamed(part, page) else 1.0)
+            done = _is_filled(subgoal, text, page, history)
+            sure = (1.0 if subgoal.text else 0.85) * (0.75 if _is_misnamed(subgoal, page) else 1.0)
         case "select" | "unselect":
-            done = _is_selected(part, meant, page) or (n in clicked and not any(item.role in CHOICES for item in meant))
-            done = done or (part.leads and _is_in_sight(goal.parts[n + 1], page))
+            done = _is_selected(subgoal, meant, page) or (n in clicked and not any(item.role in CHOICES for item in meant))
+            done = done or (subgoal.opens_next and _is_in_sight(goal.subgoals[n + 1], page))
         case "click":
             ticks = [item for item in meant if item.role in ("checkbox", "radio", "switch", "option")]
-            done = all(item.on for item in ticks) if ticks else _all_clicked(part, meant, clicked.get(n, []))
-            sure = 0.45 if part.conditional else 1.0 if part.literal else 0.8
+            done = all(item.selected for item in ticks) if ticks else _all_clicked(subgoal, meant, clicked.get(n, []))
+            sure = 0.45 if subgoal.conditional else 1.0 if subgoal.literal else 0.8
         case "find":
-            done = not part.targets or any(mention_score(item.label, goal) >= 0.7 for item in page.actable) or best >= CONFIDENT
+            done = not subgoal.targets or any(mention_score(item.label, goal) >= 0.7 for item in page.actable) or best >= CONFIDENT
         case "answer":
             done = False
         case kind:
             done = any(_gesture(step) == kind for step in history if not step.error)
             sure = {"scroll": 0.7, "hover": 0.8}.get(kind, 0.35)
-    return SubgoalStatus(part=part, text=text, done=done, best=best, sure=sure, used=tuple(clicked.get(n, ())))
+    return SubgoalStatus(subgoal=subgoal, text=text, done=done, best_affinity=best, confidence=sure, clicked_ids=tuple(clicked.get(n, ())))
 
 
 def _clicks_by_subgoal(goal: Goal, history: Sequence[Taken]) -> dict[int, list[str]]:
@@ -114,19 +116,19 @@ def _clicks_by_subgoal(goal: Goal, history: Sequence[Taken]) -> dict[int, list[s
         item = page.by_id.get(step.action.elements[0])
         if item is None:
             continue
-        for n, part in enumerate(goal.parts):
-            if part.kind not in ("click", "select") or (n in found and not part.many):
+        for n, subgoal in enumerate(goal.subgoals):
+            if subgoal.kind not in ("click", "select") or (n in found and not subgoal.multiple):
                 continue
-            if not part.targets and any(item.element.id in ids for ids in found.values()):
+            if not subgoal.targets and any(item.element.id in ids for ids in found.values()):
                 continue
-            if affinity(part, item, page) >= (CONFIDENT if part.targets else 0.4):
+            if affinity(subgoal, item, page) >= (CONFIDENT if subgoal.targets else 0.4):
                 found.setdefault(n, []).append(item.element.id)
                 break
     return found
 
 
-def _all_clicked(part: Subgoal, meant: list[Item], ids: list[str]) -> bool:
-    if not part.many or not meant:
+def _all_clicked(subgoal: Subgoal, meant: list[Item], ids: list[str]) -> bool:
+    if not subgoal.multiple or not meant:
         return bool(ids)
     return all(ids.count(item.element.id) % 2 == 1 for item in meant)
 
@@ -138,8 +140,8 @@ def _field_value(item: Item, written: dict[str, str]) -> str:
     return item.element.value or ""
 
 
-def _is_in_sight(part: Subgoal, page: PageModel) -> bool:
-    return any(affinity(part, item, page) >= CONFIDENT for item in page.actable)
+def _is_in_sight(subgoal: Subgoal, page: PageModel) -> bool:
+    return any(affinity(subgoal, item, page) >= CONFIDENT for item in page.actable)
 
 
 def holds_text(value: str, text: str, ending: str = "") -> bool:
@@ -154,7 +156,7 @@ def _same_day(value: str, text: str) -> bool:
     return parse_date(text) is not None and parse_date(value) == parse_date(text)
 
 
-def _is_filled(part: Subgoal, text: str, page: PageModel, history: Sequence[Taken]) -> bool:
+def _is_filled(subgoal: Subgoal, text: str, page: PageModel, history: Sequence[Taken]) -> bool:
     fields = [item for item in page.actable if item.role in FIELDS]
     if not text:
         told = [(item, adjacent_text(item.label, page)) for item in fields]
@@ -165,29 +167,29 @@ def _is_filled(part: Subgoal, text: str, page: PageModel, history: Sequence[Take
     holding = [
         item
         for item in fields
-        if holds_text(_field_value(item, written), text, part.ending)
-        or (not part.ending and _field_value(item, written) == format_for_field(item, text))
+        if holds_text(_field_value(item, written), text, subgoal.ending)
+        or (not subgoal.ending and _field_value(item, written) == format_for_field(item, text))
     ]
-    if part.many:
+    if subgoal.multiple:
         return bool(fields) and len(holding) == len(fields)
-    best = max((affinity(part, item, page) for item in fields), default=0.0)
-    return any(affinity(part, item, page) >= best - 0.02 for item in holding)
+    best = max((affinity(subgoal, item, page) for item in fields), default=0.0)
+    return any(affinity(subgoal, item, page) >= best - 0.02 for item in holding)
 
 
-def _is_misnamed(part: Subgoal, page: PageModel) -> bool:
+def _is_misnamed(subgoal: Subgoal, page: PageModel) -> bool:
     """Whether the only field there is has a label that is not what the instruction calls it."""
     labels = [item.label for item in page.actable if item.role in FIELDS]
-    return len(labels) == 1 and bool(part.targets) and not any(similarity(target, labels[0]) >= 0.3 for target in part.targets)
+    return len(labels) == 1 and bool(subgoal.targets) and not any(similarity(target, labels[0]) >= 0.3 for target in subgoal.targets)
 
 
-def _is_selected(part: Subgoal, meant: list[Item], page: PageModel) -> bool:
-    wanted = part.kind == "select"
+def _is_selected(subgoal: Subgoal, meant: list[Item], page: PageModel) -> bool:
+    wanted = subgoal.kind == "select"
     choices = [item for item in meant if item.role in CHOICES]
     if choices:
-        return all(item.on for item in choices) == wanted if wanted else not any(item.on for item in choices)
+        return all(item.selected for item in choices) == wanted if wanted else not any(item.selected for item in choices)
     holding = [item for item in page.items if item.role in FIELDS | {"combobox", "listbox", "slider"} and item.element.value]
     shown = [item.element.value or "" for item in holding]
-    return any(similarity(target, value) >= 0.9 or _same_day(value, target) for value in shown for target in part.targets)
+    return any(similarity(target, value) >= 0.9 or _same_day(value, target) for value in shown for target in subgoal.targets)
 
 
 def touched_ids(history: Sequence[Taken]) -> set[str]:
@@ -197,10 +199,10 @@ def touched_ids(history: Sequence[Taken]) -> set[str]:
 
 def _count_stray(goal: Goal, page: PageModel, only: set[str] | None) -> int:
     """`only`: ids of the boxes that count; None for all."""
-    wanted = [part for part in goal.parts if part.kind in ("select", "click") and (part.targets or part.ordinal)]
+    wanted = [subgoal for subgoal in goal.subgoals if subgoal.kind in ("select", "click") and (subgoal.targets or subgoal.ordinal)]
     ticked = [item for item in page.items if item.role in ("checkbox", "switch") and "checked" in item.element.states]
     ticked = [item for item in ticked if only is None or item.element.id in only]
-    return sum(1 for item in ticked if not any(affinity(part, item, page) >= 0.6 for part in wanted)) + sum(
+    return sum(1 for item in ticked if not any(affinity(subgoal, item, page) >= 0.6 for subgoal in wanted)) + sum(
         1 for item in page.actable if is_misplaced(item, goal, page)
     )
 
@@ -209,10 +211,11 @@ def is_misplaced(item: Item, goal: Goal, page: PageModel) -> bool:
     """Whether a field holds a text that belongs into another one."""
     value = item.element.value or ""
     fitting = (
-        [part for part in goal.parts if part.kind == "fill" and part.text and holds_text(value, part.text)]
+        [subgoal for subgoal in goal.subgoals if subgoal.kind == "fill" and subgoal.text and holds_text(value, subgoal.text)]
         if value and item.role in FIELDS
         else []
     )
     return bool(fitting) and all(
-        affinity(part, item, page) < max((affinity(part, other, page) for other in page.actable), default=0.0) - 0.3 for part in fitting
+        affinity(subgoal, item, page) < max((affinity(subgoal, other, page) for other in page.actable), default=0.0) - 0.3
+        for subgoal in fitting
     )

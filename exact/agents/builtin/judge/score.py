@@ -15,81 +15,88 @@ from exact.agents.builtin.page.matching import CONFIDENT, affinity, mention_scor
 from exact.agents.builtin.page.page import CHOICES, Item
 
 
-def score_action(at: Situation, action: Action) -> ActionScore:
+def score_action(situation: Situation, action: Action) -> ActionScore:
     """How sensible the action is, repeats and undoing counted against it."""
-    item = at.page.by_id.get(action.elements[0]) if action.elements else None
+    item = situation.page.by_id.get(action.elements[0]) if action.elements else None
     if action.elements and item is None:
         return ActionScore(0.0, "names no element of this page")
-    verdict = _score_by_verb(at, action, item)
-    if at.application and action.name != "stop":
-        verdict = _temper(at, verdict, item if action.name == "click" else None)
-    same = sum(1 for step in at.history if step.action.key == action.key and step.observation.fingerprint == at.fingerprint)
-    if same and not (action.name == "wait" and at.pending):
-        return ActionScore(verdict.score * 0.1, f"{verdict.why}; already done in this very state", verdict.guess)
-    if item is not None and action.name == "click" and item.role not in CHOICES and any(s.action.key == action.key for s in at.history):
-        return ActionScore(verdict.score * 0.55, f"{verdict.why}; done before", verdict.guess)
-    return verdict
+    scored = _score_by_verb(situation, action, item)
+    if situation.application and action.name != "stop":
+        scored = _temper(situation, scored, item if action.name == "click" else None)
+    same = sum(1 for step in situation.history if step.action.key == action.key and step.observation.fingerprint == situation.fingerprint)
+    if same and not (action.name == "wait" and situation.menu_pending):
+        return ActionScore(scored.score * 0.1, f"{scored.reason}; already done in this very state", scored.exploratory)
+    if (
+        item is not None
+        and action.name == "click"
+        and item.role not in CHOICES
+        and any(s.action.key == action.key for s in situation.history)
+    ):
+        return ActionScore(scored.score * 0.55, f"{scored.reason}; done before", scored.exploratory)
+    return scored
 
 
-def _temper(at: Situation, verdict: ActionScore, clicked: Item | None) -> ActionScore:
+def _temper(situation: Situation, scored: ActionScore, clicked: Item | None) -> ActionScore:
     """In an application what can be acted on says so by its role, and nothing more is to be done once all is."""
-    part = 0.3 if clicked is not None and not clicked.widget else 1.0
-    part *= 0.5 if at.question is None and completion(at) >= 0.5 else 1.0
-    return ActionScore(part * verdict.score, verdict.why, verdict.guess) if part < 1 else verdict
+    factor = 0.3 if clicked is not None and not clicked.widget else 1.0
+    factor *= 0.5 if situation.question is None and completion(situation) >= 0.5 else 1.0
+    return ActionScore(factor * scored.score, scored.reason, scored.exploratory) if factor < 1 else scored
 
 
-def _score_by_verb(at: Situation, action: Action, item: Item | None) -> ActionScore:
+def _score_by_verb(situation: Situation, action: Action, item: Item | None) -> ActionScore:
     match action.name:
         case "click" if item is not None:
-            return score_click(at, item)
+            return score_click(situation, item)
         case "fill" if item is not None:
-            return score_fill(at, item, str(action.args[1]))
+            return score_fill(situation, item, str(action.args[1]))
         case "select" if item is not None:
-            return score_select(at, item, str(action.args[1]))
+            return score_select(situation, item, str(action.args[1]))
         case "press":
-            covered = any("covered" in step.error for step in at.tried)
-            return ActionScore(keys.score_key(str(action.args[0]), at.page, at.progress, covered=covered), "a key")
+            covered = any("covered" in step.error for step in situation.tried)
+            return ActionScore(keys.score_key(str(action.args[0]), situation.page, situation.progress, covered=covered), "a key")
         case "hover" if item is not None and item.role == "menuitem":
-            return _score_menu_hover(at, item)
+            return _score_menu_hover(situation, item)
         case "drag" | "hover" if item is not None:
-            return _score_gesture(at, action, item)
+            return _score_gesture(situation, action, item)
         case "scroll":
-            return _score_scroll(at, str(action.args[0]))
+            return _score_scroll(situation, str(action.args[0]))
         case "stop":
-            return score_stop(at, str(action.args[0]))
+            return score_stop(situation, str(action.args[0]))
         case "wait":
-            return ActionScore(0.6 if at.pending else 0.03, "something may be about to change")
+            return ActionScore(0.6 if situation.menu_pending else 0.03, "something may be about to change")
         case "go_back":
-            return ActionScore(0.12 if at.moved and at.sought else 0.0, "back to look elsewhere")
+            return ActionScore(0.12 if situation.page_changed and situation.target_hidden else 0.0, "back to look elsewhere")
         case _:
             return ActionScore(0.02, "nothing speaks for it")
 
 
-def _score_gesture(at: Situation, action: Action, item: Item) -> ActionScore:
-    asked = [s for s in at.progress.statuses if s.part.kind == action.name and not s.done]
+def _score_gesture(situation: Situation, action: Action, item: Item) -> ActionScore:
+    asked = [s for s in situation.progress.statuses if s.subgoal.kind == action.name and not s.done]
     if not asked:
         return ActionScore(0.01, "not asked for")
-    score = max(affinity(s.part, item, at.page) for s in asked)
+    score = max(affinity(s.subgoal, item, situation.page) for s in asked)
     if action.name == "drag":
-        target = at.page.by_id.get(action.elements[1]) if len(action.elements) > 1 else None
-        other = max((mention_score(target.label, at.goal) for _ in asked), default=0.0) if target else 0.0
+        target = situation.page.by_id.get(action.elements[1]) if len(action.elements) > 1 else None
+        other = max((mention_score(target.label, situation.goal) for _ in asked), default=0.0) if target else 0.0
         return ActionScore(0.3 + 0.3 * score + 0.25 * other, "the instruction asks to drag")
     return ActionScore(0.3 + 0.6 * score, "the instruction asks to hover")
 
 
-def _score_menu_hover(at: Situation, item: Item) -> ActionScore:
+def _score_menu_hover(situation: Situation, item: Item) -> ActionScore:
     """Hovering shows what is below a menu item without choosing it."""
     if "expanded" in item.element.states:
         return ActionScore(0.02, "is open already")
-    leading = max((affinity(s.part, item, at.page) for s in at.progress.statuses if s.part.leads and not s.done), default=0.0)
+    leading = max(
+        (affinity(s.subgoal, item, situation.page) for s in situation.progress.statuses if s.subgoal.opens_next and not s.done), default=0.0
+    )
     if leading >= CONFIDENT:
         return ActionScore(min(leading + 0.01, 1.0), "opens the way to the next part")
-    return ActionScore(0.45 if at.sought else 0.05, "may show more of the menu", True)
+    return ActionScore(0.45 if situation.target_hidden else 0.05, "may show more of the menu", True)
 
 
-def _score_scroll(at: Situation, direction: str) -> ActionScore:
-    if any(s.part.kind == "scroll" and not s.done for s in at.progress.statuses):
-        upward = any(keys.is_upward(s.part) for s in at.progress.statuses if s.part.kind == "scroll")
+def _score_scroll(situation: Situation, direction: str) -> ActionScore:
+    if any(s.subgoal.kind == "scroll" and not s.done for s in situation.progress.statuses):
+        upward = any(keys.is_upward(s.subgoal) for s in situation.progress.statuses if s.subgoal.kind == "scroll")
         return ActionScore(0.5 if upward == (direction == "up") else 0.05, "the instruction asks to scroll")
-    hidden = any(not item.element.visible for item in at.page.items)
-    return ActionScore(0.1 if hidden and direction == "down" and at.sought else 0.02, "more may be out of view")
+    hidden = any(not item.element.visible for item in situation.page.items)
+    return ActionScore(0.1 if hidden and direction == "down" and situation.target_hidden else 0.02, "more may be out of view")

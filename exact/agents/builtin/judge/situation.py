@@ -37,8 +37,8 @@ class ActionScore(msgspec.Struct, frozen=True):
 
     score: float
     """In [0, 1]: how surely it is the right thing to do now."""
-    why: str
-    guess: bool = False
+    reason: str
+    exploratory: bool = False
     """Whether it is only worth a look: nothing says that it does what is asked."""
 
 
@@ -50,19 +50,19 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Whether the task was set from outside. A page that sets its own task also ends it; an application ends nothing: the agent stops."""
     verb: str
     """What an application is asked to do, in lower case: the first verb that begins a sentence; else the first word."""
-    about: str
+    sentence: str
     """The sentence of that verb."""
     question: ParsedQuestion | None
     """What an application is asked; None where nothing is."""
     answers: tuple[RankedAnswer, ...]
     """What the page answers to it, best first."""
-    subjects: tuple[str, ...]
+    search_terms: tuple[str, ...]
     """What one would search an application for and did not yet, the likeliest first."""
-    clicked: frozenset[tuple[str, str]]
+    clicked_labels: frozenset[tuple[str, str]]
     """Roles and labels of what was clicked on the way."""
-    before: frozenset[tuple[str, str]]
+    previous_labels: frozenset[tuple[str, str]]
     """Roles and labels of what the page before had: an application repeats its menus on every page."""
-    moved: bool
+    page_changed: bool
     """Whether another page came before this one."""
     page: PageModel
     progress: InstructionProgress
@@ -71,23 +71,23 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     tried: tuple[Taken, ...]
 
     @property
-    def pending(self) -> bool:
+    def menu_pending(self) -> bool:
         """Whether the last action was on a menu and changed nothing yet: menus open late."""
         last = self.history[-1] if self.history else None
         item = self.page.by_id.get(last.action.elements[0]) if last and last.action.elements else None
         return last is not None and last.observation.fingerprint == self.fingerprint and item is not None and item.role == "menuitem"
 
     @property
-    def sought(self) -> bool:
+    def target_hidden(self) -> bool:
         """Whether an open part's element is not in sight."""
-        return any(not s.done and s.best < 0.6 for s in self.progress.statuses)
+        return any(not s.done and s.best_affinity < 0.6 for s in self.progress.statuses)
 
 
 def read_situation(context: Context, history: Sequence[Taken], tried: Sequence[Taken] = ()) -> Situation:
     """The reading of a state that was reached by `history`. `tried`: what was refused there."""
     application, observation = bool(context.task.instruction), context.observation
     asked = parse_question(context.instruction) if application else None
-    goal = instructions.parse_instruction(asked.rest if asked else context.instruction)
+    goal = instructions.parse_instruction(asked.task_text if asked else context.instruction)
     page = pages.read_page(observation, goal.instruction)
     verb, about = _verb(goal.instruction)
     opened = tuple(clicked_items(goal, history))
@@ -96,13 +96,13 @@ def read_situation(context: Context, history: Sequence[Taken], tried: Sequence[T
         goal=goal,
         application=application,
         verb=verb,
-        about=about,
+        sentence=about,
         question=asked,
         answers=rank_answers(asked, page, met) if asked else (),
-        subjects=_search_terms(goal, asked, page, history) if application else (),
-        clicked=_labels(opened),
-        before=_labels(pages.read_page(history[-1].observation, goal.instruction).actable) if history else frozenset(),
-        moved=any(step.observation.url != observation.url for step in history),
+        search_terms=_search_terms(goal, asked, page, history) if application else (),
+        clicked_labels=_labels(opened),
+        previous_labels=_labels(pages.read_page(history[-1].observation, goal.instruction).actable) if history else frozenset(),
+        page_changed=any(step.observation.url != observation.url for step in history),
         page=page,
         progress=assess_progress(goal, page, history, application=application),
         fingerprint=observation.fingerprint,
@@ -115,7 +115,7 @@ def _search_terms(goal: Goal, asked: ParsedQuestion | None, page: PageModel, his
     """At most three: names and quoted texts, then the words of a question that are not in sight, the longest first."""
     some = tokenize(goal.instruction)
     begins = {n for n, token in enumerate(some) if not n or some[n - 1].text in (".", "?", "!")}
-    named = [t.text for n, t in enumerate(some) if t.quoted or (t.text in goal.texts and n not in begins and t.text != "I")]
+    named = [t.text for n, t in enumerate(some) if t.quoted or (t.text in goal.literals and n not in begins and t.text != "I")]
     known = {word for text in named for word in words(text)}
     shown = page_words(page)
     plain = sorted(asked.words - known, key=lambda word: (word in shown, -len(word), word)) if asked else []

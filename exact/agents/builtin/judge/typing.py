@@ -14,47 +14,47 @@ from exact.agents.builtin.page.matching import affinity, mention_score
 from exact.agents.builtin.page.page import FIELDS, Item
 
 
-def score_fill(at: Situation, item: Item, text: str) -> ActionScore:
+def score_fill(situation: Situation, item: Item, text: str) -> ActionScore:
     """How sensible it is to write the text into the field; an empty text clears it."""
     value = item.element.value or ""
-    if at.application and (found := _score_in_application(at, item, text)) is not None:
+    if situation.application and (found := _score_in_application(situation, item, text)) is not None:
         return found
     if not text:
-        return ActionScore(0.7 if is_misplaced(item, at.goal, at.page) else 0.0, "holds what belongs elsewhere")
+        return ActionScore(0.7 if is_misplaced(item, situation.goal, situation.page) else 0.0, "holds what belongs elsewhere")
     if holds_text(value, text):
         return ActionScore(0.01, "holds the text already")
-    best, why = 0.03, "no part asks for this text here"
-    fills = [s for s in at.progress.statuses if s.part.kind == "fill"]
+    best, reason = 0.03, "no part asks for this text here"
+    fills = [s for s in situation.progress.statuses if s.subgoal.kind == "fill"]
     for status in fills:
-        score = affinity(status.part, item, at.page) * 0.95 ** fills.index(status)
-        wanted = status.part.text or adjacent_text(item.label, at.page) or status.text
+        score = affinity(status.subgoal, item, situation.page) * 0.95 ** fills.index(status)
+        wanted = status.subgoal.text or adjacent_text(item.label, situation.page) or status.text
         if not wanted or format_for_field(item, wanted) != text:
             continue
-        if status.done and not status.part.many:
+        if status.done and not status.subgoal.multiple:
             score *= 0.1
-        if affinity(status.part, item, at.page) == 0.5:
-            score = 0.75 if _is_in_order(at, fills.index(status), item) else 0.3
+        if affinity(status.subgoal, item, situation.page) == 0.5:
+            score = 0.75 if _is_in_order(situation, fills.index(status), item) else 0.3
         if score > best:
-            best, why = score, f"fits {status.part}"
-    if any(text in field_settings(item, s.part) for s in at.progress.open):
-        best, why = 0.85, "sets what is to be chosen"
-    if not fills and best < 0.3 and text in at.goal.texts:
-        best, why = 0.3 + 0.1 * mention_score(item.label, at.goal), "the instruction holds this text"
+            best, reason = score, f"fits {status.subgoal}"
+    if any(text in field_settings(item, s.subgoal) for s in situation.progress.open):
+        best, reason = 0.85, "sets what is to be chosen"
+    if not fills and best < 0.3 and text in situation.goal.literals:
+        best, reason = 0.3 + 0.1 * mention_score(item.label, situation.goal), "the instruction holds this text"
     if value and best < 0.9:
         best *= 0.7
-    return ActionScore(best, why)
+    return ActionScore(best, reason)
 
 
-def _score_in_application(at: Situation, item: Item, text: str) -> ActionScore | None:
+def _score_in_application(situation: Situation, item: Item, text: str) -> ActionScore | None:
     """In an application: what the instruction gives for the field, or what one would search for; None where neither is known."""
-    if is_search_field(item, at.page):
-        if text not in at.subjects or holds_text(item.element.value or "", text):
+    if is_search_field(item, situation.page):
+        if text not in situation.search_terms or holds_text(item.element.value or "", text):
             return ActionScore(0.01, "was searched for")
-        searched = sum(1 for role, label in at.clicked if normalise(label) == "search")
-        return ActionScore(0.36 - 0.03 * at.subjects.index(text) - 0.1 * searched, "may find it")
-    value = given_value(item.label, at.goal.instruction)
-    if not value and text in quoted_texts(at.goal.instruction):
-        written = any(holds_text(field.element.value or "", text) for field in at.page.actable)
+        searched = sum(1 for role, label in situation.clicked_labels if normalise(label) == "search")
+        return ActionScore(0.36 - 0.03 * situation.search_terms.index(text) - 0.1 * searched, "may find it")
+    value = given_value(item.label, situation.goal.instruction)
+    if not value and text in quoted_texts(situation.goal.instruction):
+        written = any(holds_text(field.element.value or "", text) for field in situation.page.actable)
         return ActionScore(0.03 if written else 0.5, "is quoted, for some field")
     if not value:
         return None
@@ -63,23 +63,23 @@ def _score_in_application(at: Situation, item: Item, text: str) -> ActionScore |
     return ActionScore(0.9 if text == value else 0.05, "is given for it" if text == value else "something else is given for it")
 
 
-def _is_in_order(at: Situation, n: int, item: Item) -> bool:
-    fields = [other for other in at.page.actable if other.role in FIELDS]
+def _is_in_order(situation: Situation, n: int, item: Item) -> bool:
+    fields = [other for other in situation.page.actable if other.role in FIELDS]
     return item in fields and fields.index(item) == n
 
 
-def score_select(at: Situation, item: Item, option: str) -> ActionScore:
+def score_select(situation: Situation, item: Item, option: str) -> ActionScore:
     """How sensible it is to select the option."""
     if normalise(item.element.value or "") == normalise(option):
         return ActionScore(0.01, "is selected already")
-    if at.application and (value := given_value(item.label, at.goal.instruction)):
+    if situation.application and (value := given_value(item.label, situation.goal.instruction)):
         return ActionScore(0.9 if normalise(option) == normalise(value) else 0.05, f"{value!r} is given for it")
-    best, why = 0.04, "no part asks for this option"
-    for status in at.progress.statuses:
-        if status.done or status.part.kind not in ("select", "fill", "click"):
+    best, reason = 0.04, "no part asks for this option"
+    for status in situation.progress.statuses:
+        if status.done or status.subgoal.kind not in ("select", "fill", "click"):
             continue
-        phrases = (status.text,) if status.part.kind == "fill" else status.part.targets
+        phrases = (status.text,) if status.subgoal.kind == "fill" else status.subgoal.targets
         score = max((similarity(phrase, option) for phrase in phrases), default=0.0)
         if score > best:
-            best, why = score, f"fits {status.part}"
-    return ActionScore(max(best, 0.5 * mention_score(option, at.goal)), why)
+            best, reason = score, f"fits {status.subgoal}"
+    return ActionScore(max(best, 0.5 * mention_score(option, situation.goal)), reason)

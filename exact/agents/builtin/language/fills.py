@@ -34,14 +34,14 @@ def is_copying(clause: Clause) -> bool:
     return clause.verb in _COPYING and onward and (clause.kind == "find" or any(names_field(strip_genitive(t.lower)) for t in clause.body))
 
 
-def with_affixes(clause: Clause, parts: list[Subgoal]) -> list[Subgoal]:
+def with_affixes(clause: Clause, subgoals: list[Subgoal]) -> list[Subgoal]:
     """The clause's parts, where the beginning of a value and its ending are told, with one part for both."""
     marks = [(n, which) for n in range(len(clause.body)) if (which := _affix_kind(clause.body, n))]
     told = {which: value for k, (n, which) in enumerate(marks) if (value := _affix_value(clause.body, n, [m for m, _ in marks][:k]))}
     if "beginning" not in told:
-        return parts
+        return subgoals
     whole = msgspec.structs.replace(_fill_subgoal(clause, told["beginning"], "", []), ending=told.get("ending", ""))
-    others = [part for part in parts if part.text not in told.values()] if any(t.quoted for t in clause.body) else []
+    others = [subgoal for subgoal in subgoals if subgoal.text not in told.values()] if any(t.quoted for t in clause.body) else []
     return [whole, *others]
 
 
@@ -111,7 +111,7 @@ def _unquoted_fill(clause: Clause) -> Subgoal:
     value = [t for t in what[(colon + 1 if colon is not None else 0) :] if t.lower not in ("the", "a", "an", ",")]
     if colon is not None or (not is_copying(clause) and _is_literal(value)):
         return _fill_subgoal(clause, join_tokens(value), join_tokens(before), where)
-    return msgspec.structs.replace(_fill_subgoal(clause, "", join_tokens(before), where), described=join_tokens(value))
+    return msgspec.structs.replace(_fill_subgoal(clause, "", join_tokens(before), where), description=join_tokens(value))
 
 
 def _what_and_where(clause: Clause) -> tuple[list[Token], list[Token]]:
@@ -148,7 +148,7 @@ def _fill_subgoal(clause: Clause, text: str, before: str, after: list[Token]) ->
         text=text.upper() if upper else text.lower() if lower else text,
         roles=roles_named(words) or ROLES["field"],
         ordinal=first_ordinal(words),
-        many=bool(QUANTIFIERS & set(words)),
+        multiple=bool(QUANTIFIERS & set(words)),
         clause=f"{clause.verb} {join_tokens(clause.body)}",
     )
 

@@ -36,40 +36,45 @@ _VAGUE = vocabulary("colored coloured color colour shown listed given available 
 def parse_instruction(instruction: str) -> Goal:
     """The parts of an instruction. Never fails: what is not understood becomes one part to click."""
     found = split_clauses(tokenize(instruction))
-    parts: list[Subgoal] = []
+    subgoals: list[Subgoal] = []
     for n, clause in enumerate(found):
-        parts = _resolve_references(parts, _clause_subgoals(clause), found[:n])
-    parts = list({msgspec.structs.astuple(part): part for part in reversed(parts)}.values())[::-1]
-    parts = [_relax_opening(part) if part is not parts[-1] else part for part in parts]
-    return Goal(instruction=instruction, parts=_mark_submit(parts), texts=_literals(instruction))
+        subgoals = _resolve_references(subgoals, _clause_subgoals(clause), found[:n])
+    subgoals = list({msgspec.structs.astuple(subgoal): subgoal for subgoal in reversed(subgoals)}.values())[::-1]
+    subgoals = [_relax_opening(subgoal) if subgoal is not subgoals[-1] else subgoal for subgoal in subgoals]
+    return Goal(instruction=instruction, subgoals=_mark_submit(subgoals), literals=_literals(instruction))
 
 
-def _resolve_references(before: list[Subgoal], parts: list[Subgoal], said: list[Clause]) -> list[Subgoal]:
+def _resolve_references(before: list[Subgoal], subgoals: list[Subgoal], said: list[Clause]) -> list[Subgoal]:
     """All parts so far. Where one to write only points back (`type it`), it is described by what was said before, which asks no more."""
-    if not any(part.kind == "fill" and not part.text and set(words(part.described)) <= _BACK_REFERENCES | STOP_WORDS for part in parts):
-        return before + parts
+    if not any(
+        subgoal.kind == "fill" and not subgoal.text and set(words(subgoal.description)) <= _BACK_REFERENCES | STOP_WORDS
+        for subgoal in subgoals
+    ):
+        return before + subgoals
     spoken = " ".join(f"{clause.verb} {join_tokens(clause.body)}" for clause in said if clause.kind in ("find", "answer"))
-    whole = next((part for clause in said for part in with_affixes(clause, [])), None)
-    before = [msgspec.structs.replace(part, kind="find") if part.kind == "answer" else part for part in before]
+    whole = next((subgoal for clause in said for subgoal in with_affixes(clause, [])), None)
+    before = [msgspec.structs.replace(subgoal, kind="find") if subgoal.kind == "answer" else subgoal for subgoal in before]
     return before + [
-        part if part.kind != "fill" or part.text else whole or msgspec.structs.replace(part, described=f"{spoken} {part.described}")
-        for part in parts
+        subgoal
+        if subgoal.kind != "fill" or subgoal.text
+        else whole or msgspec.structs.replace(subgoal, description=f"{spoken} {subgoal.description}")
+        for subgoal in subgoals
     ]
 
 
-def _relax_opening(part: Subgoal) -> Subgoal:
+def _relax_opening(subgoal: Subgoal) -> Subgoal:
     """The part itself; to open what is only described leads to what else is asked, and is looked for, not done."""
-    return msgspec.structs.replace(part, kind="find", verb="") if part.verb == "open" and not part.literal else part
+    return msgspec.structs.replace(subgoal, kind="find", verb="") if subgoal.verb == "open" and not subgoal.literal else subgoal
 
 
-def _mark_submit(parts: list[Subgoal]) -> tuple[Subgoal, ...]:
+def _mark_submit(subgoals: list[Subgoal]) -> tuple[Subgoal, ...]:
     """The parts with the one that sends the form marked: a last click after other things to do."""
-    doing = [part for part in parts if part.kind != "find"]
+    doing = [subgoal for subgoal in subgoals if subgoal.kind != "find"]
     if len(doing) < 2:
-        return tuple(parts)
+        return tuple(subgoals)
     *before, last = doing
-    sends = last.kind == "click" and (last.label in SUBMIT_WORDS or any(part.kind not in ("click", "answer") for part in before))
-    return tuple(msgspec.structs.replace(part, submits=part is last and sends) for part in parts)
+    sends = last.kind == "click" and (last.label in SUBMIT_WORDS or any(subgoal.kind not in ("click", "answer") for subgoal in before))
+    return tuple(msgspec.structs.replace(subgoal, submits=subgoal is last and sends) for subgoal in subgoals)
 
 
 def _clause_subgoals(clause: Clause) -> list[Subgoal]:
@@ -84,7 +89,7 @@ def _clause_subgoals(clause: Clause) -> list[Subgoal]:
         return [_subgoal(clause, [quote], join_tokens(clause.body, quoted=False), quotes=quotes) for quote in quotes]
     if any(t.text == ">" for t in clause.body):
         path = [_subgoal(clause, [join_tokens(group)], "") for group in _split_objects(clause)]
-        return [msgspec.structs.replace(part, leads=True) for part in path[:-1]] + path[-1:]
+        return [msgspec.structs.replace(subgoal, opens_next=True) for subgoal in path[:-1]] + path[-1:]
     if clause.kind == "select" and join_tokens(clause.body).casefold() in ("nothing", "none"):
         return []
     return [_subgoal(clause, *_target_phrases(group)) for group in _split_objects(clause)]
@@ -102,8 +107,8 @@ def _subgoal(clause: Clause, targets: list[str], around: str, *, quotes: list[st
         verb=clause.verb if clause.kind == "click" and (clause.verb in ACTION_VERBS or clause.verb not in VERBS) else "",
         roles=roles_named(words),
         ordinal=first_ordinal(words),
-        many=bool(QUANTIFIERS & set(words)),
-        around=around,
+        multiple=bool(QUANTIFIERS & set(words)),
+        surroundings=around,
         clause=f"{clause.verb} {written}".strip(),
     )
 

@@ -37,7 +37,7 @@ class QuestionPart(msgspec.Struct, frozen=True):
     """What it is about: the question's words without grammar, in lower case."""
     named: frozenset[str]
     """Those among them that name something: with a capital or a digit, or quoted."""
-    sort: AnswerType
+    answer_type: AnswerType
 
 
 class ParsedQuestion(msgspec.Struct, frozen=True):
@@ -45,9 +45,9 @@ class ParsedQuestion(msgspec.Struct, frozen=True):
 
     parts: tuple[QuestionPart, ...]
     """One for each thing that is asked for."""
-    absent: str = ""
+    absent_answer: str = ""
     """What to answer if there is none, where the instruction says so."""
-    rest: str = ""
+    task_text: str = ""
     """The instruction without the sentences that only say how to answer."""
 
     @property

@@ -67,15 +67,15 @@ class Subgoal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What to write, for `fill`."""
     ending: str = ""
     """How what is written must end, where only its beginning is given in `text`."""
-    described: str = ""
+    description: str = ""
     """The words that tell what to write, where the text itself is not given."""
-    leads: bool = False
+    opens_next: bool = False
     """Whether it only opens the way to the next part, as in a path through menus."""
     roles: frozenset[str] = frozenset()
     ordinal: int | None = None
     """1-based among the elements of these roles; -1 is the last."""
-    many: bool = False
-    around: str = ""
+    multiple: bool = False
+    surroundings: str = ""
     """The rest of the clause: what stands near the element."""
     clause: str = ""
     """The words it was read from."""
@@ -106,8 +106,8 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The reading of an instruction."""
 
     instruction: str
-    parts: tuple[Subgoal, ...]
-    texts: tuple[str, ...]
+    subgoals: tuple[Subgoal, ...]
+    literals: tuple[str, ...]
     """Everything that looks like a value: quoted strings, capitalised words, numbers; in order, without repeats."""
 
 

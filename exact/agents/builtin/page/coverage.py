@@ -62,7 +62,7 @@ def clicked_items(goal: Goal, history: Sequence[Taken]) -> Iterator[Item]:
 
 def _clicked_words(goal: Goal, history: Sequence[Taken]) -> set[str]:
     """The words on and near what was clicked."""
-    return {word for item in clicked_items(goal, history) for word in words(f"{item.label} {item.near}")}
+    return {word for item in clicked_items(goal, history) for word in words(f"{item.label} {item.nearby}")}
 
 
 @functools.lru_cache(maxsize=256)
@@ -77,14 +77,14 @@ def setting_values(goal: Goal) -> tuple[str, ...]:
     """The values in the instruction that no part acts on or writes: whose record it is, in which list."""
     own = {
         word
-        for part in goal.parts
-        if part.kind not in ("find", "answer")
-        for text in (*part.targets, part.text, part.ending, part.verb)
+        for subgoal in goal.subgoals
+        if subgoal.kind not in ("find", "answer")
+        for text in (*subgoal.targets, subgoal.text, subgoal.ending, subgoal.verb)
         for word in words(text)
     }
     grammar = own | STOP_WORDS | set(VERBS)
     return tuple(
         value
-        for value in goal.texts
+        for value in goal.literals
         if set(words(value)) - grammar and not ordinal_value(value.casefold()) and roles_for_noun(value.casefold()) is None
     )

@@ -27,16 +27,16 @@ _OPERATORS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": oper
 )
 
 
-def derive_text(part: Subgoal, page: PageModel) -> str:
+def derive_text(subgoal: Subgoal, page: PageModel) -> str:
     """The text that a field should get though no text was given; empty when nothing suggests one."""
-    told = next(filter(None, (adjacent_text(target, page) for target in part.targets)), "")
-    said = words(part.described)
+    told = next(filter(None, (adjacent_text(target, page) for target in subgoal.targets)), "")
+    said = words(subgoal.description)
     return (
         told
         or _piece_of_text(said, page)
         or _computed(page)
-        or _looked_up_value(said, part, page)
-        or _copied_value(said, part, page)
+        or _looked_up_value(said, subgoal, page)
+        or _copied_value(said, subgoal, page)
         or _shown_text(said, page)
     )
 
@@ -85,9 +85,9 @@ def _computed(page: PageModel) -> str:
     return ""
 
 
-def _looked_up_value(said: tuple[str, ...], part: Subgoal, page: PageModel) -> str:
+def _looked_up_value(said: tuple[str, ...], subgoal: Subgoal, page: PageModel) -> str:
     """What stands beside the longest name that is mentioned, or in the field of that name."""
-    records = [*_records(page), *((item.label, item.element.value or "") for item in _filled_fields(part, page))]
+    records = [*_records(page), *((item.label, item.element.value or "") for item in _filled_fields(subgoal, page))]
     named = [(len(name), at, value) for label, value in records if value and (name := words(label)) for at in _places(name, said)]
     return max(named, default=(0, 0, ""))[2]
 
@@ -96,17 +96,17 @@ def _places(name: tuple[str, ...], said: tuple[str, ...]) -> list[int]:
     return [at for at in range(len(said)) if said[at : at + len(name)] == name]
 
 
-def _copied_value(said: tuple[str, ...], part: Subgoal, page: PageModel) -> str:
+def _copied_value(said: tuple[str, ...], subgoal: Subgoal, page: PageModel) -> str:
     """What another field holds, where one is spoken of: by its place, or the first."""
-    full = _filled_fields(part, page) if any(map(names_field, said)) else []
+    full = _filled_fields(subgoal, page) if any(map(names_field, said)) else []
     place = first_ordinal(list(said)) or 1
     return full[place - 1 if 0 < place <= len(full) else -1].element.value or "" if full else ""
 
 
-def _filled_fields(part: Subgoal, page: PageModel) -> list[Item]:
+def _filled_fields(subgoal: Subgoal, page: PageModel) -> list[Item]:
     """The fields that hold something, without the one to be written in."""
     fields = [item for item in page.actable if item.role in FIELDS]
-    own = max(reversed(fields), key=lambda item: affinity(part, item, page), default=None)
+    own = max(reversed(fields), key=lambda item: affinity(subgoal, item, page), default=None)
     return [item for item in fields if item.element.value and item is not own]
 
 
@@ -136,9 +136,9 @@ def format_for_field(item: Item, text: str) -> str:
     return text
 
 
-def field_settings(item: Item, part: Subgoal) -> list[str]:
+def field_settings(item: Item, subgoal: Subgoal) -> list[str]:
     """What choosing the part's targets means in a field that takes only numbers, or only dates, in its notation."""
     fitting = str.isdigit if item.role == "spinbutton" else parse_date if "date" in item.role else None
-    if fitting is None or part.kind != "select":
+    if fitting is None or subgoal.kind != "select":
         return []
-    return [format_for_field(item, target) for target in part.targets if fitting(target.lstrip("-"))]
+    return [format_for_field(item, target) for target in subgoal.targets if fitting(target.lstrip("-"))]

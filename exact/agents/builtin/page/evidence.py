@@ -30,7 +30,7 @@ class Statement(msgspec.Struct, frozen=True, eq=False):
     """Something that may be told."""
 
     text: str
-    around: dict[str, float]
+    surroundings: dict[str, float]
     """The words that stand with it, and how closely: see OWN."""
     whole: bool = False
     """Whether it is a whole sentence or record rather than one thing."""

@@ -17,39 +17,41 @@ CONFIDENT = 0.75
 
 
 @functools.lru_cache(maxsize=65536)
-def affinity(part: Subgoal, item: Item, page: PageModel) -> float:
+def affinity(subgoal: Subgoal, item: Item, page: PageModel) -> float:
     """Whether the part means this element, in [0, 1]."""
-    if part.kind == "fill":
-        return _field_affinity(part, item, page)
-    if (meant := superlative_item(part, page)) is not None:
+    if subgoal.kind == "fill":
+        return _field_affinity(subgoal, item, page)
+    if (meant := superlative_item(subgoal, page)) is not None:
         return 0.85 if item is meant else 0.1
-    score = max((similarity(target, item.label) for target in part.targets), default=0.0)
-    if part.literal and _adds_only_handles(part, item.label):
+    score = max((similarity(target, item.label) for target in subgoal.targets), default=0.0)
+    if subgoal.literal and _adds_only_handles(subgoal, item.label):
         score = max(score, 0.8)
-    if part.verb:
-        both = max((similarity(f"{part.verb} {target}", item.label) for target in part.targets), default=0.0)
-        score = max(score, both, (0.81 if part.targets else 0.85) * similarity(part.verb, item.label))
-    if item.mute and item.near and item.role not in FIELDS:
-        score = max(score, (0.82 if item.label in ("", "+") else 0.5) * max((similarity(t, item.near) for t in part.targets), default=0.0))
-    if item.dead:
+    if subgoal.verb:
+        both = max((similarity(f"{subgoal.verb} {target}", item.label) for target in subgoal.targets), default=0.0)
+        score = max(score, both, (0.81 if subgoal.targets else 0.85) * similarity(subgoal.verb, item.label))
+    if item.unlabelled and item.nearby and item.role not in FIELDS:
+        score = max(
+            score, (0.82 if item.label in ("", "+") else 0.5) * max((similarity(t, item.nearby) for t in subgoal.targets), default=0.0)
+        )
+    if item.inert:
         score *= 0.75
     if item.role in CHOICES | {"combobox"} and item.element.value:
-        score = max(score, max((0.8 * similarity(target, item.element.value) for target in part.targets), default=0.0))
-    fits = item.role in part.roles
-    if part.ordinal and fits:
-        return 0.95 if _is_nth(part.ordinal, item, page) else 0.1 * score
+        score = max(score, max((0.8 * similarity(target, item.element.value) for target in subgoal.targets), default=0.0))
+    fits = item.role in subgoal.roles
+    if subgoal.ordinal and fits:
+        return 0.95 if _is_nth(subgoal.ordinal, item, page) else 0.1 * score
     if fits and score < 0.3 and not is_submit(item):
         alone = page.counts.get(item.role, 0) == 1
-        score = max(score, _role_affinity(part, alone) + 0.1 * _is_pictured(item, page))
-    elif part.roles and score >= 0.3:
+        score = max(score, _role_affinity(subgoal, alone) + 0.1 * _is_pictured(item, page))
+    elif subgoal.roles and score >= 0.3:
         score += 0.04 if fits else -0.04
     return min(max(score - (0.0 if item.widget else 0.03), 0.0), 1.0)
 
 
-def _adds_only_handles(part: Subgoal, label: str) -> bool:
+def _adds_only_handles(subgoal: Subgoal, label: str) -> bool:
     """Whether the label is a target and otherwise only a handle: `Block @ann` for `Block`."""
     given = words(label)
-    for target in part.targets:
+    for target in subgoal.targets:
         wanted = words(target)
         if wanted and given[: len(wanted)] == wanted and 0 < len(given) - len(wanted) <= 2:
             return all(word[0] in "@#" for word in given[len(wanted) :])
@@ -62,39 +64,39 @@ def _is_pictured(item: Item, page: PageModel) -> bool:
     return bool(label) and any(label & set(words(other.label)) for other in page.items if other.role in ("graphics-symbol", "image", "img"))
 
 
-def _role_affinity(part: Subgoal, alone: bool) -> float:
+def _role_affinity(subgoal: Subgoal, alone: bool) -> float:
     """Affinity of an element of which only the role fits."""
-    if not part.targets:
+    if not subgoal.targets:
         return 0.9 if alone else 0.5
-    if part.literal or part.kind != "click":
+    if subgoal.literal or subgoal.kind != "click":
         return 0.2
     return 0.6 if alone else 0.45
 
 
-def _field_affinity(part: Subgoal, item: Item, page: PageModel) -> float:
+def _field_affinity(subgoal: Subgoal, item: Item, page: PageModel) -> float:
     if item.role not in FIELDS | {"combobox"}:
         return 0.0
     if "readonly" in item.element.states:
         return 0.05
     fields = [other for other in page.items if other.role in FIELDS and "disabled" not in other.element.states and not other.echo]
-    if part.ordinal:
+    if subgoal.ordinal:
         place = fields.index(item) + 1 if item in fields else 0
-        return 0.95 if place == (part.ordinal if part.ordinal > 0 else len(fields)) else 0.1
-    if part.many:
+        return 0.95 if place == (subgoal.ordinal if subgoal.ordinal > 0 else len(fields)) else 0.1
+    if subgoal.multiple:
         return 0.9
-    named = max((similarity(target, item.label) for target in part.targets), default=0.0)
+    named = max((similarity(target, item.label) for target in subgoal.targets), default=0.0)
     if len(fields) == 1:
         return max(0.9, named)
-    rivals = max((similarity(target, other.label) for target in part.targets for other in fields if other is not item), default=0.0)
+    rivals = max((similarity(target, other.label) for target in subgoal.targets for other in fields if other is not item), default=0.0)
     if named >= 0.3 and named >= rivals:
         return max(named, 0.8)
-    if item.element.value and not part.text:
+    if item.element.value and not subgoal.text:
         return 0.2  # what is to be written stands elsewhere, perhaps here
     return 0.25 if rivals >= 0.3 else 0.5
 
 
 def _is_nth(ordinal: int, item: Item, page: PageModel) -> bool:
-    return item.nth == (ordinal if ordinal > 0 else page.counts.get(item.role, 0))
+    return item.ordinal == (ordinal if ordinal > 0 else page.counts.get(item.role, 0))
 
 
 def is_submit(item: Item) -> bool:
@@ -111,7 +113,7 @@ def mention_score(label: str, goal: Goal) -> float:
     text = words(goal.instruction)
     for at in range(len(text) - len(inner) + 1):
         if text[at : at + len(inner)] == inner or tuple(map(stem, text[at : at + len(inner)])) == tuple(map(stem, inner)):
-            return 1.0 if label.strip() in goal.texts or any(label.strip() in value for value in goal.texts) else 0.7
+            return 1.0 if label.strip() in goal.literals or any(label.strip() in value for value in goal.literals) else 0.7
     common = {stem(w) for w in inner if w not in STOP_WORDS} & {stem(w) for w in text}
     return 0.6 * len(common) / len(inner)
 
@@ -120,8 +122,8 @@ def mention_score(label: str, goal: Goal) -> float:
 def proximity(item: Item, goal: Goal, page: PageModel) -> float:
     """Which share of the values in the instruction that the page shows stands around this element, in [0, 1]."""
     own = set(words(item.label))
-    around = set(words(item.near)) - own
-    shown = {word for value in goal.texts for word in words(value)} - own - STOP_WORDS
+    around = set(words(item.nearby)) - own
+    shown = {word for value in goal.literals for word in words(value)} - own - STOP_WORDS
     shown &= page_words(page)
     return len(shown & around) / len(shown) if shown else 0.0
 

@@ -33,13 +33,13 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """In lower case."""
     label: str
     """The element's own name, or else the text that labels it."""
-    near: str
+    nearby: str
     """The text around it: of the smallest group that says more than its label."""
     echo: bool
     """Whether it is part of the instruction, repeated on the page."""
-    nth: int
+    ordinal: int
     """1-based among the elements of its role, instruction's echo left out."""
-    dead: bool
+    inert: bool
     """Whether it is mere text, in nothing that could be acted on."""
     parent: int
     """Index of the element that holds it; -1 at the top."""
@@ -50,12 +50,12 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return self.role in WIDGETS
 
     @property
-    def mute(self) -> bool:
+    def unlabelled(self) -> bool:
         """Whether its label says nothing: none, or only signs."""
         return not alphanumeric(self.label)
 
     @property
-    def on(self) -> bool:
+    def selected(self) -> bool:
         """Checked or selected."""
         return bool({"checked", "selected", "pressed"} & set(self.element.states))
 
@@ -92,10 +92,10 @@ def read_page(observation: Observation, instruction: str) -> PageModel:
                 element=element,
                 role=role,
                 label=label,
-                near=near,
+                nearby=near,
                 echo=index in echo,
-                nth=counts.get(role, 0),
-                dead=role in TEXTS and _is_inert(parents[index], elements, parents),
+                ordinal=counts.get(role, 0),
+                inert=role in TEXTS and _is_inert(parents[index], elements, parents),
                 parent=parents[index],
             )
         )

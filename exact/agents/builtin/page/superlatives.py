@@ -18,18 +18,18 @@ _DURATION = re.compile(r"(\d+)\s*h(?:ours?)?\s*(\d+)?\s*m?")
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 
 
-def superlative(part: Subgoal) -> str:
+def superlative(subgoal: Subgoal) -> str:
     """The superlative among the part's words; empty where there is none."""
-    return next((word for word in words(part.clause) if word in _MOST | _LEAST), "")
+    return next((word for word in words(subgoal.clause) if word in _MOST | _LEAST), "")
 
 
 @functools.lru_cache(maxsize=512)
-def superlative_item(part: Subgoal, page: PageModel) -> Item | None:
+def superlative_item(subgoal: Subgoal, page: PageModel) -> Item | None:
     """The element that the part's superlative means; None where there is no superlative or nothing to compare."""
-    word = superlative(part)
+    word = superlative(subgoal)
     if not word:
         return None
-    after = words(part.clause.casefold().partition(word)[2])
+    after = words(subgoal.clause.casefold().partition(word)[2])
     attribute = after[0] if after else ""
     found: dict[str, list[tuple[float, Item]]] = {}
     for item in page.actable:
@@ -46,7 +46,7 @@ def _weight(some: list[tuple[float, Item]]) -> tuple[bool, int]:
 
 
 def _amount(item: Item, attribute: str) -> float | None:
-    near = item.near.casefold()
+    near = item.nearby.casefold()
     at = near.find(attribute) if attribute else -1
     if at >= 0 and (number := _number(near[at:])) is not None:
         return number

@@ -22,7 +22,7 @@ def only(instruction):
     ],
 )
 def test_a_question_tells_which_sort_of_answer_it_wants(instruction, sort):
-    assert only(instruction).sort == sort
+    assert only(instruction).answer_type == sort
 
 
 def test_what_it_is_about_are_its_words_without_grammar_and_names_stand_out():
@@ -33,12 +33,15 @@ def test_what_it_is_about_are_its_words_without_grammar_and_names_stand_out():
 
 def test_how_to_answer_is_not_what_is_asked():
     asked = parse_question("Which berth is free? Answer with its number, or N/A if there is none.")
-    assert (asked.absent, asked.rest) == ("N/A", "Which berth is free?")
+    assert (asked.absent_answer, asked.task_text) == ("N/A", "Which berth is free?")
     assert asked.words == {"berth", "free"}
 
 
 def test_two_things_may_be_asked_at_once():
-    assert [part.sort for part in parse_question("Who runs the mill, and how many sacks does it grind?").parts] == ["person", "number"]
+    assert [part.answer_type for part in parse_question("Who runs the mill, and how many sacks does it grind?").parts] == [
+        "person",
+        "number",
+    ]
 
 
 @pytest.mark.parametrize("instruction", ["Delete the boat.", "Click on the tab Two.", "Open the page about knots.", ""])

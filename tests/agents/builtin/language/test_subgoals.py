@@ -19,7 +19,7 @@ async def best(given):
 
 def text_for(instruction, observation):
     goal = parse_instruction(instruction)
-    part = next(part for part in goal.parts if part.kind == "fill")
+    part = next(part for part in goal.subgoals if part.kind == "fill")
     return derive_text(part, pages.read_page(observation, instruction))
 
 
@@ -46,7 +46,7 @@ def test_a_superlative_means_the_element_with_that_number(word, wanted):
         ("StaticText", "$95"),
         ("button", "Book C"),
     )
-    (part,) = parse_instruction(f"Buy the {word} one").parts
+    (part,) = parse_instruction(f"Buy the {word} one").subgoals
     assert superlative_item(part, pages.read_page(shop, "")).label == wanted
 
 

@@ -1,4 +1,4 @@
-"""An agent: who proposes, who judges, who learns. Put together from a configuration."""
+"""Agents: policies, value functions and reflectors, assembled from a configuration."""
 
 from __future__ import annotations
 
@@ -19,41 +19,45 @@ from exact.reflection.base import Reflector
 
 @dataclass(frozen=True, kw_only=True)
 class Agent:
-    """The parts that think. The search between them is named in the configuration."""
+    """The components that call models or heuristics. The configuration names the search algorithm between them."""
 
     policy: Policy
     value: ValueFunction
     reflector: Reflector | None = None
     policies: tuple[Policy, ...] = ()
-    """All who propose, where a search chooses among several; empty: `policy` alone."""
+    """All policies, for a search that chooses among several. Empty: `policy` alone."""
     comparator: Comparator | None = None
-    """Who judges states against each other; None: by their values."""
+    """Compares states with each other. None: states are compared by their values."""
     oracle: bool = False
-    """Whether any part sees what an agent must not; then every table says so."""
+    """Whether a component uses the benchmark's own score. Every table marks such an agent."""
     verdicts: EpisodeScores | None = None
-    """Where an oracle's environments write what it sees."""
+    """Table in which an oracle's environments record scores. None for other agents."""
 
-    def seeing(self, environments: EnvironmentFactory) -> EnvironmentFactory:
-        """The environments to attempt a task in: these, or for an oracle the same with their verdicts told."""
+    def informed_factory(self, environments: EnvironmentFactory) -> EnvironmentFactory:
+        """Return the factory to attempt tasks with. For an oracle, its environments also record their scores in `verdicts`."""
         return environments if self.verdicts is None else informed_factory(environments, self.verdicts)
 
     def proposer(self, index: int) -> Policy:
-        """The policy of an index. Raises UsageError if there is none."""
+        """Return the policy at `index`.
+
+        Raises UsageError if the agent has no such policy.
+        """
         policies = self.policies or (self.policy,)
         if index >= len(policies):
             raise UsageError(f"the search asks for policy {index}, but the agent has {len(policies)}: add it to Agent.policies")
         return policies[index]
 
     @property
-    def compares(self) -> Comparator:
-        """Who judges states against each other."""
+    def state_comparator(self) -> Comparator:
+        """The comparator of states: `comparator`, or a comparison by values."""
         return self.comparator or ValueComparator(self.value)
 
 
 def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str = "") -> Agent:
-    """The agent of a configuration. `models(role)` gives the chat model of a role; it is only asked for roles that need one.
+    """Build the agent that a configuration describes.
 
-    `run` is the name that lessons keep as their provenance.
+    `models(role)` returns the chat model of a role. It is called only for roles that need a model. `run` is the name of the run, which
+    reflections record as their provenance.
     """
     verdicts: EpisodeScores | None = {} if config.value.kind == "oracle" else None
     return Agent(

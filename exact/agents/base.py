@@ -1,4 +1,4 @@
-"""The contracts of an agent's parts."""
+"""Contracts of an agent's components."""
 
 from __future__ import annotations
 
@@ -17,31 +17,41 @@ class Policy(Protocol):
     """Proposes actions for a state."""
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """At most k distinct actions, best first; priors sum to 1. Raises ModelError; never invents an action."""
+        """Return at most `k` distinct actions, best first, with priors that sum to 1.
+
+        Raises ModelError. A policy never invents an action.
+        """
         ...
 
 
 class ValueFunction(Protocol):
-    """Judges states."""
+    """Estimates how likely a state leads to success."""
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """The estimated probability that the task succeeds. Raises ModelError; never invents a value."""
+        """Return the estimated probability that the task succeeds.
+
+        Raises ModelError. A value function never invents a value.
+        """
         ...
 
 
 @runtime_checkable
 class BatchValueFunction(ValueFunction, Protocol):
-    """Can judge several states in one question."""
+    """A value function that can evaluate several states in one request."""
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
-        """An estimate for each state, in order; they are siblings: they differ in their last step alone. Raises ModelError."""
+        """Return an evaluation of each state, in order.
+
+        The states are siblings: they differ only in their last step. Raises ModelError.
+        """
         ...
 
 
 async def evaluate_all(value: ValueFunction, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
-    """An estimate for each of some siblings, in order: together where the value function can, else each on its own, all at once.
+    """Return an evaluation of each sibling state, in order.
 
-    Raises ModelError.
+    Siblings are evaluated in one batch where the value function supports it, otherwise each in its own concurrent request. Raises
+    ModelError.
     """
     if isinstance(value, BatchValueFunction) and len(contexts) > 1:
         return await value.evaluate_all(contexts)
@@ -49,23 +59,30 @@ async def evaluate_all(value: ValueFunction, contexts: Sequence[Context]) -> tup
 
 
 async def evaluate_each(value: ValueFunction, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
-    """An estimate for each state on its own, all at once. Raises ModelError."""
+    """Return an evaluation of each state, in order, from concurrent requests.
+
+    Raises ModelError.
+    """
     return tuple(await all_results([value.evaluate(context) for context in contexts]))
 
 
 class Comparator(Protocol):
-    """Judges states against each other."""
+    """Compares states with each other."""
 
     async def compare(self, contexts: Sequence[Context]) -> tuple[float, ...]:
-        """Each state's share of the votes, in order; they sum to 1. Raises ModelError; never invents a vote."""
+        """Return each state's share of the votes, in order. Shares sum to 1.
+
+        Raises ModelError. A comparator never invents a vote.
+        """
         ...
 
 
 async def sample(policy: Policy, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-    """One of at most k proposals, drawn by their priors, as a proposal of prior 1; nothing where the policy proposes nothing.
+    """Return one of at most `k` proposals, drawn by their priors, with prior 1. Return nothing if the policy proposes nothing.
 
-    Keyed by (seed, node, draw), so it can be repeated. The policy is asked anew for every k draws: k draws cost one call, and further
-    ones may bring other actions. Raises ModelError.
+    Policies themselves propose the likeliest actions; searches that sample call this function. The draw is keyed by (seed, node, draw), so
+    it is repeatable. The policy is called again for every `k` draws: `k` draws cost one call, and later draws may return other actions.
+    Raises ModelError.
     """
     proposals = await policy.propose(msgspec.structs.replace(context, draw=context.draw // k), actions, k)
     if not proposals:

@@ -1,4 +1,4 @@
-"""Solved steps that a policy's prompt shows: data, not code."""
+"""Solved example steps that a policy's prompt shows, loaded from YAML."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from exact.errors import UsageError
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One right step of another task."""
+    """One correct step of another task."""
 
     goal: str
     observation: str
     thought: str
     action: str
-    """In the environment's grammar: `click [3]`."""
+    """Action text in the environment's grammar, such as `click [3]`."""
 
 
 def load_examples(path: str) -> tuple[Example, ...]:
-    """The examples in a YAML file, in order. Raises UsageError."""
+    """Return the examples in a YAML file, in order.
+
+    Raises UsageError if the file cannot be read or holds no list of examples.
+    """
     import yaml
 
     try:

@@ -1,4 +1,4 @@
-"""What letters mean: presets of grades, each with the transform that takes its own scale to [0, 1]."""
+"""Grade scales: the number for each letter, and the transform from the scale's own range to [0, 1]."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from exact.errors import unknown
 
 
 class GradeScale(NamedTuple):
-    """A scale: a number for each letter, and the range it lies in."""
+    """A number for each letter, and the range of those numbers."""
 
     letters: Mapping[str, float]
-    """On the scale's own range, best first."""
+    """Numbers on the scale's own range, best first."""
     low: float = 0.0
     high: float = 1.0
     source: str = ""
 
     def value(self, letter: str) -> float:
-        """In [0, 1]: (x - low) / (high - low). Raises KeyError for a letter that is none of the scale."""
+        """Return the value of a letter in [0, 1]: (x - low) / (high - low).
+
+        Raises KeyError for a letter outside the scale.
+        """
         return (self.letters[letter] - self.low) / (self.high - self.low)
 
 
@@ -40,7 +43,10 @@ SCALES: Mapping[str, GradeScale] = MappingProxyType(
 
 
 def grade_scale(name: str) -> GradeScale:
-    """A preset. Raises UsageError for an unknown name."""
+    """Return a preset scale.
+
+    Raises UsageError for an unknown name.
+    """
     if name not in SCALES:
         raise unknown("scale of grades", name, SCALES)
     return SCALES[name]

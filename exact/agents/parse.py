@@ -1,4 +1,7 @@
-"""Reading what a model wrote. Strict: what is not in the form that was asked for is an error whose text goes back to the model."""
+"""Strict parsing of model answers.
+
+An answer that is not in the requested form is an error. The error's text goes back to the model.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ from exact.errors import ActionError, AnswerError
 from exact.observation import Observation
 
 MAX_CHECKS = 4
-"""Of a rubric, at most."""
+"""Maximum number of checks in a rubric."""
 
 MAX_THOUGHT = 1000
-"""Characters of a thought that are kept."""
+"""Maximum characters of a thought. Longer ones are cut."""
 
 _ACTION = re.compile(r"^[ \t>*_#`-]*action[ \t*_`]*:[ \t*]*(?P<rest>[^\n]*)$", re.I | re.M)
 _GRADE = re.compile(r"^[ \t>*_#`-]*verdict[ \t*_`]*:[ \t*_`]*(?P<grade>[A-E])[ \t\r*_`.]*$", re.I | re.M)
@@ -33,31 +36,32 @@ _LABEL = re.compile(r"^\s*(?:thought|reasoning)\s*:\s*", re.I)
 
 
 class ParsedAction(NamedTuple):
-    """An action and the thought before it."""
+    """An action, and the thought that precedes it in the answer."""
 
     action: Action
     thought: str
 
 
 class Grade(NamedTuple):
-    """A grade in [0, 1] and the reasoning before it."""
+    """A grade in [0, 1], and the reasoning that precedes it in the answer."""
 
     value: float
     reasoning: str
 
 
 def parse_action(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> ParsedAction:
-    """The action in the one line `Action: ...`, in a fence or not.
+    """Return the action in the single line `Action: ...`, inside a code fence or not.
 
-    Raises ActionError: no such line or several, no action in it, an element that the observation lacks, an action in `tried`.
+    Raises ActionError if there is no such line or more than one, if the line holds no action, if the action names an element that the
+    observation lacks, or if the action is in `tried`.
     """
-    said = _REASONING.sub("", text)
-    lines = _outside_code(list(_ACTION.finditer(said)), said, actions)
+    answer = _REASONING.sub("", text)
+    lines = _outside_code(list(_ACTION.finditer(answer)), answer, actions)
     if len(lines) != 1:
         found = "there is no line" if not lines else f"there are {len(lines)} lines"
         raise ActionError(f"{found} that begins with `Action:`: write exactly one, such as `Action: {_example(actions)}`")
-    action = _code_action(lines[0]["rest"], said[lines[0].end() :], actions) or actions.parse(
-        _action_text(lines[0]["rest"], said[lines[0].end() :])
+    action = _code_action(lines[0]["rest"], answer[lines[0].end() :], actions) or actions.parse(
+        _action_text(lines[0]["rest"], answer[lines[0].end() :])
     )
     for id in action.elements:
         if observation.element(id) is None:
@@ -65,29 +69,29 @@ def parse_action(text: str, actions: ActionSpace, observation: Observation, trie
     for taken in tried:
         if taken.action.key == action.key:
             raise ActionError(f"{action} was refused in this state: {taken.error}")
-    return ParsedAction(action, _thought(said[: lines[0].start()]))
+    return ParsedAction(action, _thought(answer[: lines[0].start()]))
 
 
 class ListedAction(NamedTuple):
-    """One action of a list, and how sure the model says it is."""
+    """One action of a list, and the model's stated confidence in it."""
 
     chosen: ParsedAction
     confidence: float
-    """In (0, 1]."""
+    """Confidence in (0, 1]."""
 
 
 def parse_actions(text: str, actions: ActionSpace, observation: Observation, tried: Sequence[Taken] = ()) -> tuple[ListedAction, ...]:
-    """The actions in the lines `Action (70%): ...`, each distinct, each with the thought above it.
+    """Return the distinct actions in the lines `Action (70%): ...`, each with the thought above it.
 
-    Lines that cannot be used are left out. Raises ActionError where none can: with the first one's reason.
+    Unusable lines are skipped. Raises ActionError, with the reason of the first such line, if no line is usable.
     """
-    said = _REASONING.sub("", text)
+    answer = _REASONING.sub("", text)
     found, error, above = dict[str, ListedAction](), ActionError(f"there is no line such as `Action (70%): {_example(actions)}`"), 0
-    for line in reversed(lines := _outside_code(list(_LISTED_ACTION.finditer(said)), said, actions)):
-        above = next((_line_end(other, said, actions) for other in reversed(lines) if other.end() < line.start()), 0)
-        below = said[line.end() : _line_end(line, said, actions)]
+    for line in reversed(lines := _outside_code(list(_LISTED_ACTION.finditer(answer)), answer, actions)):
+        above = next((_line_end(other, answer, actions) for other in reversed(lines) if other.end() < line.start()), 0)
+        below = answer[line.end() : _line_end(line, answer, actions)]
         try:
-            chosen = parse_action(f"{said[above : line.start()]}\nAction: {line['rest']}{below}", actions, observation, tried)
+            chosen = parse_action(f"{answer[above : line.start()]}\nAction: {line['rest']}{below}", actions, observation, tried)
         except ActionError as failed:
             error = failed
             continue
@@ -98,27 +102,33 @@ def parse_actions(text: str, actions: ActionSpace, observation: Observation, tri
 
 
 def parse_grade(text: str, grades: GradeScale = SCALES["even"]) -> Grade:
-    """The grade in the line `Verdict: ...`, on a scale. Raises AnswerError: none, or several that differ."""
-    said = _REASONING.sub("", text)
-    lines = list(_GRADE.finditer(said))
+    """Return the grade in the line `Verdict: ...`.
+
+    Raises AnswerError if there is no such line, or if several lines differ.
+    """
+    answer = _REASONING.sub("", text)
+    lines = list(_GRADE.finditer(answer))
     letters = {line["grade"].upper() for line in lines}
     if len(letters) != 1:
         found = "there is no line" if not letters else f"there are verdicts {' and '.join(sorted(letters))}"
         raise AnswerError(f"{found}: end with one line such as `Verdict: C`, a letter from A to E")
-    return Grade(grades.value(letters.pop()), _thought(said[: lines[-1].start()]))
+    return Grade(grades.value(letters.pop()), _thought(answer[: lines[-1].start()]))
 
 
 def parse_grades(text: str, grades: GradeScale, count: int) -> tuple[Grade, ...]:
-    """The grades in the lines `Verdict 1: ...`, one for each of `count`, in order. Raises AnswerError: one is missing, or has several."""
-    said = _REASONING.sub("", text)
+    """Return the grades in the lines `Verdict 1: ...`, one for each of `count` states, in order.
+
+    Raises AnswerError if a grade is missing, or if a state has several.
+    """
+    answer = _REASONING.sub("", text)
     found, above = dict[int, Grade](), 0
-    for line in _GRADES.finditer(said):
+    for line in _GRADES.finditer(answer):
         number, value = int(line["number"]), grades.value(line["grade"].upper())
         if not 1 <= number <= count or (number in found and found[number].value != value):
             raise AnswerError(
                 f"verdict {number} has no clear grade: write one line for each, such as `Verdict {min(number, count) or 1}: C`"
             )
-        found[number] = Grade(value, _thought(said[above : line.start()]))
+        found[number] = Grade(value, _thought(answer[above : line.start()]))
         above = line.end()
     if missing := [number for number in range(1, count + 1) if number not in found]:
         raise AnswerError(f"there is no line `Verdict {missing[0]}: ...`: write one for each of the {count}")
@@ -126,15 +136,21 @@ def parse_grades(text: str, grades: GradeScale, count: int) -> tuple[Grade, ...]
 
 
 def parse_argument(text: str) -> str:
-    """A debater's case. Raises AnswerError: nothing was said."""
-    said = _LABEL.sub("", _REASONING.sub("", text).strip().rstrip("`").strip())
-    if not said:
+    """Return a debater's argument.
+
+    Raises AnswerError if the answer is empty.
+    """
+    answer = _LABEL.sub("", _REASONING.sub("", text).strip().rstrip("`").strip())
+    if not answer:
         raise AnswerError("there is no case: write one, in words")
-    return said
+    return answer
 
 
 def parse_checks(text: str) -> tuple[str, ...]:
-    """The questions in the lines `Check 1: ...`, at most `CHECKS`. Raises AnswerError: none."""
+    """Return the questions in the lines `Check 1: ...`, at most `MAX_CHECKS`.
+
+    Raises AnswerError if there is none.
+    """
     found = tuple(line["rest"].strip() for line in _CHECK.finditer(_REASONING.sub("", text)) if line["rest"].strip())
     if not found:
         raise AnswerError("there is no check: write at least one line such as `Check 1: Is the box ticked?`")
@@ -142,15 +158,18 @@ def parse_checks(text: str) -> tuple[str, ...]:
 
 
 class CheckAnswer(NamedTuple):
-    """The answer to a check."""
+    """The answer to one check of a rubric."""
 
     yes: bool
     quote: str = ""
-    """The words that are said to show it."""
+    """Quotation that supports the answer. Empty if none is given."""
 
 
 def parse_check_answers(text: str, checks: int) -> tuple[CheckAnswer, ...]:
-    """An answer for each check, in order. Raises AnswerError: one is missing, answered twice, or is neither yes nor no."""
+    """Return an answer to each check, in order.
+
+    Raises AnswerError if an answer is missing, given twice, or neither yes nor no.
+    """
     found = dict[int, CheckAnswer]()
     for line in _CHECK.finditer(_REASONING.sub("", text)):
         number, answer = int(line["number"]), _YES_OR_NO.match(line["rest"].strip())
@@ -166,15 +185,21 @@ def parse_check_answers(text: str, checks: int) -> tuple[CheckAnswer, ...]:
 
 
 def parse_preference(text: str) -> float:
-    """What the line `Better: ...` gives to the first of two: 1, 0, or 0.5. Raises AnswerError: no such line, or several that differ."""
-    said = {line["which"].lower() for line in _PREFERENCE.finditer(_REASONING.sub("", text))}
-    if len(said) != 1:
+    """Return the first state's share of the vote in the line `Better: ...`: 1, 0 or 0.5.
+
+    Raises AnswerError if there is no such line, or if several lines differ.
+    """
+    votes = {line["which"].lower() for line in _PREFERENCE.finditer(_REASONING.sub("", text))}
+    if len(votes) != 1:
         raise AnswerError("there is no one line `Better: first`, `Better: second` or `Better: neither`: end with it")
-    return {"first": 1.0, "second": 0.0, "neither": 0.5}[said.pop()]
+    return {"first": 1.0, "second": 0.0, "neither": 0.5}[votes.pop()]
 
 
 def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:
-    """The code in the block below a verb that wants one; None for another verb. Raises ActionError where there is no block."""
+    """Return the action whose code is in the block below, or None if the verb takes no code.
+
+    Raises ActionError if there is no block.
+    """
     verb = actions.code
     if verb is None or rest.strip("`* \t\r") != verb.name:
         return None
@@ -184,24 +209,24 @@ def _code_action(rest: str, below: str, actions: ActionSpace) -> Action | None:
     return actions.action(verb.name, block["code"])
 
 
-def _line_end(line: re.Match[str], said: str, actions: ActionSpace) -> int:
-    """Where an action's line ends, with the block of code below it where it has one."""
-    block = _BLOCK.match(said, line.end()) if actions.code and line["rest"].strip("`* \t\r") == actions.code.name else None
+def _line_end(line: re.Match[str], answer: str, actions: ActionSpace) -> int:
+    """Return where an action ends in the answer, including the code block below its line."""
+    block = _BLOCK.match(answer, line.end()) if actions.code and line["rest"].strip("`* \t\r") == actions.code.name else None
     return block.end() if block else line.end()
 
 
-def _outside_code(lines: list[re.Match[str]], said: str, actions: ActionSpace) -> list[re.Match[str]]:
-    """The lines that do not stand in the block of code of one before."""
+def _outside_code(lines: list[re.Match[str]], answer: str, actions: ActionSpace) -> list[re.Match[str]]:
+    """Return the lines that are not inside the code block of an earlier line."""
     found, end = list[re.Match[str]](), 0
     for line in lines:
         if line.start() >= end:
             found.append(line)
-            end = _line_end(line, said, actions)
+            end = _line_end(line, answer, actions)
     return found
 
 
 def _action_text(rest: str, below: str) -> str:
-    """What stands behind `Action:`; where that is empty or opens a fence, the first line below."""
+    """Return the text after `Action:`. If it is empty or opens a fence, return the first line below."""
     if inline := rest.strip("`* \t\r"):
         return inline
     lines = (line.strip("`* \t\r") for line in below.split("\n"))

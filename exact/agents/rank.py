@@ -1,4 +1,4 @@
-"""Rank states against each other by a chat model, pair by pair, in both orders."""
+"""Pairwise comparison of states by a chat model, in both orders of presentation."""
 
 from __future__ import annotations
 
@@ -18,23 +18,29 @@ from exact.reflection.lesson import action_label
 from exact.views.view import CHARACTERS
 
 PRIOR = 0.5
-"""Of a win and of a loss, counted for each pair beforehand, so that one answer proves nothing."""
+"""Wins and losses added to each pair in advance, so that one answer decides nothing."""
 
 
 class LLMComparator:
-    """Asks about every pair, each in both orders, and fits Bradley-Terry strengths to the answers."""
+    """Asks a model about every pair of states in both orders, and fits Bradley-Terry strengths to the answers."""
 
     def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
         self._model, self._config, self._sampling = model, config, sampling
 
     async def compare(self, contexts: Sequence[Context]) -> tuple[float, ...]:
-        """Each state's strength, in order; they sum to 1. Raises ModelError."""
+        """Return each state's strength, in order. Strengths sum to 1.
+
+        Raises ModelError.
+        """
         if len(contexts) == 1:
             return (1.0,)
         return bradley_terry(await self.wins(contexts))
 
     async def wins(self, contexts: Sequence[Context]) -> list[list[float]]:
-        """How often the i-th is held to be better than the j-th, of one time for each order in which they are shown. Raises ModelError."""
+        """Return a matrix of wins: entry [i][j] is how often state i was preferred to state j.
+
+        Each order of presentation counts as one vote. Raises ModelError.
+        """
         pairs = list(itertools.permutations(range(len(contexts)), 2))
         shares = await all_results([self._share(contexts[i], contexts[j]) for i, j in pairs])
         wins = [[0.0] * len(contexts) for _ in contexts]
@@ -44,11 +50,11 @@ class LLMComparator:
         return wins
 
     async def _share(self, first: Context, second: Context) -> float:
-        """How often the first is held to be better."""
+        """Return the share of answers that prefer the first state."""
         return statistics.fmean(await ask(self._model, self._request(first, second), parse_preference, seed=first.seed))
 
     def _request(self, first: Context, second: Context) -> ChatRequest:
-        """The two states, each with half of the room; the task's pictures go first, once."""
+        """Return the request that shows both states, each in half of the characters, after the task's own pictures."""
         config, model = self._config, self._model.name
         one, other = (view_state(context, config, model, characters=CHARACTERS // 2) for context in (first, second))
         own = len(one.images) - (one.screen != (0, 0))
@@ -63,10 +69,10 @@ class LLMComparator:
 
 
 def bradley_terry(wins: Sequence[Sequence[float]], *, prior: float = PRIOR, rounds: int = 200) -> tuple[float, ...]:
-    """Strengths p, summing to 1, under which i beats j with probability p_i / (p_i + p_j), by Hunter's MM iteration.
+    """Return strengths p, summing to 1, such that i beats j with probability p_i / (p_i + p_j).
 
-    wins[i][j]: how often i beat j; parts count. prior: added to every pair both ways, so that strengths are above 0.
-    Source: Hunter, MM algorithms for generalized Bradley-Terry models (2004).
+    `wins[i][j]` is how often i beat j and may be fractional. `prior` is added to every pair in both directions, so strengths are above 0.
+    The fit is Hunter's MM iteration. Source: Hunter, MM algorithms for generalized Bradley-Terry models (2004).
     """
     size = len(wins)
     count = [[wins[i][j] + prior if i != j else 0.0 for j in range(size)] for i in range(size)]

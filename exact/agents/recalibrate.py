@@ -1,4 +1,4 @@
-"""Grades say how far an attempt has come. A curve fitted to outcomes turns them into probabilities."""
+"""Recalibration: a curve, fitted to outcomes, that maps graded values to probabilities of success."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from exact.errors import UsageError
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A function of values that never falls: straight between its points, level beyond them."""
+    """A non-decreasing function of values: linear between its points, constant beyond them."""
 
     values: tuple[float, ...]
-    """Increasing, in [0, 1]; at least one."""
+    """Increasing values in [0, 1], at least one."""
     probabilities: tuple[float, ...]
-    """One for each value, never falling, in [0, 1]."""
+    """Probabilities in [0, 1], one for each value, non-decreasing."""
     about: str = ""
-    """Which value function, on which runs, from how many outcomes."""
+    """Description of the fit: value function, runs and number of outcomes."""
 
     def __call__(self, value: float) -> float:
-        """The probability for a value."""
+        """Return the probability for a value."""
         i = bisect.bisect_left(self.values, value)
         if i == 0:
             return self.probabilities[0]
@@ -36,7 +36,10 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def load_curve(path: str) -> Curve:
-    """The curve in a JSON file. Raises UsageError."""
+    """Return the curve in a JSON file.
+
+    Raises UsageError if the file cannot be read or holds no non-decreasing curve.
+    """
     try:
         curve = msgspec.json.decode(Path(path).read_bytes(), type=Curve)
     except OSError as error:
@@ -52,17 +55,23 @@ def load_curve(path: str) -> Curve:
 
 
 class RecalibratedValue:
-    """Another value function's judgements, through a curve. Its opinions and their disagreement are kept as they were."""
+    """Maps another value function's values through a curve. Samples and disagreement stay as they were."""
 
     def __init__(self, value: ValueFunction, curve: Curve) -> None:
         self._value, self._curve = value, curve
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Raises ModelError."""
+        """Return the recalibrated evaluation.
+
+        Raises ModelError.
+        """
         return self._through(await self._value.evaluate(context))
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
-        """Siblings. Raises ModelError."""
+        """Return the recalibrated evaluations of siblings, in order.
+
+        Raises ModelError.
+        """
         return tuple(self._through(found) for found in await evaluate_all(self._value, contexts))
 
     def _through(self, found: Evaluation) -> Evaluation:

@@ -1,4 +1,4 @@
-"""What is sent to a model: a prompt about a state, as much of it as fits, with its screenshot where that is wanted."""
+"""Requests to a model about a state: as much of the state as fits, with its screenshot if configured."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def state_request(
     more: int = 0,
     **inputs: object,
 ) -> ChatRequest:
-    """The request for `samples` answers to prompt `name`.
+    """Return the request for `samples` answers to prompt `name`.
 
-    model: by whose rules tokens are counted. more: how many requests like it were made for this judgement or expansion before. With the
-    context's draw it keys the answer, so that each is another one and can be found again.
+    `model` names the tokenizer rules. `more` is the number of earlier requests for the same evaluation or expansion. Together with the
+    context's draw it keys the answer: repeated requests get different answers, and a recorded answer can be found again.
     """
     seen = view_state(context, config, model)
     known = {"context": seen.context, "label": action_label, "history": config.history, "screen": seen.screen, "picture": seen.shown}
@@ -38,7 +38,7 @@ def state_request(
 
 
 def view_state(context: Context, config: PolicyConfig | ValueConfig, model: str = "", *, characters: int = CHARACTERS) -> PromptView:
-    """What of a state the configuration has shown."""
+    """Return the view of a state that the configuration asks for."""
     return view_context(
         context, tokens=config.observation_tokens, history=config.history, images=config.images, marks=config.marks, text=config.text,
         plain=config.plain, tree=config.tree, html=config.html,
@@ -57,7 +57,7 @@ def chat_request(
     draw: int = 0,
     left_out: tuple[str, ...] = (),
 ) -> ChatRequest:
-    """The request for `samples` answers to a rendered prompt; what views and the prompt left out is noted with it."""
+    """Return the request for `samples` answers to a rendered prompt, with notes of what the view and the prompt left out."""
     return ChatRequest(
         messages=prompt.messages(*images),
         sampling=msgspec.structs.replace(sampling, n=samples),
@@ -70,6 +70,9 @@ def chat_request(
 
 
 def draw_key(context: Context, more: int = 0) -> int:
-    """The draw that an answer is kept under: below 0 where it is to confirm, so that it is independent of those before it."""
+    """Return the draw under which an answer is recorded.
+
+    It is negative for confirmations, so that a confirmation is independent of earlier evaluations.
+    """
     draw = context.draw + (more << 16)
     return -1 - draw if context.confirms else draw

@@ -1,4 +1,4 @@
-"""Which models an agent needs, by role, and which one plays a role that has none of its own."""
+"""Model roles of an agent, and the model configured for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CALLS_A_MODEL = frozenset({"llm", "single_debate", "rubric", "comparative", "tr
 
 
 def roles(config: Config) -> tuple[str, ...]:
-    """The roles of a configuration that call a model, each once: `policy`, `value`, `value.judge`, `reflection`."""
+    """Return the distinct roles of a configuration that call a model: `policy`, `value`, `value.judge`, `reflection`."""
     found = [each.role for each in (config.policy, *config.arms) if each.kind == "llm"]
     found += value_roles(config.value)
     found += [config.value.role] if config.value.comparison == "llm" else []
@@ -21,7 +21,7 @@ def roles(config: Config) -> tuple[str, ...]:
 
 
 def value_roles(settings: ValueConfig) -> Iterator[str]:
-    """Those of a value function and of all it is made of."""
+    """Yield the roles of a value function and of its members."""
     if settings.kind in _CALLS_A_MODEL:
         yield settings.role
     if settings.kind == "debate":
@@ -32,12 +32,12 @@ def value_roles(settings: ValueConfig) -> Iterator[str]:
 
 
 def judge_role(settings: ValueConfig, index: int) -> str:
-    """The role of a debate's judge: `value.judge`, `value.judge.1`, ..."""
+    """Return the role of a debate's judge: `value.judge`, `value.judge.1`, ..."""
     return f"{settings.role}.judge" + (f".{index}" if index else "")
 
 
 def allows_several(config: Config, role: str) -> bool:
-    """Whether the server of a role's model may give several answers a request: false only where its provider is known not to."""
+    """Return whether a role's server may return several answers to one request. False only for providers known not to."""
     model = model_for(config, role)
     known = providers(config.models.providers)
     name = named(model)
@@ -45,5 +45,8 @@ def allows_several(config: Config, role: str) -> bool:
 
 
 def model_for(config: Config, role: str) -> ModelConfig:
-    """The model of a role or of a part of one, such as `value.judge`. Raises UsageError if there is none."""
+    """Return the model of a role, or of a part of one such as `value.judge`.
+
+    Raises UsageError if there is none.
+    """
     return roles_of.model_for(config.models, role)

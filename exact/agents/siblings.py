@@ -1,4 +1,4 @@
-"""States that are one step on from the same state, shown in one question."""
+"""Evaluating sibling states together: one prompt for several states that share a parent, and comparison by values."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from exact.reflection.lesson import action_label
 from exact.views.view import CHARACTERS
 
 MIN_CHARACTERS = 2_000
-"""Characters that each state may have at least, however many there are."""
+"""Minimum characters of each state in the prompt, however many states there are."""
 
 
 class Siblings(NamedTuple):
-    """Some siblings as a prompt shows them."""
+    """Sibling states as a prompt shows them."""
 
     before: Context
-    """The state that all of them come from, with the lessons that any of them recalls."""
+    """The parent state, with the reflections recalled for any of the siblings."""
     states: tuple[Context, ...]
     images: tuple[Image, ...]
-    """The task's, that of the state before, then one for each state that goes on, in order."""
+    """The task's pictures, the parent's screenshot, then one screenshot for each sibling that has not terminated, in order."""
     left_out: tuple[str, ...]
     role: str
     history: int
     draw: int
 
     def request(self, name: str, sampling: Sampling, *, samples: int) -> ChatRequest:
-        """The question about them by a prompt that takes them together."""
+        """Return the request that asks about all siblings with prompt `name`."""
         prompt = render_prompt(name, context=self.before, states=self.states, label=action_label, history=self.history)
         return chat_request(
             prompt, self.images, sampling, role=self.role, samples=samples, node=self.states[0].node, draw=self.draw, left_out=self.left_out
@@ -42,7 +42,7 @@ class Siblings(NamedTuple):
 
 
 def view_siblings(contexts: Sequence[Context], config: ValueConfig, model: str) -> Siblings | None:
-    """Contexts in one question, each with its part of the room; None where they are not one step on from the same state."""
+    """Return the contexts as one prompt view, each with an equal share of the characters. Return None if they are not siblings."""
     first = contexts[0]
     if len(contexts) < 2 or not all(_are_siblings(first, context) for context in contexts):
         return None
@@ -66,11 +66,11 @@ def view_siblings(contexts: Sequence[Context], config: ValueConfig, model: str) 
 
 
 def _all_reflections(contexts: Sequence[Context]) -> tuple[Reflection, ...]:
-    return tuple({lesson.id: lesson for context in contexts for lesson in context.reflections}.values())
+    return tuple({reflection.id: reflection for context in contexts for reflection in context.reflections}.values())
 
 
 def _are_siblings(one: Context, other: Context) -> bool:
-    """Whether the steps before the last are the same, and the state that the last was taken in."""
+    """Return whether both states were reached by one step from the same parent."""
     mine, theirs = one.history, other.history
     return (
         len(mine) == len(theirs) > 0
@@ -81,13 +81,16 @@ def _are_siblings(one: Context, other: Context) -> bool:
 
 
 class ValueComparator:
-    """Judges each state, and gives it its share of the sum of values; equal shares where none is worth anything."""
+    """Compares states by their values. Each gets its share of the sum, or an equal share if all values are 0."""
 
     def __init__(self, value: ValueFunction) -> None:
         self._value = value
 
     async def compare(self, contexts: Sequence[Context]) -> tuple[float, ...]:
-        """One judgement for each state. Raises ModelError."""
+        """Return each state's share of the sum of values, in order.
+
+        Raises ModelError.
+        """
         values = [evaluation.value for evaluation in await evaluate_all(self._value, contexts)]
         total = sum(values)
         return tuple(value / total if total else 1 / len(values) for value in values)

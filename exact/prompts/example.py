@@ -1,4 +1,4 @@
-"""A made-up state to show prompts with: `exact prompts render --example`."""
+"""An invented state to render prompts with: `exact prompts render --example`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ ACTIONS = ActionSpace(
 
 
 def example_inputs(prompt: Prompt) -> dict[str, object]:
-    """A value for each input of a prompt: its own examples, else those of this module. Raises UsageError where there is neither."""
+    """Return a value for each input of a prompt: its own example, otherwise one from this module.
+
+    Raises UsageError if there is neither.
+    """
     known: Mapping[str, Callable[[], Any]] = {
         "context": example_context,
         "actions": ACTIONS.describe,
@@ -57,7 +60,7 @@ def example_inputs(prompt: Prompt) -> dict[str, object]:
 
 
 def example_context() -> Context:
-    """A shop, one step in."""
+    """Return a context one step into a task in a shop."""
     return Context(
         task=Task(id="shop/buy?seed=1", instruction="Buy the blue shoe in size 42."),
         instruction="Buy the blue shoe in size 42.",
@@ -70,7 +73,7 @@ def example_context() -> Context:
 
 
 def _siblings() -> tuple[Context, ...]:
-    """Two steps on from the example's state: the size is filled in, and an end with an answer."""
+    """Return two successors of the example's state: one with the size filled in, and one that ended with an answer."""
     seen = example_context()
     filled = _example_page("https://shop.test/blue", ("heading", "Blue shoe"), ("textbox", "Size: 42"), ("button", "Buy"))
     steps = [Taken(observation=seen.observation, action=ACTIONS.parse(text)) for text in ('fill [2] "42"', 'stop "bought"')]
@@ -79,7 +82,7 @@ def _siblings() -> tuple[Context, ...]:
 
 
 def example_surprise() -> Surprise:
-    """Of that step's successor: bought without a size."""
+    """Return the surprise at a successor of the example's state: an attempt to buy without a size."""
     seen = example_context().observation
     step = Taken(observation=seen, action=ACTIONS.parse("click [3]"), rationale="Buying ends it.")
     after = _example_page("https://shop.test/blue", ("heading", "Blue shoe"), ("alert", "Choose a size first."))

@@ -1,4 +1,4 @@
-"""Keeping text that came from outside apart from instructions."""
+"""Fences that separate text from outside from a prompt's instructions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from exact.models.tokens import rough
 
 MAX_CHARACTERS = 24_000
-"""Characters of one fenced text; what is longer loses its end, with a note."""
+"""Maximum characters of a fenced text. A longer text is cut at its end, with a note."""
 
 _BRACKETS = str.maketrans({**dict.fromkeys("⟦〚⟬⦗【", "["), **dict.fromkeys("⟧〛⟭⦘】", "]")})
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
@@ -21,7 +21,7 @@ _CUTS: ContextVar[list[str] | None] = ContextVar("cuts", default=None)
 
 @contextmanager
 def record_cuts() -> Iterator[list[str]]:
-    """Inside, what is cut is noted in the list: how many characters, of what."""
+    """Record, inside the context, what is cut: a list of notes with the number of characters and what they belonged to."""
     found: list[str] = []
     token = _CUTS.set(found)
     try:
@@ -31,11 +31,11 @@ def record_cuts() -> Iterator[list[str]]:
 
 
 def fence(text: str, label: str, limit: int = MAX_CHARACTERS) -> str:
-    """`text` between `⟦label digest⟧` and `⟦/label digest⟧`.
+    """Return the text between `⟦label digest⟧` and `⟦/label digest⟧`.
 
-    The text cannot close its own fence: the marks' brackets, and those that look like them, are plain ones inside. The digest is
-    that of the text. Control characters, text-direction overrides and invisible tags are taken out; half a surrogate pair becomes
-    U+FFFD, for it has no place in a request.
+    The text cannot close its own fence: the fence's brackets, and similar ones, become plain brackets inside. The digest is that of the
+    text. Control characters, text-direction overrides and invisible tags are removed. Half a surrogate pair, which a request cannot encode,
+    becomes U+FFFD.
     """
     body = _SURROGATE.sub("�", _UNSEEN.sub("", shorten(text.strip("\n"), limit, label).translate(_BRACKETS)))
     digest = hashlib.sha256(body.encode()).hexdigest()[:8]
@@ -43,7 +43,7 @@ def fence(text: str, label: str, limit: int = MAX_CHARACTERS) -> str:
 
 
 def shorten(text: str, limit: int, label: str = "text") -> str:
-    """At most `limit` characters of a text, and how many were left out."""
+    """Return at most `limit` characters of a text, with the number of characters left out."""
     if len(text) <= limit:
         return text
     _note_cut(len(text) - limit, f"the {label}")
@@ -51,7 +51,7 @@ def shorten(text: str, limit: int, label: str = "text") -> str:
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """A text as one line of at most `limit` characters."""
+    """Return the text as one line of at most `limit` characters."""
     joined = " ".join(text.split())
     if len(joined) <= limit:
         return joined
@@ -60,12 +60,12 @@ def one_line(text: str, limit: int = 200) -> str:
 
 
 def first_words(text: str, tokens: int) -> str:
-    """The first words of a text, as one line, that make at most so many tokens by a rough count, with a mark if there were more."""
+    """Return the first words of a text, as one line of at most `tokens` tokens by a rough count, with a mark if there were more."""
     words, mark = text.split(), ""
     while words and (count := rough(" ".join(words) + mark)) > tokens:
         words, mark = words[: min(len(words) - 1, len(words) * tokens // count)], "…"
     if mark:
-        _note_cut(len(" ".join(text.split()[len(words) :])), "a lesson")
+        _note_cut(len(" ".join(text.split()[len(words) :])), "a reflection")
     return " ".join(words) + mark
 
 

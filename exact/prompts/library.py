@@ -1,8 +1,8 @@
-"""Prompts: one template a file, with its name, version and inputs at the top.
+"""The library of prompts: one template per file, with its name, version and inputs at the top.
 
-A template defines two macros: `system()`, which is the same for all states of a task so that servers can cache it, and `user()`.
-Inputs are values, never templates: text from a page or a model is not rendered, whatever it holds.
-A user's folder takes the place of the package's one file at a time; the functions here look in the one that `using` names.
+A template defines two macros: `system()`, which is the same for all states of a task so that servers can cache it, and `user()`. Inputs are
+values, never templates: text from a page or a model is not rendered. A user's folder replaces the package's prompts file by file; the
+functions of this module use the folder that `use_folder` selects.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _USES = re.compile(r"""\{%-?\s*(?:from|import|include)\s+"([\w.]+)\"""")
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands at the top of a prompt's file."""
+    """The front matter of a prompt's file."""
 
     name: str
     version: int
     inputs: tuple[str, ...]
-    """Names of the values it takes, all required."""
+    """Names of the inputs, all required."""
     example: dict[str, Any] = {}
-    """Inputs to show it with, where `exact.prompts.example` has none of that name."""
+    """Inputs to render it with where `exact.prompts.example` has none of that name."""
     source: str = ""
-    """Path of the file, where it is not the package's."""
+    """Path of the file. Empty for the package's prompts."""
     digest: str = ""
-    """First digits of the SHA-256 of the file and of those it uses."""
+    """First digits of the SHA-256 of the file and of the files that it uses."""
 
     @property
     def id(self) -> str:
-        """`policy@1:3fa9c1`."""
+        """Name, version and digest, such as `policy@1:3fa9c1`."""
         return f"{self.name}@{self.version}:{self.digest}"
 
 
@@ -58,48 +58,61 @@ class Rendered(msgspec.Struct, frozen=True):
     system: str
     user: str
     cut: tuple[str, ...] = ()
-    """What its own limits left out of the inputs, one note each."""
+    """One note for each input that the prompt's own limits cut."""
 
     def messages(self, *images: Image | bytes) -> tuple[Message, ...]:
-        """The two turns to send; images, of which bytes are PNG, go after the user's words."""
+        """Return the two messages to send. Images follow the user's text; images given as bytes are PNG."""
         pictures = (Image(image) if isinstance(image, bytes) else image for image in images)
         return (Message("system", (Text(self.system),)), Message("user", (Text(self.user), *pictures)))
 
 
 class Library:
-    """The prompts of the package, and in their place those of a folder."""
+    """The prompts of the package, replaced by those of a folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Raises UsageError for a folder that is none."""
+        """Open the library.
+
+        Raises UsageError if `folder` is not a folder.
+        """
         if folder is not None and not folder.is_dir():
-            raise UsageError(f"the prompts' folder {folder} is no folder: make it, or leave `prompts` empty")
+            raise UsageError(f"{folder} is not a folder: create it, or leave `prompts` empty")
         self._folder = folder
         self._prompts: dict[str, Prompt] = {}
 
     def names(self) -> list[str]:
-        """All prompts, sorted."""
+        """Return the names of all prompts, sorted."""
         files = {file.name for file in _package_files()} | ({path.name for path in self._folder.glob("*.j2")} if self._folder else set())
         return sorted(file.removesuffix(".j2") for file in files if not file.startswith("_"))
 
     def prompt(self, name: str) -> Prompt:
-        """A prompt's description. Raises UsageError for an unknown name, and for a file that does not say what it has to."""
+        """Return a prompt's description.
+
+        Raises UsageError for an unknown name and for invalid front matter.
+        """
         if name not in self._prompts:
             self._prompts[name] = self._described(name)
         return self._prompts[name]
 
     def takes(self, name: str) -> tuple[str, ...]:
-        """The inputs that a prompt is to be given: the package's, where it has one of that name. Raises UsageError."""
+        """Return the inputs that callers give to a prompt: those of the package's prompt of that name, if there is one.
+
+        Raises UsageError.
+        """
         return self._inputs(self.prompt(name))
 
     def text(self, name: str) -> str:
-        """A prompt's file as it is. Raises UsageError for an unknown name."""
+        """Return the text of a prompt's file.
+
+        Raises UsageError for an unknown name.
+        """
         self.prompt(name)
         return self._text(f"{name}.j2")
 
     def render(self, name: str, **inputs: object) -> Rendered:
-        """A prompt for some inputs.
+        """Return a prompt rendered with the inputs.
 
-        Raises UsageError for an unknown prompt and for a user's template that fails, TypeError for other inputs than are declared.
+        Raises UsageError for an unknown prompt and for a user's template that fails, and TypeError if the inputs differ from the declared
+        ones.
         """
         import jinja2
 
@@ -113,13 +126,16 @@ class Library:
                 parts = {part: str(getattr(module, part)()).strip() for part in ("system", "user")}
         except UsageError:
             raise
-        except Exception as error:  # whatever a template that users write does
+        except Exception as error:  # a user's template may raise anything
             where = f", line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
             raise UsageError(f"prompt {name} ({described.source or 'the package'}{where}) cannot be rendered: {error}") from error
         return Rendered(described.id, parts["system"], parts["user"], tuple(dict.fromkeys(cut)))
 
     def part(self, name: str, *values: object) -> str:
-        """What a macro of `_parts.j2` writes for some values: `seen`, `steps`, ... Raises UsageError where it fails."""
+        """Return the text of a macro of `_parts.j2` for some values: `seen`, `steps`, ...
+
+        Raises UsageError if it fails.
+        """
         import jinja2
 
         try:
@@ -136,12 +152,12 @@ class Library:
         try:
             front = msgspec.convert(yaml.safe_load(_split_front_matter(self._text(f"{name}.j2"))[0]), Prompt)
         except (yaml.YAMLError, msgspec.ValidationError) as error:
-            said = " ".join(str(error).split())
+            details = " ".join(str(error).split())
             raise UsageError(
-                f"{own or name} does not begin with ---, name, version, inputs, --- ({said}): see `exact prompts show`"
+                f"{own or name} does not begin with ---, name, version, inputs, --- ({details}): see `exact prompts show`"
             ) from error
         if front.name != name:
-            raise UsageError(f"{own or name} bears the name {front.name!r}: write {name!r}, the file's")
+            raise UsageError(f"{own or name} has the name {front.name!r}: write {name!r}, as its file is named")
         digest = hashlib.sha256("".join(self._texts(f"{name}.j2")).encode()).hexdigest()
         found = msgspec.structs.replace(front, digest=digest[:6], source=str(own or ""))
         if strange := set(found.inputs) - set(self._inputs(found)):
@@ -149,7 +165,7 @@ class Library:
         return found
 
     def _inputs(self, described: Prompt) -> tuple[str, ...]:
-        """What callers give: the inputs of the package's prompt of that name, else its own."""
+        """Return the inputs that callers give: those of the package's prompt of that name, otherwise the prompt's own."""
         if self._folder is not None and described.source and described.name in _PACKAGE.names():
             return _PACKAGE.prompt(described.name).inputs
         return described.inputs
@@ -185,7 +201,7 @@ class Library:
             raise UsageError(f"{own} cannot be read: {error}") from error
 
     def _texts(self, file: str) -> Iterator[str]:
-        """The file's text and those of the files it uses."""
+        """Yield the text of the file and of the files that it uses."""
         front, template = _split_front_matter(self._text(file))
         yield front + template
         for used in _USES.findall(template):
@@ -198,7 +214,10 @@ _USED: ContextVar[Library] = ContextVar("prompts", default=_PACKAGE)
 
 @contextmanager
 def use_folder(folder: str | Path) -> Iterator[Library]:
-    """Inside, prompts of that folder take the place of the package's; empty: none do. Raises UsageError."""
+    """Use, inside the context, the prompts of a folder in place of the package's. Empty: the package's alone.
+
+    Raises UsageError.
+    """
     library = Library(Path(folder)) if folder else _PACKAGE
     token = _USED.set(library)
     try:
@@ -208,27 +227,33 @@ def use_folder(folder: str | Path) -> Iterator[Library]:
 
 
 def prompt_names() -> list[str]:
-    """All prompts, sorted."""
+    """Return the names of all prompts, sorted."""
     return _USED.get().names()
 
 
 def describe_prompt(name: str) -> Prompt:
-    """A prompt's description. Raises UsageError."""
+    """Return a prompt's description.
+
+    Raises UsageError.
+    """
     return _USED.get().prompt(name)
 
 
 def prompt_inputs(name: str) -> tuple[str, ...]:
-    """The inputs that a prompt is to be given. Raises UsageError."""
+    """Return the inputs that callers give to a prompt.
+
+    Raises UsageError.
+    """
     return _USED.get().takes(name)
 
 
 def render_prompt(name: str, **inputs: object) -> Rendered:
-    """A prompt for some inputs: `Library.render`."""
+    """Return a prompt rendered with the inputs: see `Library.render`."""
     return _USED.get().render(name, **inputs)
 
 
 def render_macro(name: str, *values: object) -> str:
-    """What a macro that prompts share writes: `Library.part`."""
+    """Return the text of a shared macro: see `Library.part`."""
     return _USED.get().part(name, *values)
 
 
@@ -242,6 +267,6 @@ def _package_text(file: str) -> str:
 
 
 def _split_front_matter(text: str) -> tuple[str, str]:
-    """Front matter (empty where there is none) and template."""
+    """Return the front matter, empty if there is none, and the template."""
     match = _FRONT.match(text)
     return (match["front"], match["template"]) if match else ("", text)

@@ -136,7 +136,7 @@ class Runner:
             made = self.build_agent or partial(build_agent, run=self.folder.path.name)
             agent = made(self.config, wrapped.__getitem__)
             attempt = Attempt(
-                task=task, config=self.config, agent=agent, environments=agent.seeing(environments), state=state, journal=journal,
+                task=task, config=self.config, agent=agent, environments=agent.informed_factory(environments), state=state, journal=journal,
                 blobs=self.folder.blobs, memory=memory, repeat_uncertain=self.repeat_uncertain,
             )  # fmt: skip
             await attempt.run()

@@ -1,4 +1,4 @@
-"""What of a state fits into a prompt: observations cut to a budget, histories in a window, pictures scaled and marked.
+"""Views of a state for a prompt: observations cut to a token budget, histories in a window, pictures scaled and marked.
 
-Nothing is left out silently: what is says so in the text, and as a note for the journal.
+Every omission is stated in the text and noted in the journal.
 """

@@ -1,4 +1,4 @@
-"""The way to a state in a window: the last steps whole, those before them as a summary."""
+"""Windowed histories: the last steps in full, and a summary of the steps before them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from urllib.parse import urlsplit
 from exact.context import Taken
 
 MAX_PAGES = 6
-"""Pages named in a summary."""
+"""Maximum number of pages named in a summary."""
 
 
 def summarise_steps(steps: Sequence[Taken]) -> str:
-    """One line on some steps: how many of which kind, on which pages, how many were refused; empty for none.
+    """Return one line about some steps: counts by verb, pages, and number of refused steps. Empty for no steps.
 
-    It is made without a model, of verbs and addresses alone: the same steps give the same line, and no text of a page gets in.
+    It is computed from verbs and addresses without a model: equal steps give equal lines, and no text of a page enters it.
     """
     if not steps:
         return ""

@@ -1,4 +1,4 @@
-"""Pictures for a model: scaled down to a price in tokens, and marked with the ids that the text has."""
+"""Pictures for a model: scaled down to a token price, and marked with the element ids of the text."""
 
 from __future__ import annotations
 
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
 
 _COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2")
 _SCALE_STEP = 0.85
-"""What a side is multiplied with until the price fits."""
+"""Factor by which both sides shrink until the price fits."""
 _MIN_SIDE = 64
-"""Pixels of a side below which a picture is not scaled."""
+"""Pixels of a side below which a picture is not scaled further."""
 _MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
-
-
 _FETCH_SECONDS, _MAX_BYTES = 30.0, 64 << 20
-"""For a picture at an address, and its bytes."""
+"""Timeout in seconds and maximum bytes for fetching a picture."""
 
 
 class ScaledPicture(NamedTuple):
@@ -40,13 +38,13 @@ class ScaledPicture(NamedTuple):
     data: bytes
     tokens: int
     note: str
-    """From which size to which it was scaled; empty where it was not."""
+    """Original and new size. Empty if the picture was not scaled."""
 
 
 def scale_picture(data: bytes, most: int, model: str = "") -> ScaledPicture:
-    """A PNG whose price is at most so many tokens for a model, or that is as small as pictures are made.
+    """Return the picture, scaled to at most `most` tokens for a model, or to the smallest size that pictures are scaled to.
 
-    A picture that is cheap enough stays as it is, to the byte.
+    A picture that is cheap enough is returned byte for byte; a scaled one is a PNG.
     """
     width, height = tokens.size(data)
     price = tokens.picture(width, height, model)
@@ -64,9 +62,9 @@ def scale_picture(data: bytes, most: int, model: str = "") -> ScaledPicture:
 
 
 def mark_elements(data: bytes, elements: Iterable[Element]) -> bytes:
-    """A screenshot with a box around each element in view that can be acted on, and its id, the same as in the text.
+    """Return the screenshot with a box and the id around each visible element that can be acted on, as in the text.
 
-    Boxes are in CSS pixels of the viewport; a screenshot of another size is taken to show the viewport whole.
+    Boxes are in CSS pixels of the viewport. A screenshot of another size is assumed to show the whole viewport.
     """
     from PIL import ImageDraw
 
@@ -79,8 +77,10 @@ def mark_elements(data: bytes, elements: Iterable[Element]) -> bytes:
 
 
 def load_task_pictures(task: Task) -> tuple[Image, ...]:
-    """The pictures that belong to a task's instruction. Raises UsageError for one that cannot be read, and EnvironmentFailure
-    for an address that does not answer."""
+    """Return the pictures of a task's instruction.
+
+    Raises UsageError for a picture that cannot be read, and EnvironmentFailure for an address that does not answer.
+    """
     return tuple(_load_picture(where) for where in task.images)
 
 
@@ -102,7 +102,10 @@ def _load_picture(where: str) -> Image:
 
 
 def _fetch(url: str) -> bytes:
-    """What is at an address. Raises EnvironmentFailure."""
+    """Return the content at an address.
+
+    Raises EnvironmentFailure.
+    """
     try:
         with urllib.request.urlopen(url, timeout=_FETCH_SECONDS) as response:
             data: bytes = response.read(_MAX_BYTES)
@@ -147,7 +150,7 @@ def _open_picture(data: bytes) -> Picture:
     try:
         return Pictures.open(io.BytesIO(data))
     except (UnidentifiedImageError, OSError) as error:
-        raise UsageError("a picture does not read: use PNG or JPEG") from error
+        raise UsageError("a picture cannot be decoded: use PNG or JPEG") from error
 
 
 def _to_png(picture: Picture) -> bytes:

@@ -1,4 +1,4 @@
-"""An observation's text within a budget: what is in view first, then what can be acted on; repeated entries of lists are folded."""
+"""Pruning of text to a token budget: visible lines first, then lines that can be acted on; repeated list entries are folded."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ INTERACTIVE = _set(
     "button link textbox searchbox combobox checkbox radio switch slider spinbutton option menuitem menuitemcheckbox menuitemradio tab "
     "treeitem listbox ColorWell Date DateTime InputTime DisclosureTriangle ToggleButton PopUpButton"
 )
-"""Roles that can be acted on."""
+"""Roles of elements that can be acted on."""
 
 KEPT_ENTRIES = (8, 4, 2)
-"""Entries of a repeated list that stay, fewer where that is not enough; and the last one."""
+"""Leading entries of a repeated list that stay, tried in this order. The last entry also stays."""
 
 _REPEATED = 5
-"""Entries of one shape in a row from which they are a repeated list."""
+"""Minimum number of consecutive entries of one shape that make a repeated list."""
 _INDENT = re.compile(r"^ *")
 _ID = re.compile(r"^ *\[(\d+)\] (\S+)")
 _NOTE = 12
-"""Tokens of a note about what is left out."""
+"""Tokens of a note about an omission."""
 
 
 class Pruned(NamedTuple):
@@ -37,7 +37,7 @@ class Pruned(NamedTuple):
 
     text: str
     left_out: tuple[str, ...]
-    """What is not in it, one note each; empty where all of it is."""
+    """One note for each omission. Empty if the text is complete."""
 
 
 class _TextLine(NamedTuple):
@@ -45,40 +45,40 @@ class _TextLine(NamedTuple):
     depth: int
     role: str
     rank: int
-    """Lower stays longer."""
+    """Importance. Lines of lower rank stay longer."""
     tokens: int
 
 
 def prune_text(
     observation: Observation, tokens: int, *, characters: int | None = None, count: Callable[[str], int] = rough, view: bool = False
 ) -> Pruned:
-    """The observation's text in at most so many tokens and characters, as far as notes about what is missing allow.
+    """Return the observation's text in at most `tokens` tokens and `characters` characters, apart from notes about omissions.
 
-    Lines stay in their order. First repeated entries are folded, then lines go by rank, of equal rank the later first: text out of
-    view, then what can be acted on out of view, then text in view. Each gap says how many elements it holds.
-    `view`: only what is in view, however much fits.
+    Lines stay in order. Repeated entries are folded first. Then lines are removed by rank, later lines of equal rank first: text out of
+    view, elements that can be acted on out of view, text in view. Each gap states how many elements it leaves out. With `view`, only what
+    is in view stays, even if more would fit.
     """
-    room = _TextBudget(tokens, characters)
+    budget = _TextBudget(tokens, characters)
     lines = _lines(observation, count)
     seen = [i for i, line in enumerate(lines) if line.rank < 2] if view else list(range(len(lines)))
-    if len(seen) < len(lines) and room.holds([lines[i] for i in seen], gaps=_count_gaps(seen, len(lines))):
+    if len(seen) < len(lines) and budget.fits([lines[i] for i in seen], gaps=_count_gaps(seen, len(lines))):
         return _write_pruned(lines, seen, observation)
-    if room.holds(lines):
+    if budget.fits(lines):
         return Pruned(observation.text, ())
     if view:
-        return _write_pruned(lines, _fit_by_rank(lines, seen, room), observation)
+        return _write_pruned(lines, _fit_by_rank(lines, seen, budget), observation)
     for entries in KEPT_ENTRIES:
         kept = _close_small_gaps(lines, _fold_repeats(lines, entries))
-        if room.holds([lines[i] for i in kept], gaps=_count_gaps(kept, len(lines))):
+        if budget.fits([lines[i] for i in kept], gaps=_count_gaps(kept, len(lines))):
             return _write_pruned(lines, kept, observation)
-    return _write_pruned(lines, _fit_by_rank(lines, kept, room), observation)
+    return _write_pruned(lines, _fit_by_rank(lines, kept, budget), observation)
 
 
 class _TextBudget(NamedTuple):
     tokens: int
     characters: int | None
 
-    def holds(self, lines: Sequence[_TextLine], gaps: int = 0) -> bool:
+    def fits(self, lines: Sequence[_TextLine], gaps: int = 0) -> bool:
         if sum(line.tokens for line in lines) + gaps * _NOTE > self.tokens:
             return False
         return self.characters is None or sum(len(line.text) + 1 for line in lines) + gaps * 4 * _NOTE <= self.characters
@@ -106,7 +106,7 @@ def _rank(element: Element | None, role: str) -> int:
 
 
 def _fold_repeats(lines: Sequence[_TextLine], entries: int) -> list[int]:
-    """Indices of the lines that stay where of each repeated list the first `entries` and the last do."""
+    """Return the indices of the lines that stay if only the first `entries` entries and the last of each repeated list do."""
     kept: list[int] = []
     at = 0
     while at < len(lines):
@@ -122,7 +122,7 @@ def _fold_repeats(lines: Sequence[_TextLine], entries: int) -> list[int]:
 
 
 def _repeated_run(lines: Sequence[_TextLine], start: int) -> list[int]:
-    """Where the entries of one shape that follow each other from `start` begin, and where the last ends."""
+    """Return the start of each consecutive entry of one shape, from `start` on, and the end of the last."""
     shape, at = None, start
     begins = [start]
     while at < len(lines):
@@ -139,14 +139,14 @@ def _repeated_run(lines: Sequence[_TextLine], start: int) -> list[int]:
     return begins
 
 
-def _fit_by_rank(lines: Sequence[_TextLine], kept: Sequence[int], room: _TextBudget) -> list[int]:
-    """As many of the lines as fit, the lowest ranks first, of one rank in their order."""
+def _fit_by_rank(lines: Sequence[_TextLine], kept: Sequence[int], budget: _TextBudget) -> list[int]:
+    """Return the indices of as many lines as fit, lowest rank first, in order within a rank."""
     order = sorted(kept, key=lambda i: (lines[i].rank, i))
     fits, most = 0, len(order)
     while fits < most:
         middle = (fits + most + 1) // 2
         chosen = _close_small_gaps(lines, sorted(order[:middle]))
-        if room.holds([lines[i] for i in chosen], gaps=_count_gaps(chosen, len(lines))):
+        if budget.fits([lines[i] for i in chosen], gaps=_count_gaps(chosen, len(lines))):
             fits = middle
         else:
             most = middle - 1
@@ -154,7 +154,7 @@ def _fit_by_rank(lines: Sequence[_TextLine], kept: Sequence[int], room: _TextBud
 
 
 def _close_small_gaps(lines: Sequence[_TextLine], kept: Sequence[int]) -> list[int]:
-    """With what lies in gaps that cost no more than the note about them."""
+    """Return the kept indices with the lines of those gaps that cost no more than the note about them."""
     closed: list[int] = []
     for before, after in itertools.pairwise([-1, *kept, len(lines)]):
         gap = lines[before + 1 : after]
@@ -187,7 +187,7 @@ def _write_pruned(lines: Sequence[_TextLine], kept: Sequence[int], observation: 
 
 
 def _name_roles(lines: Sequence[_TextLine]) -> str:
-    """The commonest roles, three at most."""
+    """Return the three most frequent roles with their counts."""
     roles: dict[str, int] = {}
     for line in lines:
         roles[line.role or "text"] = roles.get(line.role or "text", 0) + 1

@@ -1,4 +1,4 @@
-"""What of a context a prompt is given."""
+"""The view of a context that a prompt shows."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from exact.views.pictures import load_task_pictures, mark_elements, scale_pictur
 from exact.views.prune import prune_text
 
 CHARACTERS, PREVIOUS_CHARACTERS = 22_000, 7_000
-"""Of the observation, and of the one before the last step: what the fences around them hold, less address, title and tabs."""
+"""Maximum characters of the observation, and of the one before the last step, without address, title and tabs."""
 IN_THE_PICTURE, NOT_SHOWN = "(The state is in the picture.)", "(It is not shown.)"
-"""Stand for the text of a state that is shown as a picture alone, and of the one before."""
+"""Placeholders for the text of a state that is shown only as a picture, and of the previous state."""
 
 Size = tuple[int, int]
 """Width and height in pixels."""
 
 
 class PromptView(NamedTuple):
-    """What a prompt is given."""
+    """A context reduced to what a prompt shows."""
 
     context: Context
-    """With observations whose text fits."""
+    """The context, with observations whose text fits."""
     images: tuple[Image, ...]
-    """The task's own pictures first, then the state's."""
+    """The task's pictures, then the state's."""
     left_out: tuple[str, ...]
-    """What is not in it, one note each: for `ChatRequest.left_out`."""
+    """One note for each omission, for `ChatRequest.left_out`."""
     screen: Size = (0, 0)
-    """Of the screenshot as it was taken; zeros where none is shown."""
+    """Size of the screenshot as taken. Zeros if none is shown."""
     shown: Size = (0, 0)
-    """Of the screenshot as it is shown."""
+    """Size of the screenshot as shown. Zeros if none is shown."""
 
 
 def view_context(
@@ -55,19 +55,20 @@ def view_context(
     model: str = "",
     characters: int = CHARACTERS,
 ) -> PromptView:
-    """A context for a prompt: each observation in at most `tokens`, each picture at most `image_tokens`, by the counting of `model`.
+    """Return the view of a context with at most `tokens` per observation and `image_tokens` per picture, as `model` counts them.
 
-    `history`: how many past steps the prompt shows; the others are summarised by it, and noted here. With `marks` the screenshot
-    bears the ids of the text; with `plain` too there are both. `tree`: how much of the text, before it is cut; `html`: in as many tokens
-    again. Without `text` and `html` the screenshot is all that is shown of the state. Raises UsageError for a picture of the task that
-    cannot be read, where nothing would be shown, and where HTML is wanted and was not observed.
+    `history` is the number of past steps that the prompt shows; it summarises the others, which are noted here. With `marks` the screenshot
+    shows the element ids of the text; with `plain` too, both versions are included. `tree` selects the full text or only the part in view,
+    before it is cut. `html` adds HTML in as many tokens again. Without `text` and `html`, the screenshot is all that is shown of the state.
+
+    Raises UsageError if a picture of the task cannot be read, if nothing would be shown, or if HTML is requested but was not observed.
     """
     if not text and not html and (not images or context.observation.screenshot is None):
         raise UsageError("a prompt without the observation's text needs its screenshot: set images and browser.screenshots, or text")
     past, notes = context.history, tuple[str, ...]()
     if text:
-        room = characters // 2 if html else characters
-        observation, notes = fit_observation(context.observation, tokens, model=model, characters=room, view=tree == "view")
+        available = characters // 2 if html else characters
+        observation, notes = fit_observation(context.observation, tokens, model=model, characters=available, view=tree == "view")
         if past and past[-1].observation.text != context.observation.text:
             before, more = fit_observation(past[-1].observation, tokens, model=model, characters=min(PREVIOUS_CHARACTERS, characters))
             past = (*past[:-1], msgspec.structs.replace(past[-1], observation=before))
@@ -92,7 +93,10 @@ def view_context(
 def fit_observation(
     observation: Observation, tokens: int, *, model: str = "", characters: int = CHARACTERS, view: bool = False
 ) -> tuple[Observation, tuple[str, ...]]:
-    """An observation whose text has at most so many tokens and characters, and a note for what is not in it. `view`: what is in view."""
+    """Return an observation with at most `tokens` tokens and `characters` characters of text, and notes about omissions.
+
+    With `view`, only what is in view stays.
+    """
     count: Callable[[str], int] = partial(counting.count, model=model)
     found = prune_text(observation, tokens, characters=characters, count=count, view=view)
     return (msgspec.structs.replace(observation, text=found.text) if found.left_out else observation), found.left_out
@@ -103,7 +107,7 @@ def _hide_text(taken: Taken) -> Taken:
 
 
 def _fit_html(observation: Observation, tokens: int, model: str, characters: int) -> tuple[str, tuple[str, ...]]:
-    """As many of its lines, from the top, as fit. A dialog has none."""
+    """Return as many leading lines of the HTML as fit, and notes about omissions. A dialog has no HTML."""
     if not observation.html and observation.url and observation.elements and observation.elements[0].role != "alertdialog":
         raise UsageError("a prompt wants the page's HTML, which is not observed: set browser.html")
     kept, lines = list[str](), observation.html.split("\n")
@@ -119,7 +123,7 @@ def _fit_html(observation: Observation, tokens: int, model: str, characters: int
 
 
 def _fit_pictures(context: Context, shots: list[bytes], most: int, model: str) -> tuple[tuple[Image, ...], tuple[str, ...]]:
-    """Those of the task, then the screenshots, each at its price; and a note for each that was scaled."""
+    """Return the task's pictures and the screenshots, each scaled to its price, and a note for each scaled one."""
     pictures = [*load_task_pictures(context.task), *map(Image, shots)]
     small = [scale_picture(picture.data, most, model) for picture in pictures]
     shown = tuple(Image(one.data, "image/png" if one.note else old.media_type) for one, old in zip(small, pictures, strict=True))

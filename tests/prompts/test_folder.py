@@ -56,7 +56,7 @@ def test_a_folder_may_hold_prompts_of_its_own(folder):
     ("text", "says"),
     [
         ("no front matter", "name, version, inputs"),
-        (OWN.replace("name: value", "name: other"), "bears the name 'other'"),
+        (OWN.replace("name: value", "name: other"), "has the name 'other'"),
         (OWN.replace("[context]", "[context, colour]"), "takes colour"),
         (OWN.replace("{% endmacro %}\n{% macro user", "\n{% macro user", 1), "cannot be rendered"),
         (OWN.replace("context.instruction", "context.instructoin"), "instructoin"),
@@ -73,7 +73,7 @@ def test_a_users_file_that_is_wrong_is_a_usage_error_that_names_it(folder, text,
 
 
 def test_a_folder_that_is_none_is_a_usage_error(tmp_path):
-    with pytest.raises(UsageError, match="is no folder"), use_folder(tmp_path / "none"):
+    with pytest.raises(UsageError, match="is not a folder"), use_folder(tmp_path / "none"):
         pass
 
 

@@ -1,4 +1,4 @@
-"""The policy of the built-in agent, which is not a language model: candidates ranked by likeness to the instruction."""
+"""The policy of the built-in agent, which is not a language model: candidate actions ranked by similarity to the instruction."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from exact.agents.builtin.judge.situation import Situation, read_situation
 from exact.context import Context, Proposal
 
 TEMPERATURE = 0.12
-"""Of the softmax from scores in [0, 1] to priors."""
+"""Softmax temperature from scores in [0, 1] to priors."""
 
 
 class BuiltinPolicy:
-    """Ranks the candidates of a state; needs no model and draws no random number."""
+    """Ranks the candidate actions of a state. Uses no model and no random numbers."""
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """At most k distinct actions, best first; priors sum to 1. Equals stand in document order. Empty: nothing can be done."""
+        """Return at most `k` distinct actions, best first, with priors that sum to 1.
+
+        Equal scores are in document order. Empty if no action is possible.
+        """
         situation = read_situation(context, context.history, context.tried)
         refused = {step.action.key for step in context.tried}
         ranked = sorted(
@@ -37,5 +40,5 @@ class BuiltinPolicy:
 
     def _score(self, context: Context, situation: Situation, action: Action) -> tuple[float, Action, str]:
         scored = score_action(situation, action)
-        change, lesson = reflection_adjustment(context, "policy", action, context.observation, context.history)
-        return scored.score + change, action, scored.reason + (f"; {lesson}" if lesson else "")
+        change, reflection = reflection_adjustment(context, "policy", action, context.observation, context.history)
+        return scored.score + change, action, scored.reason + (f"; {reflection}" if reflection else "")

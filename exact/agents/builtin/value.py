@@ -1,4 +1,4 @@
-"""The value function of the built-in agent, which is not a language model: how much of the instruction is visibly done."""
+"""The value function of the built-in agent, which is not a language model: the visibly completed share of the instruction."""
 
 from __future__ import annotations
 
@@ -14,26 +14,29 @@ from exact.context import Context, Evaluation
 
 
 class BuiltinValue:
-    """Estimates success from the parts of the instruction that are done and open; needs no model, draws no random number.
+    """Estimates success from the completed and open subgoals. Uses no model and no random numbers.
 
-    A state that ended the episode is judged from the last observation before its end and the action taken there.
+    A state that ended the episode is evaluated from the last observation before its end and the final action.
     """
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """The estimated probability of success, with the parts that are done and open."""
+        """Return the estimated probability of success, with the completed and open subgoals as the rationale."""
         ended = context.terminated and context.history
         history = context.history[:-1] if ended else context.history
         situation = read_situation(context, history)
         value, reason = self._ended(context, situation) if ended else self._going(context, situation)
         if context.history:
             last = context.history[-1]
-            change, lesson = reflection_adjustment(context, "value", last.action, last.observation, context.history[:-1])
-            value, reason = value + change, reason + (f"; {lesson}" if lesson else "")
+            change, reflection = reflection_adjustment(context, "value", last.action, last.observation, context.history[:-1])
+            value, reason = value + change, reason + (f"; {reflection}" if reflection else "")
         value = min(max(value, 0.01), 0.98)
         return Evaluation(value=value, rationale=f"{reason}. {_summary(situation)}", samples=(value,))
 
     def _ended(self, context: Context, situation: Situation) -> tuple[float, str]:
-        """That it ended is news: with all parts done it was the way to finish; with parts left it came too early."""
+        """Return the value of an ended episode, and the reason.
+
+        An end with all subgoals completed finished the task; an end with open subgoals came too early.
+        """
         action = context.history[-1].action
         scored = score_action(situation, action)
         if situation.application:
@@ -47,7 +50,7 @@ class BuiltinValue:
         return value, f"the episode ended with {action}: {scored.reason}" + (f"; parts left: {left}" if left else "")
 
     def _stopped(self, situation: Situation, action: Action, scored: ActionScore) -> tuple[float, str]:
-        """An application was left: worth as much as is done, or stands with the answer that was given."""
+        """Return the value of ending an application's episode: how far the task is completed, or how good the given answer is."""
         if action.name != "stop":
             return scored.score, f"the episode ended with {action}: {scored.reason}"
         given = str(action.args[0])
@@ -62,7 +65,10 @@ class BuiltinValue:
         return 0.95 * worth, f"stopped with {given!r}: {scored.reason}"
 
     def _ended_by_a_guess(self, situation: Situation, action: Action, score: float) -> float:
-        """Worth what was done before. Where nothing that is asked for is to be seen: something, if it stood near what is mentioned."""
+        """Return the value of an end by an exploratory action: that of the work completed before.
+
+        If no open subgoal's element was in sight, the proximity of the clicked element to the instruction's values counts a little.
+        """
         tasks, open_ = situation.progress.tasks, situation.progress.open
         done = (len(tasks) - len(open_)) / len(tasks) if tasks else 0.0
         item = situation.page.by_id.get(action.elements[0]) if action.elements else None
@@ -95,7 +101,7 @@ class BuiltinValue:
 
 
 def _open_count(situation: Situation, action: Action) -> int:
-    """How many parts were still open when the action ended the episode, without the one that it may have done itself."""
+    """Return how many subgoals were open when the action ended the episode, without the one it may have completed itself."""
     item = situation.page.by_id.get(action.elements[0]) if action.elements else None
     unsent = [
         s
@@ -106,7 +112,10 @@ def _open_count(situation: Situation, action: Action) -> int:
 
 
 def _setting_factor(situation: Situation) -> float:
-    """What is left, in [0, 1], of the worth of what was done where the thing it is about is not in sight, or it was done to another."""
+    """Return the factor, in [0, 1], that remains of the value of completed work.
+
+    It is less than 1 where the record that the work is about is not in sight, or where the work was done on another record.
+    """
     return (0.5 + 0.5 * setting_coverage(situation.goal, situation.page, situation.history)) * 0.6 ** wrong_record_clicks(
         situation.goal, situation.history
     )

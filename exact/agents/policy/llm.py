@@ -22,10 +22,10 @@ WeightedAction = tuple[ParsedAction, float]
 
 
 class LLMPolicy:
-    """Asks for actions and weighs what it hears: see `PolicyConfig`. The prompt is that of the observation's format: see `family`.
+    """Asks a model for actions and weighs the answers as `PolicyConfig` says. `prompt_family` selects the prompt.
 
-    samples: an action's weight is what the answers that name it count. Two answers agree when their actions have the same key.
-    list: it is the confidence that the one answer states.
+    With `form: samples`, an action's weight is the sum over the answers that name it. Answers agree when their actions have the same key.
+    With `form: list`, the weight is the confidence that the single answer states.
     """
 
     def __init__(
@@ -36,9 +36,10 @@ class LLMPolicy:
         sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
         several: bool = True,
     ) -> None:
-        """`sampling` says how answers are drawn; their number is `config.samples`. `several`: whether the server gives several a request.
+        """Configure the policy.
 
-        Raises UsageError where the configuration shows nothing of a state.
+        `sampling` sets how answers are drawn; their number is `config.samples`. `several` says whether the server returns several answers
+        to one request. Raises UsageError if the configuration shows nothing of a state.
         """
         if not config.text and not config.images:
             raise UsageError("policy.text and policy.images are both false: show at least one of them")
@@ -46,11 +47,14 @@ class LLMPolicy:
         self._lists = config.form == "list" or (config.form == "auto" and not several and config.samples > 1)
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """At most k distinct actions that the observation admits, heaviest first, then as first named. Raises ModelError."""
+        """Return at most `k` distinct actions that the observation admits, heaviest first, ties in order of first mention.
+
+        Raises ModelError.
+        """
         if not self._config.text and not self._config.marks:
             actions = actions.pointing()
-        heard = await (self._listed(context, actions, k) if self._lists else self._sampled(context, actions))
-        return merge_proposals(heard, k, self._config.prior_floor, self._config.temperature)
+        weighted = await (self._listed(context, actions, k) if self._lists else self._sampled(context, actions))
+        return merge_proposals(weighted, k, self._config.prior_floor, self._config.temperature)
 
     async def _listed(self, context: Context, actions: ActionSpace, k: int) -> list[WeightedAction]:
         parse = partial(parse_actions, actions=actions, observation=context.observation, tried=context.tried)
@@ -58,20 +62,23 @@ class LLMPolicy:
         return [(one.chosen, one.confidence) for one in listed]
 
     async def _sampled(self, context: Context, actions: ActionSpace) -> list[WeightedAction]:
-        """In rounds, until little is left unseen."""
-        parse, heard = partial(parse_action, actions=actions, observation=context.observation, tried=context.tried), list[WeightedAction]()
+        """Return weighted actions from rounds of samples, until few actions are expected to be unseen."""
+        parse, weighted = (
+            partial(parse_action, actions=actions, observation=context.observation, tried=context.tried),
+            list[WeightedAction](),
+        )
         for more in itertools.count():
             request = self._request("", context, actions, samples=self._config.samples, more=more)
-            said = await read(self._model, request, parse, seed=context.seed, mend=self._config.repair)
-            heard += [(chosen, self._weight(choice)) for choice, chosen in said]
+            answers = await read(self._model, request, parse, seed=context.seed, mend=self._config.repair)
+            weighted += [(chosen, self._weight(choice)) for choice, chosen in answers]
             if (more + 1) * self._config.samples >= self._config.most or unseen_share(
-                [chosen for chosen, _ in heard]
+                [chosen for chosen, _ in weighted]
             ) <= self._config.unseen:
-                return heard
+                return weighted
         raise AssertionError("the loop ends by its bound")
 
     def _weight(self, choice: Choice) -> float:
-        """What an answer counts: 1, or the geometric mean of its tokens' probabilities."""
+        """Return the weight of an answer: 1, or the geometric mean of its token probabilities."""
         if self._config.weigh == "frequency" or not choice.logprobs:
             return 1.0
         return math.exp(math.fsum(choice.logprobs) / len(choice.logprobs))
@@ -89,10 +96,10 @@ class LLMPolicy:
 
 
 def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) -> str:
-    """The prompt for a format of observations and actions; with `_list` behind it, its form for a list.
+    """Return the name of the prompt for the format of observations and actions. The suffix `_list` selects its list form.
 
-    policy: the accessibility tree, with or without a plain screenshot. policy_marks: a screenshot with the tree's ids.
-    policy_screenshot: a screenshot alone, acted on by points. policy_code: actions are code.
+    `policy`: accessibility tree, with or without a plain screenshot. `policy_marks`: a screenshot marked with the ids of the tree.
+    `policy_screenshot`: a screenshot alone, acted on by coordinates. `policy_code`: actions are code.
     """
     if actions.code is not None:
         return "policy_code"
@@ -102,7 +109,7 @@ def prompt_family(config: PolicyConfig, context: Context, actions: ActionSpace) 
 
 
 def unseen_share(chosen: Sequence[ParsedAction]) -> float:
-    """The share of actions that are still to be seen, by Good and Turing: that of the answers which nothing repeats."""
+    """Return the Good-Turing estimate of the share of unseen actions: the share of answers that occur only once."""
     count: dict[str, int] = {}
     for one in chosen:
         count[one.action.key] = count.get(one.action.key, 0) + 1

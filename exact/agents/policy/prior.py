@@ -1,4 +1,4 @@
-"""From weighed actions to priors."""
+"""Priors from weighted actions, and the uniform random policy."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from exact.agents.parse import ParsedAction
 from exact.context import Context, Proposal
 
 
-def merge_proposals(heard: Sequence[tuple[ParsedAction, float]], k: int, floor: float, temperature: float = 1.0) -> tuple[Proposal, ...]:
-    """The k heaviest actions; priors in proportion to weight ** (1 / temperature), none below `floor` (or 1/k where that is less).
+def merge_proposals(weighted: Sequence[tuple[ParsedAction, float]], k: int, floor: float, temperature: float = 1.0) -> tuple[Proposal, ...]:
+    """Return the `k` heaviest actions as proposals, with priors in proportion to weight ** (1 / temperature).
 
-    Weights of equal actions add; they are above 0. An action's rationale is the thought of the first answer that named it.
+    No prior is below `floor`, or 1/k if that is less. Weights are positive, and those of equal actions add up. An action's rationale is the
+    thought of the first answer that named it.
     """
     first: dict[str, ParsedAction] = {}
     weight: dict[str, float] = {}
-    for chosen, counts in heard:
+    for chosen, counts in weighted:
         first.setdefault(chosen.action.key, chosen)
         weight[chosen.action.key] = weight.get(chosen.action.key, 0.0) + counts
     keys = sorted(weight, key=lambda key: -weight[key])[:k]
@@ -28,7 +29,7 @@ def merge_proposals(heard: Sequence[tuple[ParsedAction, float]], k: int, floor: 
 
 
 def floor_priors(weights: Sequence[float], floor: float) -> list[float]:
-    """Probabilities in proportion to weights, except that those which would lie below `floor` are at it. Not all weights are 0."""
+    """Return probabilities in proportion to weights, raised to at least `floor`. At least one weight is positive."""
     least = min(floor, 1 / len(weights))
     low: set[int] = set()
     while True:
@@ -41,10 +42,10 @@ def floor_priors(weights: Sequence[float], floor: float) -> list[float]:
 
 
 class RandomPolicy:
-    """Draws uniformly among the built-in agent's candidates; the draw is keyed by (seed, node, draw), so a run can be repeated."""
+    """Draws uniformly from the built-in agent's candidates. Keyed by (seed, node, draw), so a run is repeatable."""
 
     async def propose(self, context: Context, actions: ActionSpace, k: int) -> tuple[Proposal, ...]:
-        """At most k distinct actions with equal priors, in the order drawn. Empty where nothing can be done."""
+        """Return at most `k` distinct actions with equal priors, in the order drawn. Empty if no action is possible."""
         from exact.agents.builtin.judge.candidates import candidate_actions  # a policy that asks a model does not load the built-in agent
         from exact.agents.builtin.judge.situation import read_situation
 

@@ -1,4 +1,4 @@
-"""The value function that a configuration describes."""
+"""Construction of the value function that a configuration describes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Models = Callable[[str], ChatModel]
 
 
 def build_value_function(config: Config, settings: ValueConfig, models: Models, verdicts: EpisodeScores | None) -> ValueFunction:
-    """With all it is made of. Raises UsageError where members are missing or not wanted, and for a calibration that is none."""
+    """Return the configured value function with all its members.
+
+    Raises UsageError if members are missing or not allowed, or if the calibration file is invalid.
+    """
     _check_settings(settings)
     value = _build_uncalibrated(config, settings, models, verdicts)
     if not settings.calibration:
@@ -48,7 +51,7 @@ def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, v
 
 
 def build_comparator(config: Config, models: Models) -> Comparator | None:
-    """Who ranks siblings; None: their values do."""
+    """Return the comparator of sibling states. None if their values rank them."""
     if config.value.comparison == "values":
         return None
     from exact.agents.rank import LLMComparator
@@ -57,7 +60,7 @@ def build_comparator(config: Config, models: Models) -> Comparator | None:
 
 
 def _build_model_value(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
-    """One that asks a model."""
+    """Return a value function that calls a model."""
     role = settings.role
     match settings.kind:
         case "debate":
@@ -84,11 +87,11 @@ def _build_model_value(config: Config, settings: ValueConfig, models: Models) ->
 def _build_debate(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
     from exact.agents.value.debate import DebateValue, Speaker
 
-    def seat(role: str) -> Speaker:
+    def speaker(role: str) -> Speaker:
         return Speaker(models(role), _sampling_of(config, role))
 
-    judges = [seat(judge_role(settings, index)) for index in range(settings.judges)]
-    return DebateValue(seat(f"{settings.role}.supporter"), seat(f"{settings.role}.opposer"), judges, settings)
+    judges = [speaker(judge_role(settings, index)) for index in range(settings.judges)]
+    return DebateValue(speaker(f"{settings.role}.supporter"), speaker(f"{settings.role}.opposer"), judges, settings)
 
 
 def _build_composite(config: Config, settings: ValueConfig, models: Models) -> ValueFunction:
@@ -109,12 +112,15 @@ def _sampling_of(config: Config, role: str) -> Sampling:
 
 
 def _check_settings(settings: ValueConfig) -> None:
-    """Raises UsageError."""
+    """Check the settings of a value function.
+
+    Raises UsageError.
+    """
     if not settings.text and not settings.images:
         raise UsageError("value.text and value.images are both false: show at least one of them")
     count = len(settings.members)
     if settings.kind == "cascade" and count != 2:
-        raise UsageError(f"a cascade has two value.members, a cheap one and a dear one, not {count}: name both")
+        raise UsageError(f"a cascade has two value.members, a cheap one and an expensive one, not {count}: name both")
     if settings.kind == "ensemble" and count == 0:
         raise UsageError("an ensemble has no value.members: name at least one")
     if settings.kind not in ("cascade", "ensemble") and count:

@@ -1,4 +1,4 @@
-"""A value function by comparison: which states are nearer to the goal than the one they come from, and than each other."""
+"""A value function by comparison of states with their parent and with each other."""
 
 from __future__ import annotations
 
@@ -13,23 +13,29 @@ from exact.models.base import ChatModel, Sampling
 
 
 class ComparativeValue:
-    """Siblings are ranked against each other and against the state before their last step, every pair in both orders.
+    """Ranks siblings and their parent state against each other, every pair in both orders.
 
-    The value is the probability, by the Bradley-Terry strengths fitted to the answers, that a state is held nearer to the goal than the
-    state before: 0.5 where the step brought nothing. So it orders siblings and tells steps that help from steps that harm; it is no
-    probability of success, and states of different depth compare by their last steps alone. A task's first state is worth 0.5, unasked.
+    The value is the probability, by Bradley-Terry strengths fitted to the answers, that a state is preferred to its parent: 0.5 means no
+    progress. The value orders siblings and separates helpful steps from harmful ones. It is not a probability of success, and states of
+    different depth compare only by their last steps. A task's first state has value 0.5 without a model call.
     """
 
     def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
         self._comparator = LLMComparator(model, config, sampling=sampling)
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """A state against the one before. Raises ModelError; never invents a value."""
+        """Return the evaluation of a state against its parent.
+
+        Raises ModelError; never invents a value.
+        """
         [found] = await self.evaluate_all([context])
         return found
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
-        """Siblings, and the state that they come from. Raises ModelError; never invents a value."""
+        """Return the evaluations of siblings against their common parent.
+
+        Raises ModelError; never invents a value.
+        """
         first = contexts[0]
         if not first.history:
             return tuple(Evaluation(value=0.5, rationale="nothing was done yet") for _ in contexts)

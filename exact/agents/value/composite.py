@@ -1,4 +1,4 @@
-"""Value functions made of value functions: a panel, and a cheap one that calls a dear one in where it matters."""
+"""Value functions composed of others: an ensemble, and a cascade that calls an expensive value function only where it matters."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ from exact.models.together import all_results
 
 
 class EnsembleValue:
-    """All members judge; the value is the mean of theirs, and `between` their spread."""
+    """The mean of all members' values. `between` is the spread of the members."""
 
     def __init__(self, members: Mapping[str, ValueFunction]) -> None:
-        """By name, at least one."""
+        """Configure the ensemble with at least one member, by name."""
         self._members = dict(members)
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Raises ModelError where a member does: a mean over those that answered would be another judge."""
+        """Return the mean evaluation.
+
+        Raises ModelError if any member does: a mean over the remaining members would be a different value function.
+        """
         return self._panel(await all_results([member.evaluate(context) for member in self._members.values()]))
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
-        """Siblings: each member judges all of them, together where it can. Raises ModelError."""
+        """Return the mean evaluations of siblings, in order. Members that can evaluate them as a batch do.
+
+        Raises ModelError.
+        """
         found = await all_results([evaluate_all(member, contexts) for member in self._members.values()])
         return tuple(self._panel([each[i] for each in found]) for i in range(len(contexts)))
 
@@ -47,32 +53,38 @@ class EnsembleValue:
 
 
 class CascadeValue:
-    """The cheap value function everywhere; the dear one at ends, at confirmations, and where the search asks for a state again.
+    """Evaluates with a cheap value function, and with an expensive one at episode ends, confirmations and repeated evaluations.
 
-    A search asks again about states that matter: candidates for its decision that lie within the noise of each other
-    (`search.reevaluations`), ends that are visited again, and front-runners while its workers would be idle (`search.collision: resample`).
-    The search takes the mean over all judgements of a state, and decides between contested candidates by those that were to tell them
-    apart.
+    A search evaluates a state again where it matters: candidates for its decision whose values differ by less than the noise
+    (`search.contest`), ends that it visits again, and the best candidates while its workers would be idle (`search.collision: resample`).
+    The search uses the mean of all evaluations of a state. It decides between close candidates by the evaluations that were made to
+    separate them.
     """
 
-    def __init__(self, cheap: ValueFunction, dear: ValueFunction) -> None:
-        self._cheap, self._dear = cheap, dear
+    def __init__(self, cheap: ValueFunction, expensive: ValueFunction) -> None:
+        self._cheap, self._expensive = cheap, expensive
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Raises ModelError."""
+        """Return the evaluation of a state by the value function that applies.
+
+        Raises ModelError.
+        """
         if context.terminated or context.confirms:
-            return await self._dear.evaluate(context)
+            return await self._expensive.evaluate(context)
         if context.draw > 0:  # the cheap one had the first draw
-            return await self._dear.evaluate(msgspec.structs.replace(context, draw=context.draw - 1))
+            return await self._expensive.evaluate(msgspec.structs.replace(context, draw=context.draw - 1))
         return await self._cheap.evaluate(context)
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
-        """Siblings: the cheap one judges together those that go on, at their first judgement. Raises ModelError."""
+        """Return evaluations of siblings, in order.
+
+        The cheap value function evaluates first-time, non-terminal states as a batch. Raises ModelError.
+        """
         plain = [context for context in contexts if not (context.terminated or context.confirms or context.draw)]
         others = [context for context in contexts if context.terminated or context.confirms or context.draw]
         together, apart = await all_results([self._all_cheap(plain), self._each(others)])
-        cheap, dear = iter(together), iter(apart)
-        return tuple(next(dear) if context.terminated or context.confirms or context.draw else next(cheap) for context in contexts)
+        cheap, expensive = iter(together), iter(apart)
+        return tuple(next(expensive) if context.terminated or context.confirms or context.draw else next(cheap) for context in contexts)
 
     async def _all_cheap(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
         return await evaluate_all(self._cheap, contexts) if contexts else ()

@@ -1,4 +1,8 @@
-"""A value function that knows the benchmark's verdict on episodes that ended in search. It cheats, and says so: headroom, no result."""
+"""Control value functions: a constant as the lower bound, an oracle as the upper bound.
+
+The oracle reads the benchmark's score of episodes that ended in search. It measures headroom, is marked in every table, and is not a
+result.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +11,41 @@ from exact.environments.oracle import STOP, EpisodeScores
 from exact.errors import ModelError
 
 UNDECIDED = 0.5
-"""Of a state in which nothing is decided yet."""
+"""Value of a state whose episode has not ended and would not succeed if it ended now."""
 
 
 class OracleValue:
-    """The verdict on an episode that has ended, or that would win if the agent stopped now; 0.5 elsewhere.
+    """Returns the benchmark's score of an ended episode, or of stopping now if that is better than 0.5; otherwise 0.5.
 
-    Its environments must be `telling` with the same table.
+    Its environments must be opened with the same table of scores.
     """
 
     def __init__(self, verdicts: EpisodeScores) -> None:
         self._verdicts = verdicts
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Raises ModelError where no environment has told how the episode ended."""
+        """Return the benchmark's score of a state.
+
+        Raises ModelError if no environment recorded how the episode ended.
+        """
         done = (context.task.id, *(taken.action.key for taken in context.history if not taken.error))
         if not context.terminated:
             stopped = self._verdicts.get((*done, STOP))
             if stopped is None:
                 return Evaluation(value=UNDECIDED, rationale="oracle: the episode has not ended")
             return Evaluation(
-                value=max(UNDECIDED, stopped), rationale=f"oracle: if the agent stopped here, the verdict would be {stopped:g}", told=True
+                value=max(UNDECIDED, stopped), rationale=f"oracle: if the agent stopped here, the score would be {stopped:g}", told=True
             )
         if done not in self._verdicts:
             raise ModelError(
-                "the oracle was not told how this episode ended: open its environments with Agent.seeing, and do not resume its runs"
+                "no score is recorded for this ended episode: open the oracle's environments with Agent.informed_factory, "
+                "and do not resume its runs"
             )
-        return Evaluation(value=self._verdicts[done], rationale="oracle: the benchmark's own verdict", told=True)
+        return Evaluation(value=self._verdicts[done], rationale="oracle: the benchmark's own score", told=True)
 
 
 class ConstantValue:
-    """The same value for every state."""
+    """Returns the same value for every state, so that a search has only its policy's priors."""
 
     def __init__(self, value: float = 0.5) -> None:
         if not 0.0 <= value <= 1.0:
@@ -45,5 +53,5 @@ class ConstantValue:
         self.value = value
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """That value, whatever the state."""
+        """Return the constant value."""
         return Evaluation(value=self.value, rationale="constant", samples=(self.value,))

@@ -1,8 +1,8 @@
-"""Multi-agent debate: one argues for the state, one against it, and judges decide, in both orders of presentation.
+"""Multi-agent debate: one model argues for the state, one against it, and judges decide, in both orders of presentation.
 
-A judge that heeds what it reads last is not cured by asking it more often. Each judge reads the debate as often one way round as the other,
-and the value is the mean over both: a shift by the order cancels. What is left, the spread within a judge, falls with more
-samples, and those are drawn only where it is large.
+More samples do not remove a judge's bias towards what it reads last. Each judge therefore reads the debate equally often in both orders,
+and the value is the mean over both, which cancels the order effect. The remaining spread within a judge falls with more samples, which are
+drawn only where the spread is large.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ ORDERS: tuple[Order, Order] = ("for first", "against first")
 
 
 class Speaker(NamedTuple):
-    """Who speaks: a model and how it is sampled."""
+    """A participant of the debate: a model and its sampling."""
 
     model: ChatModel
     sampling: Sampling
 
 
 class DebateValue:
-    """Two debaters argue `config.rounds` times, independently within a round; each of `judges` draws `config.samples` verdicts an order.
+    """Two debaters argue `config.rounds` times; each judge then draws `config.samples` grades in each order.
 
-    While the standard error of the value is above `config.threshold`, all judges draw as many again, up to `config.most` in each order.
+    Debaters speak independently within a round. While the standard error of the value exceeds `config.threshold`, all judges draw
+    `config.samples` more, up to `config.most` in each order.
     """
 
     def __init__(self, supporter: Speaker, opposer: Speaker, judges: Sequence[Speaker], config: ValueConfig) -> None:
@@ -45,50 +46,53 @@ class DebateValue:
         self._parse = partial(parse_grade, grades=grade_scale(config.grades))
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Raises ModelError where a debater or a judge could not be heard; never invents a value."""
-        arguments = await self._argue(context)
-        opinions = await sample_until_precise(partial(self._verdicts, context, arguments), self._config)
-        return aggregate(opinions, arguments, tuple(self._said(opinion) for opinion in opinions))
+        """Return the evaluation that the judges' grades give.
 
-    async def _argue(self, context: Context) -> tuple[Argument, ...]:
-        heard = tuple[Argument, ...]()
+        Raises ModelError if a debater or a judge gives no answer; never invents a value.
+        """
+        arguments = await self._debate(context)
+        samples = await sample_until_precise(partial(self._grades, context, arguments), self._config)
+        return aggregate(samples, arguments, tuple(self._transcript_line(sample) for sample in samples))
+
+    async def _debate(self, context: Context) -> tuple[Argument, ...]:
+        arguments = tuple[Argument, ...]()
         for number in range(self._config.rounds):
-            said = await all_results([self._case(context, side, number, heard) for side in self._debaters])
-            heard += tuple(said)
-        return heard
+            new = await all_results([self._argument(context, side, number, arguments) for side in self._debaters])
+            arguments += tuple(new)
+        return arguments
 
-    async def _case(self, context: Context, side: Side, number: int, heard: tuple[Argument, ...]) -> Argument:
-        seat = self._debaters[side]
+    async def _argument(self, context: Context, side: Side, number: int, arguments: tuple[Argument, ...]) -> Argument:
+        speaker = self._debaters[side]
         role = f"{self._config.role}.{'supporter' if side == 'for' else 'opposer'}"
         request = state_request(
-            "debater", context, self._config, seat.sampling, role=role, samples=1, model=seat.model.name, more=number, side=side,
-            heard=heard,
+            "debater", context, self._config, speaker.sampling, role=role, samples=1, model=speaker.model.name, more=number, side=side,
+            heard=arguments,
         )  # fmt: skip
-        [text] = await ask(seat.model, request, parse_argument, seed=context.seed)
+        [text] = await ask(speaker.model, request, parse_argument, seed=context.seed)
         return Argument(side=side, text=text, round=number)
 
-    async def _verdicts(self, context: Context, arguments: tuple[Argument, ...], more: int, count: int) -> list[ValueSample]:
+    async def _grades(self, context: Context, arguments: tuple[Argument, ...], more: int, count: int) -> list[ValueSample]:
         asked = [(judge, order) for judge in range(len(self._judges)) for order in ORDERS]
-        said = await all_results([self._verdict(context, arguments, judge, order, more, count) for judge, order in asked])
-        return [opinion for opinions in said for opinion in opinions]
+        results = await all_results([self._grades_of(context, arguments, judge, order, more, count) for judge, order in asked])
+        return [sample for samples in results for sample in samples]
 
-    async def _verdict(
+    async def _grades_of(
         self, context: Context, arguments: tuple[Argument, ...], judge: int, order: Order, more: int, count: int
     ) -> list[ValueSample]:
-        seat = self._judges[judge]
+        speaker = self._judges[judge]
         request = state_request(
-            "judge", context, self._config, seat.sampling, role=roles.judge_role(self._config, judge), samples=count,
-            model=seat.model.name, more=more, arguments=order_arguments(arguments, order),
+            "judge", context, self._config, speaker.sampling, role=roles.judge_role(self._config, judge), samples=count,
+            model=speaker.model.name, more=more, arguments=order_arguments(arguments, order),
         )  # fmt: skip
-        judged = await ask(seat.model, request, self._parse, seed=context.seed)
-        return [ValueSample(one.value, one.reasoning, judge, order) for one in judged]
+        graded = await ask(speaker.model, request, self._parse, seed=context.seed)
+        return [ValueSample(one.value, one.reasoning, judge, order) for one in graded]
 
-    def _said(self, opinion: ValueSample) -> str:
-        """One verdict of the transcript."""
-        return f"{roles.judge_role(self._config, opinion.judge)}, {opinion.order}: {opinion.value:.2f}, {opinion.reasoning}"
+    def _transcript_line(self, sample: ValueSample) -> str:
+        """Return one grade as a line of the transcript."""
+        return f"{roles.judge_role(self._config, sample.judge)}, {sample.order}: {sample.value:.2f}, {sample.reasoning}"
 
 
 def order_arguments(arguments: Sequence[Argument], order: Order) -> tuple[Argument, ...]:
-    """The debate as a judge reads it: round by round, within each the one side first or the other."""
+    """Return the arguments as a judge reads them: by round, within each round in the given order of sides."""
     against_first = order == "against first"
     return tuple(sorted(arguments, key=lambda one: (one.round, (one.side == "for") == against_first)))

@@ -19,10 +19,11 @@ from exact.models.base import ChatModel, Sampling
 
 
 class LLMValue:
-    """Draws judgements and takes their mean; more of them where they part by more than `config.threshold`. The scale is `config.grades`.
+    """Draws grades and takes their mean, on the scale `config.grades`.
 
-    prompt: `value` judges at once; `value_debate` has the model argue both sides before it does, in one answer. A context that has
-    terminated is judged from the last observation before its end and the action taken: nothing else is in it.
+    More grades are drawn while the standard error exceeds `config.threshold`. Prompt `value` grades at once; with `value_debate` the model
+    first argues both sides in the same answer. A terminated context is evaluated from the last observation before its end and the final
+    action: it contains nothing else.
     """
 
     def __init__(
@@ -33,26 +34,32 @@ class LLMValue:
         sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
         prompt: Literal["value", "value_debate"] = "value",
     ) -> None:
-        """`sampling` says how judgements are drawn; their number is `config.samples`."""
+        """Configure the value function. `sampling` sets how grades are drawn; their number is `config.samples`."""
         self._model, self._config, self._sampling, self._prompt = model, config, sampling, prompt
         self._scale = grade_scale(config.grades)
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """The mean of the judgements that parse. Raises ModelError; never invents a value."""
-        return aggregate(await sample_until_precise(partial(self._opinions, context), self._config))
+        """Return the mean of the grades that parse.
+
+        Raises ModelError; never invents a value.
+        """
+        return aggregate(await sample_until_precise(partial(self._samples, context), self._config))
 
     async def evaluate_all(self, contexts: Sequence[Context]) -> tuple[Evaluation, ...]:
-        """Siblings in one question, prompt `value_siblings`; what are none, one by one. Raises ModelError; never invents a value."""
+        """Return evaluations of siblings from one request with prompt `value_siblings`.
+
+        Contexts that are not siblings are evaluated one by one. Raises ModelError; never invents a value.
+        """
         if (together := view_siblings(contexts, self._config, self._model.name)) is None:
             return await evaluate_each(self, contexts)
         request = together.request("value_siblings", self._sampling, samples=self._config.samples)
         parse = partial(parse_grades, grades=self._scale, count=len(contexts))
-        heard = await ask(self._model, request, parse, seed=contexts[0].seed)
-        return tuple(aggregate([ValueSample(said[i].value, said[i].reasoning) for said in heard]) for i in range(len(contexts)))
+        answers = await ask(self._model, request, parse, seed=contexts[0].seed)
+        return tuple(aggregate([ValueSample(grades[i].value, grades[i].reasoning) for grades in answers]) for i in range(len(contexts)))
 
-    async def _opinions(self, context: Context, more: int, count: int) -> list[ValueSample]:
+    async def _samples(self, context: Context, more: int, count: int) -> list[ValueSample]:
         request = state_request(
             self._prompt, context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name, more=more
         )  # fmt: skip
-        judged = await ask(self._model, request, partial(parse_grade, grades=self._scale), seed=context.seed)
-        return [ValueSample(one.value, one.reasoning) for one in judged]
+        graded = await ask(self._model, request, partial(parse_grade, grades=self._scale), seed=context.seed)
+        return [ValueSample(one.value, one.reasoning) for one in graded]

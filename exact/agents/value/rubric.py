@@ -1,4 +1,4 @@
-"""A value function by checks: questions of yes and no, written once for a task, each yes held against what can be seen."""
+"""A value function by checks: yes-or-no questions written once for a task, each yes verified against the state."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from exact.reflection.lesson import action_label
 
 
 class RubricValue:
-    """The value is the share of the checks that are met. A yes counts only if the words it quotes stand in the state or the steps.
+    """The value is the share of checks that are met. A yes counts only if its quotation occurs in the state or the steps.
 
-    The checks of a task are asked for in its first state and kept. Where screenshots are shown, a yes without a quotation counts, for a
-    picture cannot be quoted; and where nothing but screenshots is shown, a quotation is held against nothing.
+    The checks of a task are requested in its first state and cached. Where screenshots are shown, a yes without a quotation counts, because
+    a picture cannot be quoted. Where only screenshots are shown, quotations are not verified.
     """
 
     def __init__(self, model: ChatModel, config: ValueConfig, *, sampling: Sampling = Sampling()) -> None:  # noqa: B008 (frozen)
@@ -31,38 +31,44 @@ class RubricValue:
         self._checks = dict[str, asyncio.Future[tuple[str, ...]]]()
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Raises ModelError; never invents a value."""
-        checks = await self._of(context)
-        return aggregate(await sample_until_precise(partial(self._opinions, context, checks), self._config))
+        """Return the share of checks that are met.
 
-    async def _opinions(self, context: Context, checks: tuple[str, ...], more: int, count: int) -> list[ValueSample]:
+        Raises ModelError; never invents a value.
+        """
+        checks = await self._checks_of(context)
+        return aggregate(await sample_until_precise(partial(self._samples, context, checks), self._config))
+
+    async def _samples(self, context: Context, checks: tuple[str, ...], more: int, count: int) -> list[ValueSample]:
         request = state_request(
             "value_rubric", context, self._config, self._sampling, role=self._config.role, samples=count, model=self._model.name,
             more=more, checks=checks,
         )  # fmt: skip
         answers = await ask(self._model, request, partial(parse_check_answers, checks=len(checks)), seed=context.seed)
-        return [self._opinion(checks, met, context) for met in answers]
+        return [self._sample(checks, met, context) for met in answers]
 
-    async def _of(self, context: Context) -> tuple[str, ...]:
-        """The task's checks; asked for once, whoever comes first."""
-        about_task = f"{context.task.id}\n{context.instruction}"
-        while (known := self._checks.get(about_task)) is not None:
+    async def _checks_of(self, context: Context) -> tuple[str, ...]:
+        """Return the task's checks. Concurrent callers share one request."""
+        key = f"{context.task.id}\n{context.instruction}"
+        while (known := self._checks.get(key)) is not None:
             if not known.done():
                 await asyncio.wait([known])
             elif not known.cancelled():
                 return known.result()
-        kept = self._checks[about_task] = asyncio.get_running_loop().create_future()
+        pending = self._checks[key] = asyncio.get_running_loop().create_future()
         try:
-            [checks] = await ask(self._model, self._asked(context), parse_checks, seed=context.seed)
-            kept.set_result(checks)
+            [checks] = await ask(self._model, self._checks_request(context), parse_checks, seed=context.seed)
+            pending.set_result(checks)
             return checks
         finally:
-            if not kept.done():  # it failed: the next one asks again
-                del self._checks[about_task]
-                kept.cancel()
+            if not pending.done():  # the request failed: the next caller asks again
+                del self._checks[key]
+                pending.cancel()
 
-    def _asked(self, context: Context) -> ChatRequest:
-        """The same for every state of a task, whatever lessons it recalls, so it is journalled once, under node 0."""
+    def _checks_request(self, context: Context) -> ChatRequest:
+        """Return the request for a task's checks.
+
+        It is the same for every state of the task, whatever reflections it recalls, so it is journalled once, under node 0.
+        """
         began = context.history[0].observation if context.history else context.observation
         start = msgspec.structs.replace(
             context, observation=began, history=(), reflections=(), tried=(), terminated=False, node=0, draw=0, confirms=False
@@ -70,25 +76,25 @@ class RubricValue:
         sampling = msgspec.structs.replace(self._sampling, logprobs=False)
         return state_request("rubric", start, self._config, sampling, role=self._config.role, samples=1, model=self._model.name)
 
-    def _opinion(self, checks: tuple[str, ...], answers: tuple[CheckAnswer, ...], context: Context) -> ValueSample:
+    def _sample(self, checks: tuple[str, ...], answers: tuple[CheckAnswer, ...], context: Context) -> ValueSample:
         seen, picture = _comparable(_quotable_text(context)), not (self._config.text or self._config.html)
         lines, met = list[str](), 0
         for check, answer in zip(checks, answers, strict=True):
-            stands = picture or _comparable(answer.quote) in seen if answer.quote else self._config.images
-            met += answer.yes and stands
-            lines.append(f"{check} {'no' if not answer.yes else 'yes' if stands else 'yes, but what it quotes is not there'}")
+            found = picture or _comparable(answer.quote) in seen if answer.quote else self._config.images
+            met += answer.yes and found
+            lines.append(f"{check} {'no' if not answer.yes else 'yes' if found else 'yes, but what it quotes is not there'}")
         return ValueSample(met / len(checks), "; ".join(lines))
 
 
 def _quotable_text(context: Context) -> str:
-    """All the words that a quotation may come from, as prompts show them: the thoughts of the agent are none of them."""
+    """Return all text that a quotation may come from, as prompts show it. The agent's own thoughts are excluded."""
     bare = msgspec.structs.replace(context, history=tuple(msgspec.structs.replace(taken, rationale="") for taken in context.history))
     state = render_macro("seen", context.observation, "observation", sys.maxsize)
     return "\n".join((state, render_macro("answered", context), render_macro("steps", bare, action_label, len(context.history))))
 
 
 def _comparable(text: str) -> str:
-    """For comparing: one space for any, quotation marks and case left out."""
+    """Return a text with single spaces, in lower case and without quotation marks."""
     return " ".join(text.casefold().translate(_MARKS).split())
 
 

@@ -1,4 +1,4 @@
-"""From single opinions to an evaluation: orders are averaged out, and disagreement is split by where it comes from."""
+"""From samples to an evaluation: averages over orders of presentation, and the sources of disagreement."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ValueSample(NamedTuple):
     reasoning: str = ""
     judge: int = 0
     order: Order = ""
-    """Which argument it read first; empty without a debate."""
+    """Side whose argument the judge read first. Empty without a debate."""
 
 
 class SamplingLimits(Protocol):
-    """When more opinions are drawn: what of `ValueConfig` says so."""
+    """The settings of `ValueConfig` that decide when more samples are drawn."""
 
     @property
     def samples(self) -> int: ...
@@ -34,78 +34,81 @@ class SamplingLimits(Protocol):
     def most(self) -> int: ...
 
 
-async def sample_until_precise(draw: Callable[[int, int], Awaitable[Sequence[ValueSample]]], doubt: SamplingLimits) -> list[ValueSample]:
-    """Opinions, `doubt.samples` at first; while the standard error of their mean is above `threshold`, as many again, up to `most`.
+async def sample_until_precise(draw: Callable[[int, int], Awaitable[Sequence[ValueSample]]], limits: SamplingLimits) -> list[ValueSample]:
+    """Return samples: `limits.samples` at first, and as many again while their mean is imprecise, up to `limits.most`.
 
-    draw: from the round, from 0, and how many to draw of each judge in each order. A single opinion says nothing about its error, and buys
-    none.
+    The mean is imprecise while its standard error exceeds `limits.threshold`. `draw(round, count)` draws `count` samples of each judge in
+    each order; rounds count from 0. A single sample gives no estimate of its error and triggers no further samples.
     """
-    opinions, drawn = list[ValueSample](), 0
+    samples, drawn = list[ValueSample](), 0
     for number in itertools.count():
-        count = doubt.samples if not number else min(doubt.samples, doubt.most - drawn)
-        opinions += await draw(number, count)
+        count = limits.samples if not number else min(limits.samples, limits.most - drawn)
+        samples += await draw(number, count)
         drawn += count
-        if drawn >= doubt.most or len(opinions) == 1 or standard_error(opinions) <= doubt.threshold:
-            return opinions
+        if drawn >= limits.most or len(samples) == 1 or standard_error(samples) <= limits.threshold:
+            return samples
     raise AssertionError("the loop ends by its bound")
 
 
-def aggregate(opinions: Sequence[ValueSample], arguments: tuple[Argument, ...] = (), judges: tuple[str, ...] = ()) -> Evaluation:
-    """The mean over judges of the mean over orders of the mean over samples, so that no judge and no order counts for more.
+def aggregate(samples: Sequence[ValueSample], arguments: tuple[Argument, ...] = (), judges: tuple[str, ...] = ()) -> Evaluation:
+    """Return the mean over judges of the mean over orders of the mean over samples. Every judge and every order has equal weight.
 
-    The rationale is that of the opinion nearest to the value (the first of equals). `opinions` is not empty.
+    The rationale is that of the sample nearest to the value, the first of equals. `samples` is not empty.
     """
-    values = tuple(one.value for one in opinions)
-    means = [_mean_over_orders([one for one in opinions if one.judge == judge]) for judge in sorted({one.judge for one in opinions})]
+    values = tuple(one.value for one in samples)
+    means = [_mean_over_orders([one for one in samples if one.judge == judge]) for judge in sorted({one.judge for one in samples})]
     value = min(1.0, max(0.0, statistics.fmean(means)))
-    nearest = min(opinions, key=lambda one: abs(one.value - value))
+    nearest = min(samples, key=lambda one: abs(one.value - value))
     return Evaluation(
         value=value,
         rationale=nearest.reasoning,
         samples=values,
         disagreement=statistics.pstdev(values),
-        order_effect=order_effect(opinions),
-        within=_within(opinions),
+        order_effect=order_effect(samples),
+        within=_within(samples),
         between=statistics.pstdev(means),
         arguments=arguments,
         judges=judges,
     )
 
 
-def order_effect(opinions: Sequence[ValueSample]) -> float:
-    """Mean over the judges that read both orders; 0 where none did."""
+def order_effect(samples: Sequence[ValueSample]) -> float:
+    """Return the mean order effect of the judges that read both orders, in [-1, 1]. 0 if there is no such judge."""
     effects = []
-    for judge in {one.judge for one in opinions}:
-        first = [one.value for one in opinions if one.judge == judge and one.order == "for first"]
-        last = [one.value for one in opinions if one.judge == judge and one.order == "against first"]
+    for judge in {one.judge for one in samples}:
+        first = [one.value for one in samples if one.judge == judge and one.order == "for first"]
+        last = [one.value for one in samples if one.judge == judge and one.order == "against first"]
         if first and last:
             effects.append(statistics.fmean(first) - statistics.fmean(last))
     return statistics.fmean(effects) if effects else 0.0
 
 
-def standard_error(opinions: Sequence[ValueSample]) -> float:
-    """Of the value, by the spread within judges and orders; infinite for less than two opinions in every cell."""
-    cells = [cell for cell in _cells(opinions) if len(cell) > 1]
+def standard_error(samples: Sequence[ValueSample]) -> float:
+    """Return the standard error of the value, from the spread within each judge and order.
+
+    Infinite if no judge has two samples in the same order.
+    """
+    cells = [cell for cell in _cells(samples) if len(cell) > 1]
     if not cells:
         return float("inf")
-    return _within(opinions) / math.sqrt(len(opinions))
+    return _within(samples) / math.sqrt(len(samples))
 
 
-def _mean_over_orders(opinions: Sequence[ValueSample]) -> float:
-    return statistics.fmean(statistics.fmean(cell) for cell in _cells(opinions))
+def _mean_over_orders(samples: Sequence[ValueSample]) -> float:
+    return statistics.fmean(statistics.fmean(cell) for cell in _cells(samples))
 
 
-def _within(opinions: Sequence[ValueSample]) -> float:
-    """Pooled over cells, each with its sum of squares: a cell of one opinion says nothing."""
-    cells = [cell for cell in _cells(opinions) if len(cell) > 1]
+def _within(samples: Sequence[ValueSample]) -> float:
+    """Return the standard deviation within cells, pooled by sum of squares. A cell of one sample contributes nothing."""
+    cells = [cell for cell in _cells(samples) if len(cell) > 1]
     free = sum(len(cell) - 1 for cell in cells)
     squares = sum((value - statistics.fmean(cell)) ** 2 for cell in cells for value in cell)
     return min(0.5, math.sqrt(squares / free)) if free else 0.0
 
 
-def _cells(opinions: Sequence[ValueSample]) -> list[list[float]]:
-    """Values by judge and order."""
+def _cells(samples: Sequence[ValueSample]) -> list[list[float]]:
+    """Return the values grouped by judge and order."""
     cells: dict[tuple[int, str], list[float]] = {}
-    for one in opinions:
+    for one in samples:
         cells.setdefault((one.judge, one.order), []).append(one.value)
     return list(cells.values())

@@ -1,4 +1,4 @@
-"""A value function that was trained: a classifier behind an HTTP endpoint, which answers with a probability."""
+"""A trained value function: a classifier behind an HTTP endpoint that returns a probability."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from exact.models.base import ChatModel, Sampling
 
 
 class TrainedValue:
-    """One call, one number. The prompt is `value`; the model must be a classifier (`api: classify`): see docs/models.md."""
+    """One call, one number. The prompt is `value`, and the model must be a classifier (`api: classify`, see docs/models.md)."""
 
     def __init__(self, model: ChatModel, config: ValueConfig) -> None:
         self._model, self._config = model, config
 
     async def evaluate(self, context: Context) -> Evaluation:
-        """Raises ModelError, also for an answer that is no number in [0, 1]."""
+        """Return the classifier's probability.
+
+        Raises ModelError, also if the answer is not a number in [0, 1].
+        """
         request = state_request(
             "value", context, self._config, Sampling(temperature=0.0), role=self._config.role, samples=1, model=self._model.name
         )  # fmt: skip

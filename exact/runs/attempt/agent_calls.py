@@ -67,7 +67,7 @@ class Asking:
         """The children of the rivals against each other. Raises ModelError, BudgetExceeded."""
         contexts = await self._rivals(selection, node)
         held.add({"evaluations": len(contexts)})
-        return Compared(scores=await self._setting.agent.compares.compare(contexts))
+        return Compared(scores=await self._setting.agent.state_comparator.compare(contexts))
 
     async def batch(self, selection: Selection, node: Node, held: Reservation) -> Said:
         """A judgement of each of the rivals' children, asked for together. Raises ModelError, BudgetExceeded."""

@@ -138,15 +138,15 @@ async def test_a_state_in_which_stopping_would_win_is_worth_it_and_one_in_which_
 
 
 async def test_an_end_that_it_was_not_told_of_is_an_error_and_no_value() -> None:
-    with pytest.raises(ModelError, match="was not told how this episode ended"):
+    with pytest.raises(ModelError, match="no score is recorded for this ended episode"):
         await OracleValue({}).evaluate(await context("left", "on", terminated=True))
 
 
 def test_only_an_oracles_environments_tell_and_its_agent_is_marked() -> None:
     environments = ToyFactory(deceptive_chain(2))
     honest, oracle = (build_agent(parse({"value": {"kind": kind}}), no_model) for kind in ("constant", "oracle"))
-    assert (honest.oracle, honest.verdicts, honest.seeing(environments)) == (False, None, environments)
-    assert oracle.oracle and isinstance(oracle.seeing(environments), InformedForkableFactory)
+    assert (honest.oracle, honest.verdicts, honest.informed_factory(environments)) == (False, None, environments)
+    assert oracle.oracle and isinstance(oracle.informed_factory(environments), InformedForkableFactory)
 
 
 async def attempt(tmp_path: Path, environment: ToyGraph, fidelity: Fidelity) -> Line:
@@ -157,7 +157,7 @@ async def attempt(tmp_path: Path, environment: ToyGraph, fidelity: Fidelity) -> 
 
     @asynccontextmanager
     async def environments(task: object) -> AsyncIterator[EnvironmentFactory]:
-        yield agent.seeing(ToyFactory(environment, fidelity=fidelity))
+        yield agent.informed_factory(ToyFactory(environment, fidelity=fidelity))
 
     runner = Runner(
         folder=create(tmp_path / fidelity, (toy_task(environment),), config),

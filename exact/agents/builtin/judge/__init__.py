@@ -1,1 +1,1 @@
-"""How the built-in agent judges a state: clicks, typing, keys, answers, progress."""
+"""Evaluation of states and actions by the built-in agent: clicks, typing, keys, answers, progress."""

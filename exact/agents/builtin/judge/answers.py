@@ -1,7 +1,7 @@
-"""Answers to what an instruction asks, ranked: what stands where the question's words do, and is of the sort that is asked for.
+"""Ranked answers to the instruction's question: statements near the question's words, of the requested type.
 
-Part of the built-in agent, which is not a language model: it does not know what a word means, so it cannot tell a right answer from one
-that stands near.
+Part of the built-in agent, which is not a language model: it does not know the meaning of a word, so it cannot tell a right answer from one
+that is merely near it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,25 @@ from exact.agents.builtin.page.evidence import TOP, Statement, read_statements
 from exact.agents.builtin.page.page import PageModel
 
 MAX_ANSWERS = 4
-"""How many answers are considered in a state."""
+"""Maximum number of answers considered in a state."""
 _MISFIT, _KNOWN, _WHOLE, _TAIL = 0.55, 0.4, 0.88, 0.95
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}/\d{2,4}")
 
 
 class RankedAnswer(msgspec.Struct, frozen=True, order=True):
-    """One answer that could be given."""
+    """One possible answer."""
 
     score: float
-    """In [0, 1]: how much of the question stands with it."""
+    """Share of the question that the answer's context covers, in [0, 1]."""
     text: str
 
 
 @functools.lru_cache(maxsize=512)
 def rank_answers(asked: ParsedQuestion, page: PageModel, met: frozenset[str]) -> tuple[RankedAnswer, ...]:
-    """The best answers that a page gives, best first; at most MOST. `met`: words of what was opened on the way to it."""
+    """Return the best answers that a page gives, best first, at most `MAX_ANSWERS`.
+
+    `met` is the set of words of the elements opened on the way to the page.
+    """
     each = [_rank_part(part, page, met) for part in asked.parts]
     if not each or not all(each):
         return ()
@@ -71,14 +74,14 @@ def _score(part: QuestionPart, fact: Statement, met: frozenset[str]) -> float:
 
 
 def _closeness(word: str, fact: Statement) -> float:
-    """How closely a word stands with what is told; likeness counts as such."""
+    """Return how closely a word is connected to a statement, in [0, 1]. Similar words count by their similarity."""
     if word in fact.surroundings:
         return fact.surroundings[word]
     return max((level * likeness for other, level in fact.surroundings.items() if (likeness := word_similarity(word, other))), default=0.0)
 
 
 def fits_type(sort: AnswerType, text: str) -> bool:
-    """Whether a text is of the sort that is asked for."""
+    """Return whether a text is of the requested type."""
     digits = any(c.isdigit() for c in text)
     match sort:
         case "number":

@@ -1,4 +1,4 @@
-"""The actions worth considering in a state: from its elements and the environment's grammar.
+"""Candidate actions of a state, from its elements and the environment's grammar.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -15,11 +15,11 @@ from exact.agents.builtin.page.page import FIELDS, Item
 from exact.errors import ActionError
 
 MAX_CANDIDATES = 200
-"""At most so many candidates in a state."""
+"""Maximum number of candidates in a state."""
 
 
 def candidate_actions(situation: Situation, actions: ActionSpace) -> tuple[Action, ...]:
-    """Distinct actions that the grammar admits, elements in document order first; at most LIMIT."""
+    """Return distinct actions that the grammar admits, at most `MAX_CANDIDATES`, elements in document order first."""
     found: dict[str, Action] = {}
 
     def add(verb: str, *args: str) -> None:
@@ -52,7 +52,7 @@ def candidate_actions(situation: Situation, actions: ActionSpace) -> tuple[Actio
 
 
 def _answers(situation: Situation) -> list[str]:
-    """What to end the attempt with, if it may be ended."""
+    """Return the texts to end the attempt with, if it may end."""
     if situation.question is None:
         return [""] if situation.application or not situation.progress.open else []
     return [each.text for each in situation.answers] + [situation.question.absent_answer] * bool(situation.question.absent_answer)
@@ -74,7 +74,10 @@ def _texts(situation: Situation, item: Item) -> list[str]:
 
 
 def _application_texts(situation: Situation, item: Item) -> list[str]:
-    """What may go into an application's field: what the instruction gives for it; into one to search by, what is asked about."""
+    """Return the texts for an application's field.
+
+    They are the values that the instruction gives for the field, or the search terms if it is a search field.
+    """
     if is_search_field(item, situation.page):
         return list(situation.search_terms)
     value = given_value(item.label, situation.goal.instruction)

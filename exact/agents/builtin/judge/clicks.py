@@ -1,4 +1,4 @@
-"""How sensible it is to click an element.
+"""Scores of clicks.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -34,7 +34,7 @@ _NOVELTY = {
 
 
 def score_click(situation: Situation, item: Item) -> ActionScore:
-    """How sensible a click on the element is."""
+    """Return the score of a click on the element."""
     if any(s.subgoal.submits and affinity(s.subgoal, item, situation.page) >= CONFIDENT for s in situation.progress.statuses):
         return _score_submit(situation)
     if situation.application and (found := _score_in_application(situation, item)) is not None:
@@ -67,7 +67,10 @@ def score_click(situation: Situation, item: Item) -> ActionScore:
 
 
 def _score_in_application(situation: Situation, item: Item) -> ActionScore | None:
-    """What is plain in an application: the button that does or sends what is asked for, or searches; None of anything else."""
+    """Return the score of a button that performs, sends or searches for what an application is asked for.
+
+    None for other elements.
+    """
     if carries_out(situation, item):
         return ActionScore(0.85, "does what is asked")
     if (worth := sends(situation, item)) > 0:
@@ -107,7 +110,10 @@ def _score_for_subgoal(situation: Situation, status: SubgoalStatus, item: Item) 
 
 
 def _rival_factor(situation: Situation, subgoal: Subgoal, item: Item, score: float) -> float:
-    """What is left of a score that several elements have: what stands nearest to the values of the instruction keeps most."""
+    """Return the factor that reduces the score of an element with equal rivals, in [0, 1].
+
+    The element nearest to the instruction's values keeps most of its score.
+    """
     rivals = [other for other in situation.page.actable if affinity(subgoal, other, situation.page) >= score - 0.01]
     if len(rivals) < 2:
         return 1.0
@@ -124,7 +130,7 @@ def _calendar_score(names: Iterable[str], field: Item) -> float:
 
 
 def _score_for_fill(status: SubgoalStatus, item: Item) -> float:
-    """What a click does for a text to be written: it takes a completion, or opens a picker."""
+    """Return the score of a click for text to enter: it accepts a completion, or opens a picker."""
     if status.subgoal.ending and holds_text(item.label, status.text, status.subgoal.ending):
         return 0.95
     locked = "readonly" in item.element.states
@@ -151,26 +157,29 @@ def _score_submit(situation: Situation) -> ActionScore:
 
 
 def _score_exploration(situation: Situation, item: Item) -> ActionScore:
-    """What a click may show, or be, when nothing fits better."""
-    said, near = mention_score(item.label, situation.goal), proximity(item, situation.goal, situation.page)
+    """Return the score of a click that may reveal something new, for elements that fit no subgoal better."""
+    mentioned, near = mention_score(item.label, situation.goal), proximity(item, situation.goal, situation.page)
     seen = _was_clicked(situation, item)
     base = _novelty(situation, item) * (1.0 if situation.target_hidden or not situation.progress.open else 0.3) * (0.5 if seen else 1.0)
-    score = base + (0.1 if item.inert else 0.22) * said + 0.14 * near * (0.3 if item.role in TEXTS else 1.0)
+    score = base + (0.1 if item.inert else 0.22) * mentioned + 0.14 * near * (0.3 if item.role in TEXTS else 1.0)
     if item.unlabelled and not situation.progress.open:
-        score += 0.0005 * item.index  # what confirms stands after what cancels
-    reason = f"may lead on ({item.role})" + (", is mentioned" if said >= 0.7 else "") + (", stands near" if near else "")
+        score += 0.0005 * item.index  # a confirming button usually follows the cancelling one
+    reason = f"may lead on ({item.role})" + (", is mentioned" if mentioned >= 0.7 else "") + (", is near" if near else "")
     return ActionScore(min(score * (0.6 if seen else 1.0), 0.7), reason, True)
 
 
 def _was_clicked(situation: Situation, item: Item) -> bool:
-    """Whether it was acted on before; in an application, which repeats its links on every page, or one that reads the same."""
+    """Return whether the element was acted on before.
+
+    In an application, which repeats its links on every page, an element with the same role and label counts too.
+    """
     if any(step.action.elements and step.action.elements[0] == item.element.id for step in situation.history):
         return True
     return situation.application and bool(item.label) and (item.role, item.label) in situation.clicked_labels
 
 
 def _novelty(situation: Situation, item: Item) -> float:
-    """How often a click on such an element shows something new."""
+    """Return how often a click on such an element reveals something new, in [0, 1]."""
     states = set(item.element.states)
     if is_submit(item):
         base = 0.06

@@ -1,4 +1,4 @@
-"""Whether it is time to stop, in an application: nothing but the agent ends an attempt there.
+"""Detection of the end of a task in an application, where only the agent ends an attempt.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -23,12 +23,12 @@ _SEND = vocabulary("submit save create add publish apply confirm send update acc
 _DECLINE = vocabulary("no not don don't cancel keep undo discard preview")
 _SAID = vocabulary("me his her its page no other")
 _SENT, _DONE, _ALL = 0.85, 0.8, 0.15
-"""How surely the attempt is at its end: a form was sent with all in it, the verb's button was pressed where the thing stood, and all parts
-seem done though nothing was sent."""
+"""Confidence that the attempt is at its end: after a complete form was submitted, after the verb's button was pressed on the object's page,
+and when all subgoals seem completed although no form was submitted."""
 
 
 def score_stop(situation: Situation, answer: str) -> ActionScore:
-    """How sensible it is to end the attempt with this answer."""
+    """Return the score of ending the attempt with this answer."""
     if not situation.application:
         return ActionScore(0.01 if situation.progress.open or situation.target_hidden else 0.05, "stop")
     if situation.question is None:
@@ -36,12 +36,12 @@ def score_stop(situation: Situation, answer: str) -> ActionScore:
     if answer and answer == situation.question.absent_answer:
         return ActionScore(0.3 * absence(situation), "the page has nothing of it")
     score = next((each.score for each in situation.answers if each.text == answer), 0.0)
-    return ActionScore(0.95 * score**1.2, f"{score:.0%} of the question stands with it")
+    return ActionScore(0.95 * score**1.2, f"{score:.0%} of the question is covered")
 
 
 @functools.lru_cache(maxsize=64)
 def completion(situation: Situation) -> float:
-    """How surely what the instruction asks for is done, in [0, 1]; of an instruction that asks no question."""
+    """Return how surely the task is completed, in [0, 1], for an instruction that asks no question."""
     if situation.verb in _SHOW:
         return _display_share(situation)
     progress = situation.progress
@@ -50,13 +50,16 @@ def completion(situation: Situation) -> float:
 
 
 def absence(situation: Situation) -> float:
-    """How surely what is asked for is not there, in [0, 1]: the more was looked at, and the less the page says of it."""
+    """Return how surely the requested answer does not exist, in [0, 1].
+
+    It rises with the number of steps and falls with the score of the best answer.
+    """
     best = situation.answers[0].score if situation.answers else 0.0
     return (1 - best) * min(1.0, 0.25 * len(situation.history))
 
 
 def nearness_to_end(situation: Situation) -> float:
-    """How near the attempt is to its end, in [0, 1]: the best answer in sight, or how surely all is done."""
+    """Return how near the attempt is to its end, in [0, 1]: the score of the best answer in sight, or the completion."""
     if situation.question is None:
         return completion(situation)
     best = situation.answers[0].score if situation.answers else 0.0
@@ -64,28 +67,28 @@ def nearness_to_end(situation: Situation) -> float:
 
 
 def carries_out(situation: Situation, item: Item) -> bool:
-    """Whether a button does what the instruction's verb says, on a page that is headed by what it is to be done to."""
+    """Return whether a button performs the instruction's verb, on a page whose headings name the object."""
     return item.role == "button" and _names_the_verb(situation, item, situation.page)
 
 
 def _names_the_verb(situation: Situation, item: Item, page: PageModel) -> bool:
-    said = set(words(item.label))
-    return situation.verb in said and not said & _DECLINE and _heading_share(situation, page) >= 0.6
+    label = set(words(item.label))
+    return situation.verb in label and not label & _DECLINE and _heading_share(situation, page) >= 0.6
 
 
 def sends(situation: Situation, item: Item) -> float:
-    """How sensible it is to press a button that sends a form for which the instruction gives values, in [0, 1]; 0 if it is none."""
-    said = set(words(item.label))
-    if item.role != "button" or not (_SEND | {situation.verb}) & said or said & _DECLINE:
+    """Return the score of a button that submits a form with values of the instruction, in [0, 1]. 0 for other elements."""
+    label = set(words(item.label))
+    if item.role != "button" or not (_SEND | {situation.verb}) & label or label & _DECLINE:
         return 0.0
     done = form_is_complete(situation.goal.instruction, situation.page)
     return 0.0 if done is None else 0.85 if done else 0.08
 
 
 def _submission(situation: Situation) -> float:
-    """How surely a click on the way here carried out or sent what is asked for, and the page went on."""
+    """Return how surely an earlier click performed or submitted the task and the page changed after it, in [0, 1]."""
     if any(carries_out(situation, item) for item in situation.page.actable):
-        return 0.0  # it asks whether it is meant
+        return 0.0  # the page still asks for confirmation
     found = 0.0
     for n, step in enumerate(situation.history):
         page = pages.read_page(step.observation, situation.goal.instruction)
@@ -101,7 +104,7 @@ def _submission(situation: Situation) -> float:
 
 
 def _completeness(situation: Situation, page: PageModel, before: tuple[Taken, ...]) -> float:
-    """How surely everything was in place when it was sent, in [0, 1]."""
+    """Return how surely all values were entered when the form was submitted, in [0, 1]."""
     if (done := form_is_complete(situation.goal.instruction, page)) is not None:
         return float(done)
     then = assess_progress(situation.goal, page, before, application=True)
@@ -110,12 +113,12 @@ def _completeness(situation: Situation, page: PageModel, before: tuple[Taken, ..
 
 
 def _display_share(situation: Situation) -> float:
-    """Which share of what is to be shown stands in the headings of this page, which another one led to."""
+    """Return the share of the requested object that the page's headings name, on a page reached from another one."""
     return _heading_share(situation, situation.page) if situation.history else 0.0
 
 
 def _heading_share(situation: Situation, page: PageModel) -> float:
-    """Which share of the instruction's words stands in the page's headings, names counting most; in [0, 1]."""
+    """Return the share of the instruction's words in the page's headings, names weighted most, in [0, 1]."""
     head = {word for item in page.items if item.role == "heading" and not item.echo for word in words(item.element.name)}
     weights = _content_weights(situation)
     if not weights:
@@ -125,7 +128,7 @@ def _heading_share(situation: Situation, page: PageModel) -> float:
 
 
 def _content_weights(situation: Situation) -> dict[str, float]:
-    """The instruction's words without grammar, verbs and kinds of elements; those in values weigh double."""
+    """Return the instruction's words without grammar, verbs and role names. Words in values weigh double."""
     named = {word for text in situation.goal.literals for word in words(text)}
     before = set(words(situation.goal.instruction.partition(situation.sentence)[0])) & named
     spoken = (set(words(situation.sentence)) | before) - STOP_WORDS - set(VERBS) - ACTION_VERBS - _SHOW - _SAID - {situation.verb}

@@ -1,4 +1,4 @@
-"""When a key is the right thing to press.
+"""Scores of key presses.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -15,17 +15,20 @@ from exact.agents.builtin.page.page import FIELDS, Item, PageModel
 
 _ABOVE = vocabulary("top start beginning first up upwards")
 _ENDS = vocabulary("top start beginning first bottom end last all whole")
-"""Words for as far as it goes."""
+"""Words for the ends of a scrollable area."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def is_upward(subgoal: Subgoal) -> bool:
-    """Whether a part to scroll asks for what is above."""
+    """Return whether a scroll subgoal asks for the beginning."""
     return bool(_ABOVE & set(words(subgoal.clause)))
 
 
 def score_key(key: str, page: PageModel, progress: InstructionProgress, *, covered: bool) -> float:
-    """How sensible it is to press the key, in [0, 1]. `covered`: an action was refused because something lies over its element."""
+    """Return the score of pressing the key, in [0, 1].
+
+    `covered` says that an action was refused because another element covers its target.
+    """
     focused = next((item for item in page.items if "focused" in item.element.states), None)
     if key == "Enter":
         return _score_enter(page, progress, focused)
@@ -51,7 +54,7 @@ def _score_enter(page: PageModel, progress: InstructionProgress, focused: Item |
 
 
 def slider_distance(slider: Item, progress: InstructionProgress) -> float:
-    """How far a slider is from the number that an open part asks for; 0 where it is no slider, or none does."""
+    """Return the signed distance from a slider's value to the number of an open subgoal. 0 for other elements."""
     if slider.role != "slider" or not _NUMBER.fullmatch(slider.element.value or ""):
         return 0.0
     numbers = [n for s in progress.open for text in (s.text, *s.subgoal.targets) for n in _NUMBER.findall(text)]

@@ -1,7 +1,7 @@
-"""How much of the instruction is visibly done, and what is open.
+"""Progress on the instruction: which subgoals are visibly completed, and which are open.
 
-Part of the built-in agent, which is not a language model. Read from the page and from the actions taken, never from what came
-after an episode's end.
+Part of the built-in agent, which is not a language model. Progress is read from the page and the actions taken, never from what follows an
+episode's end.
 """
 
 from __future__ import annotations
@@ -21,59 +21,62 @@ from exact.context import Taken
 
 
 class SubgoalStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How one part stands."""
+    """Status of one subgoal."""
 
     subgoal: Subgoal
     text: str
-    """What is to be written: the part's text, or what the page gives for it."""
+    """Text to enter: the subgoal's own, or the one that the page gives for it."""
     done: bool
     best_affinity: float
-    """Affinity of the element that fits best, in [0, 1]; 0 when none is there."""
+    """Affinity of the best matching element, in [0, 1]. 0 if there is none."""
     clicked_ids: tuple[str, ...] = ()
-    """Ids of the elements clicked for it."""
+    """Ids of the elements clicked for the subgoal."""
     confidence: float = 1.0
-    """How sure it is that the part is done, where `done`; in [0, 1]."""
+    """Confidence in `done`, in [0, 1], where the subgoal is done."""
 
 
 class InstructionProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How all parts stand, in the instruction's order."""
+    """Status of all subgoals, in the instruction's order."""
 
     statuses: tuple[SubgoalStatus, ...]
     stray_count: int
-    """How many boxes are ticked that no part asks for, and fields that hold what belongs elsewhere."""
+    """Number of checked boxes that no subgoal asks for, plus fields that hold the value of another field."""
 
     @property
     def tasks(self) -> tuple[SubgoalStatus, ...]:
-        """What must be done before the form is sent: without the looking and the sending."""
+        """Subgoals to complete before the form is submitted: all except those to find and to submit."""
         return tuple(s for s in self.statuses if s.subgoal.kind != "find" and not s.subgoal.submits)
 
     @property
     def open(self) -> tuple[SubgoalStatus, ...]:
-        """Parts of `tasks` that are not done."""
+        """Subgoals of `tasks` that are not done."""
         return tuple(s for s in self.tasks if not s.done)
 
     @property
     def share(self) -> float:
-        """Which share of `tasks` is done, in [0, 1]; a visible target counts a little. 0.5 when there are none."""
+        """Completed share of `tasks`, in [0, 1]. A visible target counts a little. 0.5 if there are no tasks."""
         if not self.tasks:
             return 0.5
         return sum(s.confidence if s.done else 0.3 * s.best_affinity for s in self.tasks) / len(self.tasks)
 
     @property
     def confidence(self) -> float:
-        """How sure it is that all that seems done is done, in [0, 1]."""
+        """Confidence that all subgoals that seem done are done, in [0, 1]."""
         return min((s.confidence for s in self.tasks if s.done), default=1.0)
 
 
 def assess_progress(goal: Goal, page: PageModel, history: Sequence[Taken], *, application: bool = False) -> InstructionProgress:
-    """The progress in a state that was reached by these steps. `application`: boxes that nobody touched are ticked for a reason."""
+    """Return the progress in a state reached by these steps.
+
+    `application` says that boxes which the agent did not touch are checked for a reason.
+    """
     clicked = _clicks_by_subgoal(goal, history)
     statuses = tuple(_status(n, subgoal, goal, page, clicked, history) for n, subgoal in enumerate(goal.subgoals))
     return InstructionProgress(statuses=statuses, stray_count=_count_stray(goal, page, touched_ids(history) if application else None))
 
 
 def _gesture(step: Taken) -> str:
-    """The name of the action; scrolling by keys is scrolling."""
+    """Return the action's name. Scrolling by keys counts as scrolling."""
     return "scroll" if step.action.name == "press" and step.action.args[0] in ("Control+End", "Control+Home") else step.action.name
 
 
@@ -107,7 +110,7 @@ def _status(
 
 
 def _clicks_by_subgoal(goal: Goal, history: Sequence[Taken]) -> dict[int, list[str]]:
-    """For each part, the ids of elements clicked for it; a click counts for the first open part that it fits."""
+    """Return the ids of the clicked elements by subgoal index. A click counts for the first open subgoal that it fits."""
     found: dict[int, list[str]] = {}
     for step in history:
         if step.error or step.action.name not in ("click", "select") or not step.action.elements:
@@ -134,7 +137,7 @@ def _all_clicked(subgoal: Subgoal, meant: list[Item], ids: list[str]) -> bool:
 
 
 def _field_value(item: Item, written: dict[str, str]) -> str:
-    """What a field shows; for fields that show nothing in text (time, date, colour) what was last written into them."""
+    """Return the value of a field. For fields without a text value (time, date, colour), return the text last entered."""
     if item.element.value is None and item.role not in ("textbox", "searchbox", "textarea"):
         return written.get(item.element.id, "")
     return item.element.value or ""
@@ -145,7 +148,10 @@ def _is_in_sight(subgoal: Subgoal, page: PageModel) -> bool:
 
 
 def holds_text(value: str, text: str, ending: str = "") -> bool:
-    """Whether a field that shows `value` holds the text, masked or not; with an ending: a value that begins and ends so."""
+    """Return whether a field with `value` holds the text, masked or not.
+
+    With an ending: whether the value begins with the text and ends with the ending.
+    """
     if ending:
         return value.casefold().startswith(text.casefold()) and value.casefold().rstrip(" ,;").endswith(ending.casefold())
     masked = bool(value) and set(value) <= set("•●*∗")
@@ -159,9 +165,9 @@ def _same_day(value: str, text: str) -> bool:
 def _is_filled(subgoal: Subgoal, text: str, page: PageModel, history: Sequence[Taken]) -> bool:
     fields = [item for item in page.actable if item.role in FIELDS]
     if not text:
-        told = [(item, adjacent_text(item.label, page)) for item in fields]
-        return any(given for _, given in told) and all(
-            normalise(item.element.value or "") == normalise(given) for item, given in told if given
+        expected = [(item, adjacent_text(item.label, page)) for item in fields]
+        return any(given for _, given in expected) and all(
+            normalise(item.element.value or "") == normalise(given) for item, given in expected if given
         )
     written = {step.action.elements[0]: str(step.action.args[1]) for step in history if step.action.name == "fill" and not step.error}
     holding = [
@@ -177,7 +183,7 @@ def _is_filled(subgoal: Subgoal, text: str, page: PageModel, history: Sequence[T
 
 
 def _is_misnamed(subgoal: Subgoal, page: PageModel) -> bool:
-    """Whether the only field there is has a label that is not what the instruction calls it."""
+    """Return whether the page's only field has a label that differs from the instruction's name for it."""
     labels = [item.label for item in page.actable if item.role in FIELDS]
     return len(labels) == 1 and bool(subgoal.targets) and not any(similarity(target, labels[0]) >= 0.3 for target in subgoal.targets)
 
@@ -193,12 +199,12 @@ def _is_selected(subgoal: Subgoal, meant: list[Item], page: PageModel) -> bool:
 
 
 def touched_ids(history: Sequence[Taken]) -> set[str]:
-    """Ids of all elements that were acted on."""
+    """Return the ids of all elements that were acted on."""
     return {id for step in history if not step.error for id in step.action.elements}
 
 
 def _count_stray(goal: Goal, page: PageModel, only: set[str] | None) -> int:
-    """`only`: ids of the boxes that count; None for all."""
+    """Return the number of stray boxes and fields. `only` is the set of box ids that count; None counts all."""
     wanted = [subgoal for subgoal in goal.subgoals if subgoal.kind in ("select", "click") and (subgoal.targets or subgoal.ordinal)]
     ticked = [item for item in page.items if item.role in ("checkbox", "switch") and "checked" in item.element.states]
     ticked = [item for item in ticked if only is None or item.element.id in only]
@@ -208,7 +214,7 @@ def _count_stray(goal: Goal, page: PageModel, only: set[str] | None) -> int:
 
 
 def is_misplaced(item: Item, goal: Goal, page: PageModel) -> bool:
-    """Whether a field holds a text that belongs into another one."""
+    """Return whether a field holds a text that belongs into another field."""
     value = item.element.value or ""
     fitting = (
         [subgoal for subgoal in goal.subgoals if subgoal.kind == "fill" and subgoal.text and holds_text(value, subgoal.text)]

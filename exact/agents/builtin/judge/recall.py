@@ -1,4 +1,4 @@
-"""What remembered reflections change in the built-in agent, which is not a language model."""
+"""Adjustment of scores by recalled reflections, for the built-in agent, which is not a language model."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from exact.reflection.base import Kind
 from exact.reflection.lesson import action_label
 
 MAX_WEIGHT = 0.3
-"""The most that one reflection moves a score in [0, 1], beside many that agree with it."""
+"""Maximum change of a score in [0, 1] by one reflection, among many that agree."""
 MAX_ADJUSTMENT = 0.6
-"""The most that all move it."""
+"""Maximum change of a score by all reflections."""
 SUPPORT_PRIOR, BLAME_PRIOR = 1, 4
-"""Attempts that would have to speak for an action, and against one, for half of what they say to count. One that went well shows that each
-of its steps will do; one that did not shows that one of them was to blame, and an attempt has several."""
+"""Attempts needed, in favour of an action and against it, for half of their vote to count. A successful attempt shows that each of its
+steps works. A failed attempt shows only that one of its several steps was wrong."""
 
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def reflection_adjustment(context: Context, kind: Kind, action: Action, seen: Observation, history: Sequence[Taken]) -> tuple[float, str]:
-    """What the reflections add to the score of an action in a state, in [-MOST, MOST], and the one that weighs most, shortened.
+    """Return the change that reflections make to an action's score, and the start of the reflection that weighs most.
 
-    `history`: what was done before it. What one attempt taught may be chance or wrong: where n attempts agree with what all say together,
-    n / (n + DOUBT) of that counts for the action, and n / (n + BLAME) against it.
+    The change is in [-MAX_ADJUSTMENT, MAX_ADJUSTMENT]. `history` is the steps before the action. A reflection from one attempt may be
+    chance or wrong: where n attempts agree with the sum, its weight is n / (n + SUPPORT_PRIOR) in favour of the action, and n / (n +
+    BLAME_PRIOR) against it.
     """
     label = action_label(action, seen)
     votes = [
@@ -47,7 +48,7 @@ def reflection_adjustment(context: Context, kind: Kind, action: Action, seen: Ob
 
 
 def _vote(reflection: Reflection, label: str, instruction: str) -> float:
-    """What a reflection says of an action, in [-1, 1]: by its surprise, and how alike the actions are and the instructions."""
+    """Return a reflection's vote on an action, in [-1, 1]: its surprise, scaled by the similarity of actions and instructions."""
     likeness = _action_similarity(reflection.action_label or reflection.action, label)
     if likeness < 0.6:
         return 0.0
@@ -55,19 +56,22 @@ def _vote(reflection: Reflection, label: str, instruction: str) -> float:
 
 
 def _already_followed(reflection: Reflection, label: str, seen: Observation, history: Sequence[Taken]) -> bool:
-    """Whether an action was done already in a state that fits a reflection better than this one: it spoke of that."""
+    """Return whether the action was already taken in a state that fits the reflection better than this one."""
     done = [step.observation for step in history if not step.error and action_label(step.action, step.observation) == label]
     return any(_shared_words(each.text, reflection.state) >= _shared_words(seen.text, reflection.state) for each in done)
 
 
 def _shared_words(one: str, other: str) -> float:
-    """The share of the words of two texts that both have, in [0, 1]."""
+    """Return the share of words that two texts have in common, in [0, 1]."""
     words, others = (set(_WORD.findall(text.casefold())) for text in (one, other))
     return len(words & others) / max(1, len(words | others))
 
 
 def _action_similarity(known: str, label: str) -> float:
-    """How alike two actions are, in [0, 1]: 0 with different verbs; then by the names and texts in them, else by the roles."""
+    """Return the similarity of two actions, in [0, 1].
+
+    0 if their verbs differ; otherwise by the names and texts in them, or by roles if there are none.
+    """
     if known.split(" ", 1)[0] != label.split(" ", 1)[0]:
         return 0.0
     names = [" ".join(_NAME.findall(each)) for each in (known, label)]

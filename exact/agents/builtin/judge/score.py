@@ -1,6 +1,6 @@
-"""How sensible one action is in one state: the common ground of the built-in policy and the embedded value function.
+"""Score of one action in one state, shared by the built-in policy and value function.
 
-Part of the built-in agent, which is not a language model. Element ids only say which element an action names.
+Part of the built-in agent, which is not a language model. Element ids only identify the element of an action.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from exact.agents.builtin.page.page import CHOICES, Item
 
 
 def score_action(situation: Situation, action: Action) -> ActionScore:
-    """How sensible the action is, repeats and undoing counted against it."""
+    """Return the score of an action. Repeated and undoing actions score less."""
     item = situation.page.by_id.get(action.elements[0]) if action.elements else None
     if action.elements and item is None:
         return ActionScore(0.0, "names no element of this page")
@@ -37,7 +37,10 @@ def score_action(situation: Situation, action: Action) -> ActionScore:
 
 
 def _temper(situation: Situation, scored: ActionScore, clicked: Item | None) -> ActionScore:
-    """In an application what can be acted on says so by its role, and nothing more is to be done once all is."""
+    """Return the score, reduced for applications.
+
+    There, elements that can be acted on have a widget role, and no action is needed once the task is completed.
+    """
     factor = 0.3 if clicked is not None and not clicked.widget else 1.0
     factor *= 0.5 if situation.question is None and completion(situation) >= 0.5 else 1.0
     return ActionScore(factor * scored.score, scored.reason, scored.exploratory) if factor < 1 else scored
@@ -83,7 +86,7 @@ def _score_gesture(situation: Situation, action: Action, item: Item) -> ActionSc
 
 
 def _score_menu_hover(situation: Situation, item: Item) -> ActionScore:
-    """Hovering shows what is below a menu item without choosing it."""
+    """Return the score of hovering over a menu item, which opens its submenu without choosing it."""
     if "expanded" in item.element.states:
         return ActionScore(0.02, "is open already")
     leading = max(

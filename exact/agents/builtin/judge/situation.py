@@ -1,4 +1,4 @@
-"""A state as the built-in agent sees it, and what it thinks of an action in it.
+"""A state as the built-in agent sees it, and its score of an action.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -29,17 +29,17 @@ TASK_VERBS = (
         "show display view visit create add publish unpublish update edit rename raise lower set move assign reassign accept complete hide"
     )
 )
-"""Verbs that begin what is to be done."""
+"""Verbs that begin the description of a task."""
 
 
 class ActionScore(msgspec.Struct, frozen=True):
-    """A judgement on an action."""
+    """Score of an action, with the reason."""
 
     score: float
-    """In [0, 1]: how surely it is the right thing to do now."""
+    """Probability, in [0, 1], that the action is right now."""
     reason: str
     exploratory: bool = False
-    """Whether it is only worth a look: nothing says that it does what is asked."""
+    """Whether the action only explores: nothing suggests that it completes a subgoal."""
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -47,23 +47,26 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     goal: Goal
     application: bool
-    """Whether the task was set from outside. A page that sets its own task also ends it; an application ends nothing: the agent stops."""
+    """Whether the task was set from outside the page.
+
+    A page that sets its own task also ends the episode. An application ends nothing: the agent must stop.
+    """
     verb: str
-    """What an application is asked to do, in lower case: the first verb that begins a sentence; else the first word."""
+    """First verb that begins a sentence, otherwise the first word, in lower case."""
     sentence: str
-    """The sentence of that verb."""
+    """The sentence of `verb`."""
     question: ParsedQuestion | None
-    """What an application is asked; None where nothing is."""
+    """The question that an application is asked. None if there is none."""
     answers: tuple[RankedAnswer, ...]
-    """What the page answers to it, best first."""
+    """Answers that the page gives, best first."""
     search_terms: tuple[str, ...]
-    """What one would search an application for and did not yet, the likeliest first."""
+    """Terms to search an application for that were not used yet, the most promising first."""
     clicked_labels: frozenset[tuple[str, str]]
-    """Roles and labels of what was clicked on the way."""
+    """Roles and labels of the elements clicked so far."""
     previous_labels: frozenset[tuple[str, str]]
-    """Roles and labels of what the page before had: an application repeats its menus on every page."""
+    """Roles and labels of the previous page's elements: an application repeats its menus on every page."""
     page_changed: bool
-    """Whether another page came before this one."""
+    """Whether an earlier state had another URL."""
     page: PageModel
     progress: InstructionProgress
     fingerprint: str
@@ -72,19 +75,19 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def menu_pending(self) -> bool:
-        """Whether the last action was on a menu and changed nothing yet: menus open late."""
+        """Return whether the last action was on a menu and changed nothing yet: menus open late."""
         last = self.history[-1] if self.history else None
         item = self.page.by_id.get(last.action.elements[0]) if last and last.action.elements else None
         return last is not None and last.observation.fingerprint == self.fingerprint and item is not None and item.role == "menuitem"
 
     @property
     def target_hidden(self) -> bool:
-        """Whether an open part's element is not in sight."""
+        """Return whether the element of an open subgoal is not in sight."""
         return any(not s.done and s.best_affinity < 0.6 for s in self.progress.statuses)
 
 
 def read_situation(context: Context, history: Sequence[Taken], tried: Sequence[Taken] = ()) -> Situation:
-    """The reading of a state that was reached by `history`. `tried`: what was refused there."""
+    """Return the situation of a state reached by `history`. `tried` is the actions refused in it."""
     application, observation = bool(context.task.instruction), context.observation
     asked = parse_question(context.instruction) if application else None
     goal = instructions.parse_instruction(asked.task_text if asked else context.instruction)
@@ -112,7 +115,10 @@ def read_situation(context: Context, history: Sequence[Taken], tried: Sequence[T
 
 
 def _search_terms(goal: Goal, asked: ParsedQuestion | None, page: PageModel, history: Sequence[Taken]) -> tuple[str, ...]:
-    """At most three: names and quoted texts, then the words of a question that are not in sight, the longest first."""
+    """Return at most three search terms.
+
+    Names and quoted texts come first, then words of the question that are not in sight, the longest first.
+    """
     some = tokenize(goal.instruction)
     begins = {n for n, token in enumerate(some) if not n or some[n - 1].text in (".", "?", "!")}
     named = [t.text for n, t in enumerate(some) if t.quoted or (t.text in goal.literals and n not in begins and t.text != "I")]
@@ -124,7 +130,7 @@ def _search_terms(goal: Goal, asked: ParsedQuestion | None, page: PageModel, his
 
 
 def _verb(instruction: str) -> tuple[str, str]:
-    """The verb and its sentence: see Situation."""
+    """Return the task's verb and its sentence: see `Situation`."""
     each = [(spoken[0], sentence) for sentence in SENTENCE_BREAK.split(instruction) if (spoken := words(sentence))]
     return next((found for found in each if found[0] in TASK_VERBS), each[0] if each else ("", ""))
 

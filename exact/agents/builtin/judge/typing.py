@@ -1,4 +1,4 @@
-"""How sensible it is to write a text into a field, or to select an option.
+"""Scores of entering text into a field and of selecting an option.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -15,7 +15,7 @@ from exact.agents.builtin.page.page import FIELDS, Item
 
 
 def score_fill(situation: Situation, item: Item, text: str) -> ActionScore:
-    """How sensible it is to write the text into the field; an empty text clears it."""
+    """Return the score of entering the text into the field. An empty text clears it."""
     value = item.element.value or ""
     if situation.application and (found := _score_in_application(situation, item, text)) is not None:
         return found
@@ -46,7 +46,10 @@ def score_fill(situation: Situation, item: Item, text: str) -> ActionScore:
 
 
 def _score_in_application(situation: Situation, item: Item, text: str) -> ActionScore | None:
-    """In an application: what the instruction gives for the field, or what one would search for; None where neither is known."""
+    """Return the score of a text that the instruction gives for an application's field, or of a search term.
+
+    None if neither is known.
+    """
     if is_search_field(item, situation.page):
         if text not in situation.search_terms or holds_text(item.element.value or "", text):
             return ActionScore(0.01, "was searched for")
@@ -69,7 +72,7 @@ def _is_in_order(situation: Situation, n: int, item: Item) -> bool:
 
 
 def score_select(situation: Situation, item: Item, option: str) -> ActionScore:
-    """How sensible it is to select the option."""
+    """Return the score of selecting the option."""
     if normalise(item.element.value or "") == normalise(option):
         return ActionScore(0.01, "is selected already")
     if situation.application and (value := given_value(item.label, situation.goal.instruction)):

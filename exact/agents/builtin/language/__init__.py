@@ -1,1 +1,1 @@
-"""How the built-in agent reads an instruction: clauses, parts, fills, questions."""
+"""Parsing of instructions by the built-in agent: clauses, subgoals, text to fill in, questions."""

@@ -1,4 +1,4 @@
-"""An instruction cut into clauses: a verb and the words that belong to it.
+"""Splitting of an instruction into clauses: a verb and the words that belong to it.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -19,7 +19,7 @@ ACTION_VERBS = vocabulary(
     "delete remove reply forward send share like star buy book add order retweet mute block save archive print generate sort open close "
     "expand collapse submit focus"
 )
-"""Verbs that are likely to stand on what is to be clicked."""
+"""Verbs that are likely to be the label of an element to click."""
 
 VERBS: dict[str, ClauseKind] = {
     **dict.fromkeys(vocabulary("click press hit tap push clicking pressing hitting go"), "click"),
@@ -35,7 +35,7 @@ VERBS: dict[str, ClauseKind] = {
     "hover": "hover",
     "scroll": "scroll",
 }
-"""What the verbs of user interfaces ask for. Any other verb at the start of a sentence is taken as the label of something to click."""
+"""Kinds of subgoal by user-interface verb. Any other verb that begins a sentence is taken as the label of an element to click."""
 
 _TOKEN = re.compile(
     r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)|(" + WRITTEN_DATE + r"|(?:[@#$.]|(?<![\w-])-(?=\d))?\w+(?:[.:/'’@-]\w+)*%?|[^\w\s])"
@@ -53,12 +53,12 @@ class Token(msgspec.Struct, frozen=True):
 
     @property
     def lower(self) -> str:
-        """The text in lower case; empty for quoted strings, which are never read as grammar."""
+        """Text in lower case. Empty for quoted strings, which are never read as grammar."""
         return "" if self.quoted else self.text.casefold()
 
 
 class Clause(msgspec.Struct):
-    """A verb and what follows it up to the next clause."""
+    """A verb and the tokens that follow it, up to the next clause."""
 
     verb: str
     kind: ClauseKind
@@ -66,7 +66,7 @@ class Clause(msgspec.Struct):
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of a text, in order."""
+    """Return the tokens of a text, in order."""
     found = []
     for match in _TOKEN.finditer(text):
         quote = next((group for group in match.groups()[:3] if group is not None), None)
@@ -75,7 +75,10 @@ def tokenize(text: str) -> list[Token]:
 
 
 def split_clauses(some: list[Token]) -> list[Clause]:
-    """The clauses, in order. A means (`by clicking X`) replaces what it serves; a purpose (`to mark it`) stays with its means."""
+    """Return the clauses, in order.
+
+    A means (`by clicking X`) replaces the clause that it serves. A purpose (`to mark it`) stays with its means.
+    """
     found: list[Clause] = []
     for n, token in enumerate(some):
         before = some[n - 1] if n else None
@@ -103,7 +106,7 @@ def split_clauses(some: list[Token]) -> list[Clause]:
 
 
 def _ends_at_first_comma(clause: Clause) -> bool:
-    """Whether its last token is its first comma."""
+    """Return whether the clause's last token is its first comma."""
     return sum(1 for token in clause.body if token.lower == ",") == 1
 
 

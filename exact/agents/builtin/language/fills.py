@@ -1,4 +1,4 @@
-"""Clauses that ask for text to be written: what, and into which field.
+"""Clauses that ask for text to be entered: which text, and into which field.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -29,24 +29,27 @@ _OF = frozenset({"of", "from", "on", "in", "that", "which", "beside", "under", "
 
 
 def is_copying(clause: Clause) -> bool:
-    """Whether it asks for what is to be read at one place to be written at another."""
+    """Return whether the clause asks to read a value in one place and to enter it in another."""
     onward = any(t.lower in ("into", "onto", "to") for t in clause.body)
     return clause.verb in _COPYING and onward and (clause.kind == "find" or any(names_field(strip_genitive(t.lower)) for t in clause.body))
 
 
 def with_affixes(clause: Clause, subgoals: list[Subgoal]) -> list[Subgoal]:
-    """The clause's parts, where the beginning of a value and its ending are told, with one part for both."""
+    """Return the clause's subgoals. If the clause gives the beginning of a value and its ending, one subgoal holds both."""
     marks = [(n, which) for n in range(len(clause.body)) if (which := _affix_kind(clause.body, n))]
-    told = {which: value for k, (n, which) in enumerate(marks) if (value := _affix_value(clause.body, n, [m for m, _ in marks][:k]))}
-    if "beginning" not in told:
+    affixes = {which: value for k, (n, which) in enumerate(marks) if (value := _affix_value(clause.body, n, [m for m, _ in marks][:k]))}
+    if "beginning" not in affixes:
         return subgoals
-    whole = msgspec.structs.replace(_fill_subgoal(clause, told["beginning"], "", []), ending=told.get("ending", ""))
-    others = [subgoal for subgoal in subgoals if subgoal.text not in told.values()] if any(t.quoted for t in clause.body) else []
+    whole = msgspec.structs.replace(_fill_subgoal(clause, affixes["beginning"], "", []), ending=affixes.get("ending", ""))
+    others = [subgoal for subgoal in subgoals if subgoal.text not in affixes.values()] if any(t.quoted for t in clause.body) else []
     return [whole, *others]
 
 
 def _affix_kind(body: list[Token], n: int) -> str:
-    """Whether a word says that a value begins so, or ends so: `starting with`, `the suffix "x"`, `at its end`; else empty."""
+    """Return `beginning` or `ending` if the token at index n marks an affix, else an empty string.
+
+    Examples: `starting with`, `the suffix "x"`, `at its end`.
+    """
     word, after = body[n].lower, body[n + 1] if n + 1 < len(body) else None
     if any(t.lower == "at" for t in body[max(0, n - 2) : n]):
         return {"start": "beginning", "beginning": "beginning", "end": "ending"}.get(word, "")
@@ -56,14 +59,14 @@ def _affix_kind(body: list[Token], n: int) -> str:
 
 
 def _affix_value(body: list[Token], n: int, earlier: list[int]) -> str:
-    """The value that a mark at place n is about: what follows it, or what is quoted between it and the mark before."""
+    """Return the value that the mark at index n refers to: the text after it, or the quoted text between it and the previous mark."""
     if any(t.lower == "at" for t in body[max(0, n - 2) : n]):
         return next((t.text for t in reversed(body[max(earlier, default=0) : n]) if t.quoted), "")
     return next((t.text for t in body[n + 1 : n + 4] if t.quoted or t.lower not in STOP_WORDS), "")
 
 
 def message_subgoals(clause: Clause) -> list[Subgoal]:
-    """What a message is to say, and to whom it goes: quoted, or a name after `to`."""
+    """Return the subgoals for a message's text, which is quoted, and for its recipient, which is a name after `to`."""
     found = []
     for n, token in enumerate(clause.body):
         before = {t.lower for t in clause.body[max(0, n - 2) : n]}
@@ -75,7 +78,10 @@ def message_subgoals(clause: Clause) -> list[Subgoal]:
 
 
 def fill_subgoals(clause: Clause) -> list[Subgoal]:
-    """One part for each value: the noun before it and the words after `into`, `in`, `as`, `for` name the field."""
+    """Return one subgoal for each value.
+
+    The noun before the value and the words after `into`, `in`, `as` or `for` name the field.
+    """
     values = [n for n, t in enumerate(clause.body) if t.quoted]
     if not values:
         return [_unquoted_fill(clause)]
@@ -95,7 +101,10 @@ def fill_subgoals(clause: Clause) -> list[Subgoal]:
 
 
 def _split_between(between: list[Token]) -> tuple[list[Token], list[Token]]:
-    """What belongs to the value before and to the one after: parted at the last `and` or comma, else all to both."""
+    """Return the tokens that belong to the previous value and those that belong to the next one.
+
+    They are split at the last `and` or comma. Without one, all tokens belong to both.
+    """
     cut = max((n for n, t in enumerate(between) if t.lower in (",", "and", "then", ";")), default=None)
     return (between, between) if cut is None else (between[:cut], between[cut + 1 :])
 
@@ -115,7 +124,7 @@ def _unquoted_fill(clause: Clause) -> Subgoal:
 
 
 def _what_and_where(clause: Clause) -> tuple[list[Token], list[Token]]:
-    """The words for what is to be written, and those for its field."""
+    """Return the words for the text to enter, and those for its field."""
     body = clause.body
     if clause.verb == "fill" and (cut := next((n for n, t in enumerate(body) if t.lower == "with"), 0)):
         return body[cut + 1 :], body[:cut]
@@ -126,7 +135,7 @@ def _what_and_where(clause: Clause) -> tuple[list[Token], list[Token]]:
 
 
 def _is_literal(value: list[Token]) -> bool:
-    """Whether the words are themselves to be written, and do not describe it (`the colour of Ann's car`)."""
+    """Return whether the words are the text to enter, rather than a description such as `the colour of Ann's car`."""
     own = [n for n, t in enumerate(value) if any(c.isdigit() or c.isupper() for c in t.text) and not ordinal_value(t.lower)]
     owned = any(strip_genitive(t.text) != t.text for t in value[:-1])
     return bool(own) and not owned and not (own[0] and any(t.lower in _OF for t in value))

@@ -1,7 +1,7 @@
-"""What an instruction asks for, part by part, read with general rules of English.
+"""Parsing of an instruction into subgoals by general rules of English.
 
-Part of the built-in agent, which is not a language model. A reading is a list of parts in the order in which they are named;
-each says what to do (`kind`), to what (`targets`, roles, ordinal) and with which text.
+Part of the built-in agent, which is not a language model. The subgoals are in the order in which the instruction names them. Each says what
+to do (`kind`), to which element (`targets`, roles, ordinal) and with which text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VAGUE = vocabulary("colored coloured color colour shown listed given available 
 
 @functools.lru_cache(maxsize=256)
 def parse_instruction(instruction: str) -> Goal:
-    """The parts of an instruction. Never fails: what is not understood becomes one part to click."""
+    """Return the subgoals of an instruction. Never fails: unparsed text becomes one subgoal to click."""
     found = split_clauses(tokenize(instruction))
     subgoals: list[Subgoal] = []
     for n, clause in enumerate(found):
@@ -44,15 +44,18 @@ def parse_instruction(instruction: str) -> Goal:
     return Goal(instruction=instruction, subgoals=_mark_submit(subgoals), literals=_literals(instruction))
 
 
-def _resolve_references(before: list[Subgoal], subgoals: list[Subgoal], said: list[Clause]) -> list[Subgoal]:
-    """All parts so far. Where one to write only points back (`type it`), it is described by what was said before, which asks no more."""
+def _resolve_references(before: list[Subgoal], subgoals: list[Subgoal], earlier: list[Clause]) -> list[Subgoal]:
+    """Return all subgoals so far.
+
+    A fill subgoal that only refers back (`type it`) is described by the earlier clauses, whose questions then need no answer.
+    """
     if not any(
         subgoal.kind == "fill" and not subgoal.text and set(words(subgoal.description)) <= _BACK_REFERENCES | STOP_WORDS
         for subgoal in subgoals
     ):
         return before + subgoals
-    spoken = " ".join(f"{clause.verb} {join_tokens(clause.body)}" for clause in said if clause.kind in ("find", "answer"))
-    whole = next((subgoal for clause in said for subgoal in with_affixes(clause, [])), None)
+    spoken = " ".join(f"{clause.verb} {join_tokens(clause.body)}" for clause in earlier if clause.kind in ("find", "answer"))
+    whole = next((subgoal for clause in earlier for subgoal in with_affixes(clause, [])), None)
     before = [msgspec.structs.replace(subgoal, kind="find") if subgoal.kind == "answer" else subgoal for subgoal in before]
     return before + [
         subgoal
@@ -63,12 +66,15 @@ def _resolve_references(before: list[Subgoal], subgoals: list[Subgoal], said: li
 
 
 def _relax_opening(subgoal: Subgoal) -> Subgoal:
-    """The part itself; to open what is only described leads to what else is asked, and is looked for, not done."""
+    """Return the subgoal, as one to find if it opens a merely described element.
+
+    Such an element leads to the rest of the task: it is looked for, and does not count as work to do.
+    """
     return msgspec.structs.replace(subgoal, kind="find", verb="") if subgoal.verb == "open" and not subgoal.literal else subgoal
 
 
 def _mark_submit(subgoals: list[Subgoal]) -> tuple[Subgoal, ...]:
-    """The parts with the one that sends the form marked: a last click after other things to do."""
+    """Return the subgoals, with the one that submits the form marked: a final click after other work."""
     doing = [subgoal for subgoal in subgoals if subgoal.kind != "find"]
     if len(doing) < 2:
         return tuple(subgoals)
@@ -82,7 +88,7 @@ def _clause_subgoals(clause: Clause) -> list[Subgoal]:
         return with_affixes(clause, fill_subgoals(clause))
     if clause.verb in ACTION_VERBS and (message := message_subgoals(clause)):
         act = _subgoal(Clause(clause.verb, clause.kind, []), [], "")
-        # a reply is opened, then written; what is sent is written before
+        # a reply is opened before it is written; a message is written before it is sent
         return [*message, act] if clause.verb == "send" else [act, *message]
     quotes = [t.text for t in clause.body if t.quoted]
     if quotes and clause.kind != "drag":
@@ -114,7 +120,7 @@ def _subgoal(clause: Clause, targets: list[str], around: str, *, quotes: list[st
 
 
 def _split_objects(clause: Clause) -> list[list[Token]]:
-    """The objects of a clause: split at commas and `and`, and at `>` in a path through menus."""
+    """Return the objects of a clause: split at commas and `and`, and at `>` in a path through menus."""
     groups: list[list[Token]] = [[]]
     for token in clause.body:
         if not token.quoted and token.lower in (",", "and", "or", "&", ";", ">", ":"):
@@ -128,7 +134,7 @@ def _split_objects(clause: Clause) -> list[list[Token]]:
 
 
 def _target_phrases(group: list[Token]) -> tuple[list[str], str]:
-    """Phrases that name the object, and the words after them."""
+    """Return the phrases that name the object, and the words after them."""
     rest = list(group)
     while rest and rest[0].lower in STOP_WORDS | {"out", "through", "between"}:
         rest.pop(0)

@@ -1,6 +1,6 @@
-"""Likeness of words: what a phrase of an instruction and the label of an element have in common.
+"""Similarity of words: what a phrase of an instruction and the label of an element have in common.
 
-Part of the built-in agent, which is not a language model: nothing here knows what a word means.
+Part of the built-in agent, which is not a language model: no function here knows the meaning of a word.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 
 def vocabulary(spelled: str) -> frozenset[str]:
-    """The words of a text, as a set."""
+    """Return the words of a text as a set."""
     return frozenset(spelled.split())
 
 
@@ -18,7 +18,7 @@ STOP_WORDS = vocabulary(
     "a an and any are as at be below by do each following for from have if in into is it its of on one onto or so that the their them then "
     "there these this those to up using when which with you your"
 )
-"""Words that tell little about which element is meant."""
+"""Words that say little about which element is meant."""
 
 _WORD = re.compile(r"[@#$]?\w+(?:[.:/'’-]\w+)*")
 _GENITIVE = re.compile(r"['’]s$")
@@ -28,18 +28,21 @@ _SYNONYMS = ({"x", "×", "✕", "✖", "close"}, {"ok", "okay"}, {"login", "sign
 
 @functools.lru_cache(maxsize=8192)
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case, in order; numbers, prices, dates and @names stay whole. Of `Ann's` it is `ann`."""
+    """Return the words of a text in lower case, in order.
+
+    Numbers, prices, dates and @names stay whole. Genitive endings are removed: `Ann's` becomes `ann`.
+    """
     return tuple(strip_genitive(word) for word in _WORD.findall(text.casefold()))
 
 
 def strip_genitive(word: str) -> str:
-    """The word without the ending of a genitive."""
+    """Return the word without a genitive ending."""
     return _GENITIVE.sub("", word) or word
 
 
 @functools.lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """The word without a common English ending; at least three letters stay."""
+    """Return the word without a common English ending. At least three letters remain."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -48,20 +51,20 @@ def stem(word: str) -> str:
 
 @functools.lru_cache(maxsize=8192)
 def normalise(text: str) -> str:
-    """Lower case, single spaces, no punctuation at the ends (unless there is nothing else)."""
+    """Return the text in lower case with single spaces, without punctuation at its ends unless there is nothing else."""
     plain = " ".join(text.casefold().split())
     return plain.strip(" .,;:!?\"'“”()[]") or plain
 
 
 @functools.lru_cache(maxsize=8192)
 def alphanumeric(text: str) -> str:
-    """Letters and digits only, in lower case."""
+    """Return only the letters and digits of a text, in lower case."""
     return re.sub(r"[\W_]+", "", text.casefold())
 
 
 @functools.lru_cache(maxsize=65536)
 def similarity(phrase: str, label: str) -> float:
-    """How well a label fits a phrase, in [0, 1]: 1 when equal, above 0.9 when equal but for punctuation."""
+    """Return how well a label fits a phrase, in [0, 1]: 1 if equal, above 0.9 if equal except for punctuation."""
     wanted, given = normalise(phrase), normalise(label)
     if not wanted or not given:
         return 0.0
@@ -75,7 +78,7 @@ def similarity(phrase: str, label: str) -> float:
 
 
 def _overlap(wanted: tuple[str, ...], given: tuple[str, ...]) -> float:
-    """Weighted F-measure of the words in common, in [0, 1]."""
+    """Return the weighted F-measure of the common words, in [0, 1]."""
     if not wanted or not given:
         return 0.0
     rest, common = list(given), 0.0
@@ -90,7 +93,10 @@ def _overlap(wanted: tuple[str, ...], given: tuple[str, ...]) -> float:
 
 @functools.lru_cache(maxsize=65536)
 def word_similarity(one: str, other: str) -> float:
-    """How alike two words are, in [0, 1]: 1 when equal, 0.85 but for a common ending, 0.5 where the longer begins with the other."""
+    """Return the similarity of two words, in [0, 1].
+
+    1 if equal, 0.85 if only a common ending differs, 0.5 if the longer word begins with the shorter.
+    """
     if one == other:
         return 1.0
     if one.strip("@#$") == other.strip("@#$"):

@@ -1,4 +1,4 @@
-"""The vocabulary of readings: parts of an instruction, nouns for kinds of elements, ordinals.
+"""Vocabulary of parsed instructions: subgoals, nouns for kinds of elements, ordinals.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -43,12 +43,12 @@ ROLES: dict[str, frozenset[str]] = {
     "area": frozenset(),
     "dialog": frozenset({"dialog"}),
 }
-"""Nouns for kinds of elements, and the roles (in lower case) that they may have."""
+"""Roles, in lower case, that an element named by a noun may have."""
 
 _NAMED_NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 ORDINALS = {word: n for n, word in enumerate(_NAMED_NTH, 1)} | {"last": -1}
 SUBMIT_WORDS = vocabulary("submit ok okay done login send go search save confirm apply finish order buy book sign agree register")
-"""Words on buttons that usually end a form."""
+"""Labels of buttons that usually submit a form."""
 
 _CONDITION = vocabulary("when until while unless if greater less than odd even not")
 QUANTIFIERS = frozenset({"all", "both", "each", "every"})
@@ -60,36 +60,36 @@ class Subgoal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     kind: Kind
     targets: tuple[str, ...] = ()
-    """Phrases that name the element, each on its own sufficient; empty where only roles or an ordinal tell."""
+    """Phrases that name the element, each sufficient by itself. Empty if only roles or an ordinal identify it."""
     verb: str = ""
-    """What is to be done with it, where that may be written on what does it: `reply`, `delete`."""
+    """Verb that may be the label of the element to use, such as `reply` or `delete`."""
     text: str = ""
-    """What to write, for `fill`."""
+    """Text to enter, for `fill`."""
     ending: str = ""
-    """How what is written must end, where only its beginning is given in `text`."""
+    """Required ending of the text to enter, where `text` is only its beginning."""
     description: str = ""
-    """The words that tell what to write, where the text itself is not given."""
+    """Words that describe the text to enter, where the text itself is not given."""
     opens_next: bool = False
-    """Whether it only opens the way to the next part, as in a path through menus."""
+    """Whether the subgoal only leads to the next one, as in a path through menus."""
     roles: frozenset[str] = frozenset()
     ordinal: int | None = None
-    """1-based among the elements of these roles; -1 is the last."""
+    """1-based position among the elements of these roles. -1 is the last."""
     multiple: bool = False
     surroundings: str = ""
-    """The rest of the clause: what stands near the element."""
+    """The rest of the clause: words near the element."""
     clause: str = ""
-    """The words it was read from."""
+    """The words that the subgoal was parsed from."""
     submits: bool = False
-    """Whether it ends a form."""
+    """Whether the subgoal submits a form."""
 
     @property
     def conditional(self) -> bool:
-        """Whether more is asked than can be seen to be done: a condition, or a verb that is not understood."""
+        """Return whether completion is not fully visible: the clause has a condition, or a verb that is not understood."""
         return bool(_CONDITION & set(self.clause.casefold().split())) or (bool(self.verb) and self.verb not in ACTION_VERBS)
 
     @property
     def literal(self) -> bool:
-        """Whether the element is named by what is written on it, not described."""
+        """Return whether the element is named by its label rather than described."""
         return any(c.isupper() or c.isdigit() for target in self.targets for c in target) or f'"{self.label}"' in self.clause.casefold()
 
     @property
@@ -103,21 +103,21 @@ class Subgoal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Goal(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The reading of an instruction."""
+    """A parsed instruction."""
 
     instruction: str
     subgoals: tuple[Subgoal, ...]
     literals: tuple[str, ...]
-    """Everything that looks like a value: quoted strings, capitalised words, numbers; in order, without repeats."""
+    """All text that looks like a value: quoted strings, capitalised words and numbers, in order, without duplicates."""
 
 
 def is_all_caps(token: Token) -> bool:
-    """Whether it is written in capitals: then it is a label, not grammar."""
+    """Return whether the token is in capitals. It is then a label rather than grammar."""
     return len(token.text) > 1 and token.text.isupper()
 
 
 def roles_named(words: list[str]) -> frozenset[str]:
-    """The roles that the nouns among the words stand for."""
+    """Return the roles that the nouns among the words denote."""
     found: frozenset[str] = frozenset()
     for word in words:
         found |= roles_for_noun(word) or frozenset()
@@ -125,7 +125,7 @@ def roles_named(words: list[str]) -> frozenset[str]:
 
 
 def roles_for_noun(word: str) -> frozenset[str] | None:
-    """The roles that a noun (or its plural) stands for; None where it stands for none."""
+    """Return the roles that a noun or its plural denotes, or None if it denotes none."""
     for form in (word, word.removesuffix("es"), word.removesuffix("s")):
         if form in ROLES:
             return ROLES[form]
@@ -133,22 +133,22 @@ def roles_for_noun(word: str) -> frozenset[str] | None:
 
 
 def names_field(word: str) -> bool:
-    """Whether a noun may stand for something to write in: `field`, `box`."""
+    """Return whether a noun may denote a text field, such as `field` or `box`."""
     roles = roles_for_noun(word)
     return roles is not None and (not roles or "textbox" in roles)
 
 
 def ordinal_value(word: str) -> int | None:
-    """The number of an ordinal: 3 for `3rd` and `third`, -1 for `last`; None where it is none."""
+    """Return the number of an ordinal: 3 for `3rd` and `third`, -1 for `last`. None for other words."""
     match = _NTH.match(word)
     return int(match[1]) if match else ORDINALS.get(word)
 
 
 def first_ordinal(words: list[str]) -> int | None:
-    """The first ordinal among the words."""
+    """Return the first ordinal among the words."""
     return next((n for n in map(ordinal_value, words) if n), None)
 
 
 def join_tokens(some: list[Token], *, quoted: bool = True) -> str:
-    """The tokens as text."""
+    """Return the tokens as text."""
     return " ".join(t.text for t in some if quoted or not t.quoted)

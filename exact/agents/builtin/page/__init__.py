@@ -1,1 +1,1 @@
-"""How the built-in agent reads a page: matching, evidence, superlatives, dates."""
+"""Reading of pages by the built-in agent: matching, evidence, superlatives, dates."""

@@ -1,4 +1,4 @@
-"""Finding a day in a calendar that shows one month at a time.
+"""Navigation to a day in a calendar that shows one month at a time.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -18,7 +18,10 @@ _ON = vocabulary("next > › » ▶ →")
 
 @functools.lru_cache(maxsize=512)
 def calendar_step(date: str, page: PageModel) -> Item | None:
-    """What to click in the calendar to come to a date: the day, or the way to another month; None without a calendar."""
+    """Return the element to click next on the way to a date, or None if the page has no calendar.
+
+    It is the day, or the control that leads towards its month.
+    """
     found, shown = parse_date(date), _shown_month(page)
     if found is None or shown is None:
         return None
@@ -30,7 +33,7 @@ def calendar_step(date: str, page: PageModel) -> Item | None:
 
 
 def _shown_month(page: PageModel) -> int | None:
-    """Months since the year 0 of the month on show; None if the page shows none."""
+    """Return the month that the page shows, in months since the year 0. None if it shows none."""
     names = [item.element.name for item in page.items if item.role not in FIELDS and not item.echo]
     for n, name in enumerate(names):
         found = normalise(name).split()

@@ -1,4 +1,4 @@
-"""Whether what the instruction speaks of is in sight or was opened: its words, and whose record or which place it is about.
+"""Coverage of the instruction's words and values by the page and by the clicks on the way to it.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -18,7 +18,10 @@ from exact.context import Taken
 
 
 def setting_coverage(goal: Goal, page: PageModel, history: Sequence[Taken]) -> float:
-    """Which share of what is mentioned is on the page, or stood on or near what was clicked on the way; in [0, 1], 1 if nothing is."""
+    """Return the share of the instruction's setting that is on the page or near a clicked element, in [0, 1].
+
+    The setting is the values that no subgoal acts on. 1 if there are none.
+    """
     values = setting_values(goal)
     if not values:
         return 1.0
@@ -27,9 +30,9 @@ def setting_coverage(goal: Goal, page: PageModel, history: Sequence[Taken]) -> f
 
 
 def word_coverage(goal: Goal, page: PageModel, history: Sequence[Taken]) -> float:
-    """Which share of the instruction's words was met: on the page, in its fields, on or near what was clicked; in [0, 1].
+    """Return the share of the instruction's words that occur on the page, in its fields, or near a clicked element, in [0, 1].
 
-    It needs no reading of the instruction, so it tells something where that went wrong.
+    It needs no parsed instruction, so it is informative even where parsing failed.
     """
     wanted = _content_words(goal)
     if not wanted:
@@ -39,7 +42,10 @@ def word_coverage(goal: Goal, page: PageModel, history: Sequence[Taken]) -> floa
 
 
 def wrong_record_clicks(goal: Goal, history: Sequence[Taken]) -> int:
-    """How many clicks went to an element though another just like it stood nearer to the values of the instruction: another's record."""
+    """Return the number of clicks on another record's element.
+
+    An equal element was nearer to the instruction's values.
+    """
     return sum(1 for step in history if step.action.name == "click" and not step.error and _is_wrong_record(goal, step))
 
 
@@ -53,7 +59,7 @@ def _is_wrong_record(goal: Goal, step: Taken) -> bool:
 
 
 def clicked_items(goal: Goal, history: Sequence[Taken]) -> Iterator[Item]:
-    """What was clicked on the way, in order."""
+    """Yield the clicked elements, in order."""
     for step in history:
         item = pages.read_page(step.observation, goal.instruction).by_id.get(step.action.elements[0]) if step.action.elements else None
         if item is not None and not step.error and step.action.name == "click":
@@ -61,20 +67,20 @@ def clicked_items(goal: Goal, history: Sequence[Taken]) -> Iterator[Item]:
 
 
 def _clicked_words(goal: Goal, history: Sequence[Taken]) -> set[str]:
-    """The words on and near what was clicked."""
+    """Return the words on and near the clicked elements."""
     return {word for item in clicked_items(goal, history) for word in words(f"{item.label} {item.nearby}")}
 
 
 @functools.lru_cache(maxsize=256)
 def _content_words(goal: Goal) -> frozenset[str]:
-    """The instruction's words without grammar and names of roles; verbs that may stand on what does them are kept."""
+    """Return the instruction's words without grammar and role names. Verbs that may be the label of an element are kept."""
     spoken = frozenset(words(goal.instruction)) - STOP_WORDS - (set(VERBS) - ACTION_VERBS)
     return frozenset(word for word in spoken if roles_for_noun(word) is None)
 
 
 @functools.lru_cache(maxsize=256)
 def setting_values(goal: Goal) -> tuple[str, ...]:
-    """The values in the instruction that no part acts on or writes: whose record it is, in which list."""
+    """Return the values in the instruction that no subgoal acts on or enters: whose record it is, in which list."""
     own = {
         word
         for subgoal in goal.subgoals

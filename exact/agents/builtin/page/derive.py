@@ -1,4 +1,4 @@
-"""Values that the instruction only describes: copied from a field, found beside a label, counted out, or reckoned.
+"""Values that the instruction only describes: copied from a field, found next to a label, counted, or computed.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -17,7 +17,7 @@ from exact.agents.builtin.page.matching import affinity
 from exact.agents.builtin.page.page import FIELDS, TEXTS, Item, PageModel
 
 _UNITS = {"sentence": r"[^.!?]+", "word": r"[\w'’-]+", "letter": r"[^\W\d_]", "character": r"\S"}
-"""Nouns for pieces of a text, large ones first."""
+"""Patterns of text units by noun, large units first."""
 _POINTING = vocabulary("below above shown displayed see seen visible appears screen page picture image reads says")
 
 _SUM = re.compile(r"(-?\d+)\s*([+\-−x×*/÷])\s*(-?\d+)\s*=")
@@ -28,50 +28,50 @@ _OPERATORS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": oper
 
 
 def derive_text(subgoal: Subgoal, page: PageModel) -> str:
-    """The text that a field should get though no text was given; empty when nothing suggests one."""
-    told = next(filter(None, (adjacent_text(target, page) for target in subgoal.targets)), "")
-    said = words(subgoal.description)
+    """Return the text to enter where the instruction gives none. Empty if the page suggests none."""
+    adjacent = next(filter(None, (adjacent_text(target, page) for target in subgoal.targets)), "")
+    described = words(subgoal.description)
     return (
-        told
-        or _piece_of_text(said, page)
+        adjacent
+        or _piece_of_text(described, page)
         or _computed(page)
-        or _looked_up_value(said, subgoal, page)
-        or _copied_value(said, subgoal, page)
-        or _shown_text(said, page)
+        or _looked_up_value(described, subgoal, page)
+        or _copied_value(described, subgoal, page)
+        or _shown_text(described, page)
     )
 
 
 def adjacent_text(label: str, page: PageModel) -> str:
-    """The text that stands next to an equal label elsewhere on the page, as in a table of two columns; else empty."""
+    """Return the text next to an equal label elsewhere on the page, as in a table of two columns, or an empty string."""
     wanted = normalise(label)
     return next((value for name, value in _records(page) if wanted and normalise(name) == wanted), "")
 
 
 def _records(page: PageModel) -> list[tuple[str, str]]:
-    """Names and what stands beside them."""
+    """Return names and the text next to each."""
     cells = [item for item in page.items if item.role in ("cell", "gridcell", "definition", "term", "rowheader")]
     return [(cell.label, other.label) for cell, other in pairwise(cells)]
 
 
-def _piece_of_text(said: tuple[str, ...], page: PageModel) -> str:
-    """The word, letter or sentence that is told by its place in the longest text."""
+def _piece_of_text(described: tuple[str, ...], page: PageModel) -> str:
+    """Return the word, letter or sentence at the position that the description names, in the longest text of the page."""
     text = max((item.label for item in page.items if item.role in TEXTS | {"paragraph"} and not item.echo), key=len, default="")
     asked = False
     for unit, pattern in _UNITS.items():
-        place = _place(said, unit)
+        place = _place(described, unit)
         every = re.findall(pattern, text)
         if place and abs(place) <= len(every):
             text, asked = every[place - 1 if place > 0 else place], True
     return text.strip() if asked else ""
 
 
-def _place(said: tuple[str, ...], unit: str) -> int | None:
-    """The number that stands before the noun, or soon after it."""
-    at = next((n for n, word in enumerate(said) if word == unit), None)
+def _place(described: tuple[str, ...], unit: str) -> int | None:
+    """Return the number before the noun, or soon after it."""
+    at = next((n for n, word in enumerate(described) if word == unit), None)
     if at is None:
         return None
-    after = [int(word) if word.isdigit() else ordinal_value(word) for word in said[at + 1 : at + 4]]
-    return next(filter(None, [*map(ordinal_value, said[max(0, at - 2) : at][::-1]), *after]), None)
+    after = [int(word) if word.isdigit() else ordinal_value(word) for word in described[at + 1 : at + 4]]
+    return next(filter(None, [*map(ordinal_value, described[max(0, at - 2) : at][::-1]), *after]), None)
 
 
 def _computed(page: PageModel) -> str:
@@ -85,34 +85,34 @@ def _computed(page: PageModel) -> str:
     return ""
 
 
-def _looked_up_value(said: tuple[str, ...], subgoal: Subgoal, page: PageModel) -> str:
-    """What stands beside the longest name that is mentioned, or in the field of that name."""
+def _looked_up_value(described: tuple[str, ...], subgoal: Subgoal, page: PageModel) -> str:
+    """Return the text next to the longest mentioned name, or in the field of that name."""
     records = [*_records(page), *((item.label, item.element.value or "") for item in _filled_fields(subgoal, page))]
-    named = [(len(name), at, value) for label, value in records if value and (name := words(label)) for at in _places(name, said)]
+    named = [(len(name), at, value) for label, value in records if value and (name := words(label)) for at in _places(name, described)]
     return max(named, default=(0, 0, ""))[2]
 
 
-def _places(name: tuple[str, ...], said: tuple[str, ...]) -> list[int]:
-    return [at for at in range(len(said)) if said[at : at + len(name)] == name]
+def _places(name: tuple[str, ...], described: tuple[str, ...]) -> list[int]:
+    return [at for at in range(len(described)) if described[at : at + len(name)] == name]
 
 
-def _copied_value(said: tuple[str, ...], subgoal: Subgoal, page: PageModel) -> str:
-    """What another field holds, where one is spoken of: by its place, or the first."""
-    full = _filled_fields(subgoal, page) if any(map(names_field, said)) else []
-    place = first_ordinal(list(said)) or 1
+def _copied_value(described: tuple[str, ...], subgoal: Subgoal, page: PageModel) -> str:
+    """Return the value of another field if the description mentions one: by its position, or the first."""
+    full = _filled_fields(subgoal, page) if any(map(names_field, described)) else []
+    place = first_ordinal(list(described)) or 1
     return full[place - 1 if 0 < place <= len(full) else -1].element.value or "" if full else ""
 
 
 def _filled_fields(subgoal: Subgoal, page: PageModel) -> list[Item]:
-    """The fields that hold something, without the one to be written in."""
+    """Return the fields that hold a value, without the one to fill in."""
     fields = [item for item in page.actable if item.role in FIELDS]
     own = max(reversed(fields), key=lambda item: affinity(subgoal, item, page), default=None)
     return [item for item in fields if item.element.value and item is not own]
 
 
-def _shown_text(said: tuple[str, ...], page: PageModel) -> str:
-    """The longest text that labels nothing, where what to write is only pointed at."""
-    if not _POINTING & set(said):
+def _shown_text(described: tuple[str, ...], page: PageModel) -> str:
+    """Return the longest text that is not a label, if the description only points at text on the page."""
+    if not _POINTING & set(described):
         return ""
     labels = {item.label for item in page.actable if item.widget} | {item.label for item in page.items if item.role == "heading"}
     roles = TEXTS | {"graphics-symbol", "generic"}
@@ -127,7 +127,7 @@ def _solve_unknown(match: re.Match[str]) -> int:
 
 
 def format_for_field(item: Item, text: str) -> str:
-    """The text in the form that the field takes: 24-hour time in time fields, ISO dates in date fields."""
+    """Return the text in the notation of the field: 24-hour times in time fields, ISO 8601 dates in date fields."""
     if "time" in item.role and (match := re.fullmatch(r"\s*(\d{1,2}):(\d\d)\s*([AaPp])\.?[Mm]\.?\s*", text)):
         hour = int(match[1]) % 12 + (12 if match[3].lower() == "p" else 0)
         return f"{hour:02d}:{match[2]}"
@@ -137,7 +137,7 @@ def format_for_field(item: Item, text: str) -> str:
 
 
 def field_settings(item: Item, subgoal: Subgoal) -> list[str]:
-    """What choosing the part's targets means in a field that takes only numbers, or only dates, in its notation."""
+    """Return the subgoal's targets in the notation of a field that takes only numbers or only dates."""
     fitting = str.isdigit if item.role == "spinbutton" else parse_date if "date" in item.role else None
     if fitting is None or subgoal.kind != "select":
         return []

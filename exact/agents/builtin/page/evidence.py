@@ -1,4 +1,4 @@
-"""What a page says, thing by thing: each short text with the words that stand with it, so that a question's words lead to its answer.
+"""Statements of a page: each short text with the words in its context, so that a question's words lead to its answer.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -14,7 +14,7 @@ from exact.agents.builtin.language.lexical import normalise, words
 from exact.agents.builtin.page.page import FIELDS, Item, PageModel
 
 OWN, ROW, SECTION, TOP = 1.0, 0.9, 0.75, 0.6
-"""How much a word counts where it stands: in the same sentence or label, the same row or record, the heading above, any heading."""
+"""Weight of a word by its position: same sentence or label, same row or record, heading above, any heading."""
 
 _SAYS = frozenset({"statictext", "text", "cell", "gridcell", "listitem", "link", "heading", "definition", "paragraph", "time", "emphasis"})
 _HEADS = frozenset({"heading", "columnheader", "rowheader", "term", "caption"})
@@ -22,23 +22,23 @@ _RECORDS = frozenset({"row", "listitem", "article"})
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
 _LABELLED = re.compile(r"^([^:]{2,40}):\s+(\S.*)$")
 _VALUE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}/\d{2,4}|[$€£]?\d+(?:[.,:-]\d+)*%?|(?<![.!?]\s)(?<!^)\b[A-Z]\w+(?:\s[A-Z]\w+)*")
-"""What may be an answer inside a sentence: a date, a number, a name."""
+"""Possible answer inside a sentence: a date, a number, a name."""
 _SHORT, _LONG = 5, 40
 
 
 class Statement(msgspec.Struct, frozen=True, eq=False):
-    """Something that may be told."""
+    """Text that may be an answer."""
 
     text: str
     surroundings: dict[str, float]
-    """The words that stand with it, and how closely: see OWN."""
+    """Words in the text's context with the weight of their position: see `OWN`."""
     whole: bool = False
-    """Whether it is a whole sentence or record rather than one thing."""
+    """Whether the text is a whole sentence or record rather than one value."""
 
 
 @functools.lru_cache(maxsize=128)
 def read_statements(page: PageModel) -> tuple[Statement, ...]:
-    """All that a page says, in document order; what is said twice stands twice."""
+    """Return all statements of a page, in document order, including duplicates."""
     found: list[Statement] = []
     tops = {word for item in page.items if _is_heading(item, page) for word in words(item.element.name)}
     section: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ def read_statements(page: PageModel) -> tuple[Statement, ...]:
 
 
 def _text_statements(text: str, far: dict[str, float]) -> list[Statement]:
-    """What one text says, as a whole and in its parts."""
+    """Return the statements of one text: the whole text and its parts."""
     if match := _LABELLED.match(text):
         far = far | dict.fromkeys(words(match[1]), OWN)
         return (
@@ -80,7 +80,7 @@ def _sentence_statements(text: str, far: dict[str, float]) -> list[Statement]:
 
 
 def _row_statements(page: PageModel, tops: set[str]) -> list[Statement]:
-    """Each row of a table as one thing: what stands in it, and what its columns are called."""
+    """Return each table row as one statement: its cells and the headers of its columns."""
     found = []
     for item in page.items:
         cells = _cells(item, page)
@@ -101,18 +101,18 @@ def _cells(row: Item, page: PageModel) -> list[Item]:
 
 
 def _is_heading(item: Item, page: PageModel) -> bool:
-    """Whether it is a heading, or stands in one."""
+    """Return whether the item is a heading or inside one."""
     return not item.echo and "heading" in (item.role, page.items[item.parent].role if item.parent >= 0 else "")
 
 
 def _repeats_parent(item: Item, page: PageModel) -> bool:
-    """Whether what holds it says the same."""
+    """Return whether the parent element has the same name."""
     above = page.items[item.parent] if item.parent >= 0 else None
     return above is not None and normalise(above.element.name) == normalise(item.element.name)
 
 
 def _record_text(item: Item, page: PageModel) -> str:
-    """What the row or record says that holds an item, the item left out."""
+    """Return the text of the row or record that contains the item, without the item itself."""
     holder = item.parent
     while holder >= 0 and page.items[holder].role not in _RECORDS:
         holder = page.items[holder].parent
@@ -130,7 +130,10 @@ def _is_within(item: Item, holder: int, page: PageModel) -> bool:
 
 
 def _label_of(item: Item, page: PageModel) -> str:
-    """What a cell is called: the header before it in its row, and that of its column; of anything else, a term or label before it."""
+    """Return the label of an item.
+
+    For a cell: the row header before it and the header of its column. For other items: the term or label before it.
+    """
     if item.role not in ("cell", "gridcell", "definition"):
         before = page.items[item.index - 1].element.name if item.index else ""
         named = before.endswith(":") or (bool(item.index) and page.items[item.index - 1].role in _HEADS - {"heading"})

@@ -1,6 +1,6 @@
-"""What an instruction gives for the fields of an application's form, by what stands on them: `priority critical`, `its level to Danger`.
+"""Values that an instruction gives for the fields of an application's form, found by the fields' labels.
 
-Part of the built-in agent, which is not a language model.
+Examples: `priority critical`, `its level to Danger`. Part of the built-in agent, which is not a language model.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _FILLED = frozenset({"combobox", "listbox"}) | FIELDS
 
 @functools.lru_cache(maxsize=256)
 def quoted_texts(instruction: str) -> tuple[str, ...]:
-    """The quoted texts of an instruction."""
+    """Return the quoted texts of an instruction."""
     return tuple(token.text for token in tokenize(instruction) if token.quoted)
 
 
 @functools.lru_cache(maxsize=4096)
 def given_value(label: str, instruction: str) -> str:
-    """The value that an instruction gives for a field of this label; empty where it gives none."""
+    """Return the value that an instruction gives for a field with this label, or an empty string."""
     names = [word for word in words(label) if word not in STOP_WORDS]
     some = tokenize(instruction)
     called = [
@@ -32,7 +32,9 @@ def given_value(label: str, instruction: str) -> str:
         for n, token in enumerate(some)
         if not token.quoted and any(word_similarity(token.lower, name) >= 0.85 for name in names[:1] + names[-1:])
     ]
-    for n in sorted(called, key=lambda n: not any(token.lower == "to" for token in some[max(0, n - 2) : n])):  # what it is to become
+    for n in sorted(
+        called, key=lambda n: not any(token.lower == "to" for token in some[max(0, n - 2) : n])
+    ):  # a label after `to` names the new value, so it comes last
         if value := _leading_value(some[n + 1 :]):
             return value
         sentence = _rest_of_sentence(some[n + 1 :])
@@ -43,7 +45,7 @@ def given_value(label: str, instruction: str) -> str:
 
 
 def is_search_field(item: Item, page: PageModel) -> bool:
-    """Whether a field is there to search by: it says so, or the button after it does."""
+    """Return whether a field is for searching: its own label or the button after it says so."""
     if item.role not in FIELDS:
         return False
     after = next((other for other in page.items[item.index + 1 : item.index + 4] if other.role == "button"), None)
@@ -51,13 +53,13 @@ def is_search_field(item: Item, page: PageModel) -> bool:
 
 
 def given_fields(instruction: str, page: PageModel) -> list[tuple[Item, str]]:
-    """The fields of a page for which an instruction gives a value, each with it."""
+    """Return the fields of a page for which the instruction gives a value, each with that value."""
     fields = [item for item in page.actable if item.role in _FILLED and not is_search_field(item, page)]
     return [(item, value) for item in fields if (value := given_value(item.label, instruction))]
 
 
 def form_is_complete(instruction: str, page: PageModel) -> bool | None:
-    """Whether a form holds all that an instruction gives for it, quoted texts too; None where it gives nothing for it."""
+    """Return whether a form holds all values and quoted texts of the instruction, or None if the instruction gives none for it."""
     wanted, texts = given_fields(instruction, page), quoted_texts(instruction)
     fields = [item for item in page.actable if item.role in _FILLED and not is_search_field(item, page)]
     open_ = [item for item in fields if item.role in FIELDS and not item.element.value]
@@ -68,7 +70,7 @@ def form_is_complete(instruction: str, page: PageModel) -> bool | None:
 
 
 def shows_value(item: Item, value: str) -> bool:
-    """Whether a field shows a value."""
+    """Return whether a field shows a value."""
     return normalise(item.element.value or "") == normalise(value)
 
 
@@ -78,7 +80,10 @@ def _rest_of_sentence(some: list[Token]) -> list[Token]:
 
 
 def _leading_value(some: list[Token]) -> str:
-    """What begins there: a quoted text, a name or number of several words, or one plain word that ends its phrase."""
+    """Return the value at the start of the tokens, or an empty string.
+
+    A value is a quoted text, a name or number of several words, or one plain word that ends its phrase.
+    """
     if not some:
         return ""
     if some[0].quoted:

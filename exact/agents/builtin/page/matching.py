@@ -1,4 +1,4 @@
-"""How well an element fits a part of the instruction.
+"""Matching of elements with subgoals of the instruction.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -13,12 +13,12 @@ from exact.agents.builtin.page.page import CHOICES, FIELDS, Item, PageModel
 from exact.agents.builtin.page.superlatives import superlative_item
 
 CONFIDENT = 0.75
-"""From this affinity on an element is taken to be the one that is meant."""
+"""Affinity from which an element is taken to be the intended one."""
 
 
 @functools.lru_cache(maxsize=65536)
 def affinity(subgoal: Subgoal, item: Item, page: PageModel) -> float:
-    """Whether the part means this element, in [0, 1]."""
+    """Return how surely the subgoal means this element, in [0, 1]."""
     if subgoal.kind == "fill":
         return _field_affinity(subgoal, item, page)
     if (meant := superlative_item(subgoal, page)) is not None:
@@ -49,7 +49,7 @@ def affinity(subgoal: Subgoal, item: Item, page: PageModel) -> float:
 
 
 def _adds_only_handles(subgoal: Subgoal, label: str) -> bool:
-    """Whether the label is a target and otherwise only a handle: `Block @ann` for `Block`."""
+    """Return whether the label is a target followed only by handles: `Block @ann` for `Block`."""
     given = words(label)
     for target in subgoal.targets:
         wanted = words(target)
@@ -59,13 +59,13 @@ def _adds_only_handles(subgoal: Subgoal, label: str) -> bool:
 
 
 def _is_pictured(item: Item, page: PageModel) -> bool:
-    """Whether a picture on the page is called as the element is."""
+    """Return whether a picture on the page shares a word with the element's label."""
     label = set(words(item.label))
     return bool(label) and any(label & set(words(other.label)) for other in page.items if other.role in ("graphics-symbol", "image", "img"))
 
 
 def _role_affinity(subgoal: Subgoal, alone: bool) -> float:
-    """Affinity of an element of which only the role fits."""
+    """Return the affinity of an element of which only the role fits."""
     if not subgoal.targets:
         return 0.9 if alone else 0.5
     if subgoal.literal or subgoal.kind != "click":
@@ -91,7 +91,7 @@ def _field_affinity(subgoal: Subgoal, item: Item, page: PageModel) -> float:
     if named >= 0.3 and named >= rivals:
         return max(named, 0.8)
     if item.element.value and not subgoal.text:
-        return 0.2  # what is to be written stands elsewhere, perhaps here
+        return 0.2  # the value to enter is elsewhere on the page, perhaps in this field
     return 0.25 if rivals >= 0.3 else 0.5
 
 
@@ -100,13 +100,13 @@ def _is_nth(ordinal: int, item: Item, page: PageModel) -> bool:
 
 
 def is_submit(item: Item) -> bool:
-    """Whether its label says that it ends a form."""
+    """Return whether the element's label says that it submits a form."""
     return item.role in ("button", "link", "image", "img") and normalise(item.label) in SUBMIT_WORDS
 
 
 @functools.lru_cache(maxsize=65536)
 def mention_score(label: str, goal: Goal) -> float:
-    """How surely the instruction speaks of this label, in [0, 1]: its words stand there together, the rarer the better."""
+    """Return how surely the instruction mentions this label, in [0, 1]. Words that occur together and rare words count more."""
     inner = words(label)
     if not inner or all(word in STOP_WORDS for word in inner) or len(inner) > 12:
         return 0.0
@@ -120,7 +120,7 @@ def mention_score(label: str, goal: Goal) -> float:
 
 @functools.lru_cache(maxsize=65536)
 def proximity(item: Item, goal: Goal, page: PageModel) -> float:
-    """Which share of the values in the instruction that the page shows stands around this element, in [0, 1]."""
+    """Return the share of the instruction's values shown on the page that are near this element, in [0, 1]."""
     own = set(words(item.label))
     around = set(words(item.nearby)) - own
     shown = {word for value in goal.literals for word in words(value)} - own - STOP_WORDS
@@ -130,5 +130,5 @@ def proximity(item: Item, goal: Goal, page: PageModel) -> float:
 
 @functools.lru_cache(maxsize=256)
 def page_words(page: PageModel) -> set[str]:
-    """The words on the page outside the instruction's echo."""
+    """Return the words of the page outside the echo of the instruction."""
     return {word for item in page.items if not item.echo for word in words(item.element.name)}

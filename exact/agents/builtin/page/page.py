@@ -1,6 +1,6 @@
-"""An observation read as a page: what each element is, what labels it, what stands near it.
+"""Page model of an observation: each element's role, label and nearby text.
 
-Part of the built-in agent, which is not a language model. Element ids, URL and title are never looked at.
+Part of the built-in agent, which is not a language model. Element ids, URL and title are never used.
 """
 
 from __future__ import annotations
@@ -17,63 +17,63 @@ CHOICES = frozenset({"checkbox", "radio", "switch", "option", "menuitemcheckbox"
 WIDGETS = frozenset(
     {"button", "link", "tab", "menuitem", "treeitem", "combobox", "listbox", "slider", "summary", "gridcell", *FIELDS, *CHOICES}
 )
-"""Roles that are there to be acted on."""
+"""Roles of elements that a user can act on."""
 TEXTS = frozenset({"statictext", "text"})
 _IDLE = frozenset({"rootwebarea", "linebreak", "inlinetextbox", "none", "document", "webarea", "menulistpopup", "status", "main", "banner"})
 _REACH = 60
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """An element with what the page says about it."""
+    """An element, with what the page says about it."""
 
     index: int
     """Position in document order."""
     element: Element
     role: str
-    """In lower case."""
+    """Role in lower case."""
     label: str
-    """The element's own name, or else the text that labels it."""
+    """The element's own name, otherwise the text that labels it."""
     nearby: str
-    """The text around it: of the smallest group that says more than its label."""
+    """Text of the smallest surrounding group that says more than the label."""
     echo: bool
-    """Whether it is part of the instruction, repeated on the page."""
+    """Whether the element is part of the instruction, repeated on the page."""
     ordinal: int
-    """1-based among the elements of its role, instruction's echo left out."""
+    """1-based position among the elements of its role, without the echo of the instruction."""
     inert: bool
-    """Whether it is mere text, in nothing that could be acted on."""
+    """Whether the element is plain text outside anything that can be acted on."""
     parent: int
-    """Index of the element that holds it; -1 at the top."""
+    """Index of the parent element. -1 at the top."""
 
     @property
     def widget(self) -> bool:
-        """Whether it is there to be acted on."""
+        """Return whether a user can act on the element."""
         return self.role in WIDGETS
 
     @property
     def unlabelled(self) -> bool:
-        """Whether its label says nothing: none, or only signs."""
+        """Return whether the label is empty or has only symbols."""
         return not alphanumeric(self.label)
 
     @property
     def selected(self) -> bool:
-        """Checked or selected."""
+        """Return whether the element is checked, selected or pressed."""
         return bool({"checked", "selected", "pressed"} & set(self.element.states))
 
 
 class PageModel(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """The elements of a state, read."""
+    """The elements of a state."""
 
     items: tuple[Item, ...]
     by_id: dict[str, Item]
     counts: dict[str, int]
-    """How many elements there are of a role."""
+    """Number of elements by role."""
     actable: tuple[Item, ...]
-    """What may be acted on, in document order."""
+    """Elements that can be acted on, in document order."""
 
 
 @functools.lru_cache(maxsize=256)
 def read_page(observation: Observation, instruction: str) -> PageModel:
-    """The page of an observation."""
+    """Return the page model of an observation."""
     elements = observation.elements
     parents = _parents(elements)
     echo = _echo_indices(elements, parents, instruction)
@@ -132,7 +132,7 @@ def _parents(elements: tuple[Element, ...]) -> list[int]:
 
 
 def _subtree_ends(elements: tuple[Element, ...]) -> list[int]:
-    """For each element, the index after its last descendant."""
+    """Return, for each element, the index after its last descendant."""
     ends, open_ = [len(elements)] * len(elements), list[int]()
     for index, element in enumerate(elements):
         while open_ and elements[open_[-1]].depth >= element.depth:
@@ -142,7 +142,7 @@ def _subtree_ends(elements: tuple[Element, ...]) -> list[int]:
 
 
 def _echo_indices(elements: tuple[Element, ...], parents: list[int], instruction: str) -> set[int]:
-    """Indices of the text that repeats the instruction, and of the elements that hold nothing else."""
+    """Return the indices of text that repeats the instruction, and of elements that contain nothing else."""
     goal = alphanumeric(instruction)
     texts = [(i, alphanumeric(e.name)) for i, e in enumerate(elements) if e.role.casefold() in TEXTS]
     if not texts:
@@ -173,7 +173,10 @@ def _holders(echo: set[int], elements: tuple[Element, ...], parents: list[int]) 
 
 
 def _label(index: int, elements: tuple[Element, ...], parents: list[int], ends: list[int], echo: set[int]) -> str:
-    """The text that labels a nameless control: within it, else before it; for boxes to tick, after it first."""
+    """Return the text that labels an unnamed control.
+
+    It is inside the control, otherwise before it. For checkboxes and other choices, the text after the control comes first.
+    """
     role = elements[index].role.casefold()
     inner = " ".join(e.name.strip() for e in elements[index + 1 : min(ends[index], index + 8)] if e.name and e.role.casefold() in TEXTS)
     if role not in FIELDS | CHOICES | {"combobox", "slider", "listbox"}:
@@ -210,7 +213,7 @@ def _inside_field(index: int, elements: tuple[Element, ...], parents: list[int])
 
 
 def _text_before(index: int, elements: tuple[Element, ...], echo: set[int]) -> str:
-    """The run of text before an element among its like: what a record in a flat list says before its buttons."""
+    """Return the text before an element among its siblings, such as a record's text before its buttons in a flat list."""
     depth, at, texts = elements[index].depth, index - 1, list[str]()
     while at >= 0 and elements[at].depth >= depth and index - at < _REACH:
         is_text = elements[at].role.casefold() in TEXTS
@@ -240,12 +243,12 @@ def _nearby_text(index: int, elements: tuple[Element, ...], parents: list[int], 
 
 
 def _one_group(holder: int, ends: list[int], elements: tuple[Element, ...]) -> bool:
-    """Whether what it holds reads as one thing: at most a dozen texts."""
+    """Return whether the parent's content reads as one group: at most 12 texts."""
     return sum(1 for e in elements[holder : ends[holder]] if e.role.casefold() in TEXTS) <= 12
 
 
 def _row_text(box: Box | None, inside: range, elements: tuple[Element, ...]) -> str:
-    """The text at the same height."""
+    """Return the text at the same height."""
     if box is None:
         return ""
     texts = []

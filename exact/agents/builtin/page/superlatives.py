@@ -1,4 +1,4 @@
-"""The greatest and the least: which element a superlative means.
+"""Superlatives: the element with the greatest or least number.
 
 Part of the built-in agent, which is not a language model.
 """
@@ -19,13 +19,13 @@ _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 
 
 def superlative(subgoal: Subgoal) -> str:
-    """The superlative among the part's words; empty where there is none."""
+    """Return the superlative among the subgoal's words, or an empty string."""
     return next((word for word in words(subgoal.clause) if word in _MOST | _LEAST), "")
 
 
 @functools.lru_cache(maxsize=512)
 def superlative_item(subgoal: Subgoal, page: PageModel) -> Item | None:
-    """The element that the part's superlative means; None where there is no superlative or nothing to compare."""
+    """Return the element that the subgoal's superlative means, or None if there is no superlative or nothing to compare."""
     word = superlative(subgoal)
     if not word:
         return None

@@ -30,12 +30,12 @@ class Agent:
     """Compares states with each other. None: states are compared by their values."""
     oracle: bool = False
     """Whether a component uses the benchmark's own score. Every table marks such an agent."""
-    verdicts: EpisodeScores | None = None
+    episode_scores: EpisodeScores | None = None
     """Table in which an oracle's environments record scores. None for other agents."""
 
     def informed_factory(self, environments: EnvironmentFactory) -> EnvironmentFactory:
-        """Return the factory to attempt tasks with. For an oracle, its environments also record their scores in `verdicts`."""
-        return environments if self.verdicts is None else informed_factory(environments, self.verdicts)
+        """Return the factory to attempt tasks with. For an oracle, its environments also record their scores in `episode_scores`."""
+        return environments if self.episode_scores is None else informed_factory(environments, self.episode_scores)
 
     def proposer(self, index: int) -> Policy:
         """Return the policy at `index`.
@@ -59,15 +59,15 @@ def build_agent(config: Config, models: Callable[[str], ChatModel], *, run: str 
     `models(role)` returns the chat model of a role. It is called only for roles that need a model. `run` is the name of the run, which
     reflections record as their provenance.
     """
-    verdicts: EpisodeScores | None = {} if config.value.kind == "oracle" else None
+    episode_scores: EpisodeScores | None = {} if config.value.kind == "oracle" else None
     return Agent(
         policy=(policy := _build_policy(config.policy, config, models)),
         policies=(policy, *(_build_policy(arm, config, models) for arm in config.arms)) if config.arms else (),
-        value=build_value_function(config, config.value, models, verdicts),
+        value=build_value_function(config, config.value, models, episode_scores),
         comparator=build_comparator(config, models),
         reflector=_build_reflector(config, models, run),
-        oracle=verdicts is not None,
-        verdicts=verdicts,
+        oracle=episode_scores is not None,
+        episode_scores=episode_scores,
     )
 
 

@@ -14,13 +14,13 @@ from exact.models.base import ChatModel, Sampling
 Models = Callable[[str], ChatModel]
 
 
-def build_value_function(config: Config, settings: ValueConfig, models: Models, verdicts: EpisodeScores | None) -> ValueFunction:
+def build_value_function(config: Config, settings: ValueConfig, models: Models, episode_scores: EpisodeScores | None) -> ValueFunction:
     """Return the configured value function with all its members.
 
     Raises UsageError if members are missing or not allowed, or if the calibration file is invalid.
     """
     _check_settings(settings)
-    value = _build_uncalibrated(config, settings, models, verdicts)
+    value = _build_uncalibrated(config, settings, models, episode_scores)
     if not settings.calibration:
         return value
     from exact.agents.recalibrate import RecalibratedValue, load_curve
@@ -28,7 +28,7 @@ def build_value_function(config: Config, settings: ValueConfig, models: Models, 
     return RecalibratedValue(value, load_curve(settings.calibration))
 
 
-def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, verdicts: EpisodeScores | None) -> ValueFunction:
+def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, episode_scores: EpisodeScores | None) -> ValueFunction:
     match settings.kind:
         case "builtin":
             from exact.agents.builtin.value import BuiltinValue
@@ -41,9 +41,9 @@ def _build_uncalibrated(config: Config, settings: ValueConfig, models: Models, v
         case "oracle":
             from exact.agents.value.controls import OracleValue
 
-            if verdicts is None:
+            if episode_scores is None:
                 raise UsageError("an oracle cannot be part of another value function: set value.kind to oracle")
-            return OracleValue(verdicts)
+            return OracleValue(episode_scores)
         case "ensemble" | "cascade":
             return _build_composite(config, settings, models)
         case _:

@@ -20,8 +20,8 @@ class OracleValue:
     Its environments must be opened with the same table of scores.
     """
 
-    def __init__(self, verdicts: EpisodeScores) -> None:
-        self._verdicts = verdicts
+    def __init__(self, episode_scores: EpisodeScores) -> None:
+        self._verdicts = episode_scores
 
     async def evaluate(self, context: Context) -> Evaluation:
         """Return the benchmark's score of a state.

@@ -145,7 +145,7 @@ async def test_an_end_that_it_was_not_told_of_is_an_error_and_no_value() -> None
 def test_only_an_oracles_environments_tell_and_its_agent_is_marked() -> None:
     environments = ToyFactory(deceptive_chain(2))
     honest, oracle = (build_agent(parse({"value": {"kind": kind}}), no_model) for kind in ("constant", "oracle"))
-    assert (honest.oracle, honest.verdicts, honest.informed_factory(environments)) == (False, None, environments)
+    assert (honest.oracle, honest.episode_scores, honest.informed_factory(environments)) == (False, None, environments)
     assert oracle.oracle and isinstance(oracle.informed_factory(environments), InformedForkableFactory)
 
 

@@ -36,7 +36,7 @@ def test_a_changed_figure_is_named_with_both_values() -> None:
     child = other.tree.root.edges[0].child
     assert child is not None
     child.fingerprint = "elsewhere"
-    change = Change(way=('go "on"',), field="fingerprint", one="s1", other="elsewhere")
+    change = Change(path=('go "on"',), field="fingerprint", one="s1", other="elsewhere")
     assert diff(one.tree, other.tree).changes == (change,)
 
 

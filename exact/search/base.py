@@ -1,8 +1,7 @@
-"""Ask and tell: how a search algorithm talks to whoever drives it.
+"""The ask/tell interface between a search algorithm and its driver.
 
-The driver asks what is needed, gets it from environments and models in any order, and tells the results. The algorithm changes
-nothing but the tree, does no I/O and draws no random number that is not keyed by (seed, node, index); so the tree is a fold
-over the journal of asks and tells.
+The driver asks what is needed, obtains it from environments and models in any order, and tells the results. The algorithm changes only the
+tree, does no I/O, and keys each random draw by (seed, node, index). So the tree is a fold over the journal of asks and tells.
 """
 
 from __future__ import annotations
@@ -17,48 +16,48 @@ if TYPE_CHECKING:
     from exact.search.tree import Node, Tree
 
 Need = Literal["step", "value", "proposals", "sample", "comparison", "batch", "rollout"]
-"""What can be asked for.
+"""The kinds of work that a selection can ask for.
 
-`step`: act, told as Stepped. `value`: one judgement, Valued. `proposals`: up to k distinct actions, Proposed. `sample`: one action
-drawn from the policy, which may be one that is known, Proposed. `comparison`: the children of `rivals` against each other,
-Compared. `batch`: a judgement of each of them, asked for at once, Batched. `rollout`: the policy's own way from here, judged at its
-end, Rolled.
+`step`: take an action; the result is Stepped. `value`: one evaluation; Valued. `proposals`: up to k distinct actions; Proposed. `sample`:
+one action drawn from the policy, possibly a known one; Proposed. `comparison`: the children of `rivals` compared with each other; Compared.
+`batch`: an evaluation of each of them from one request; Batched. `rollout`: the policy's own trajectory from here, evaluated at its end;
+Rolled.
 """
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True, tag="selection", gc=False, omit_defaults=True):
-    """Reserved work. A step is told first; what else is needed, in any order."""
+    """Reserved work. The step's result comes first; the other results come in any order."""
 
     id: int
     node: int
-    """The node that the work is about; for a step, the node to act in (what else is needed is then about its child)."""
+    """Id of the node that the work is about. For a step it is the node to act in; the other needs are then about its child."""
     edge: int | None = None
-    """For a step: index of the edge at `node`."""
+    """Index of the edge at `node` that a step takes. None without a step."""
     needs: tuple[Need, ...]
     k: int = 1
-    """For proposals: how many distinct ones at most."""
+    """Maximum number of distinct proposals."""
     draw: int = 0
-    """How many evaluations, samples or rollouts of this state were asked for before: what is random is keyed by (seed, node, draw)."""
+    """Number of evaluations, samples or rollouts of this state asked for before. Random draws are keyed by (seed, node, draw)."""
     policy: int = 0
-    """For proposals, samples and rollouts: which of the agent's policies, by index."""
+    """Index of the agent's policy that proposals, samples and rollouts use."""
     rivals: tuple[int, ...] = ()
-    """For a comparison or a batch: indices of the edges at `node` whose children are compared."""
+    """Indices of the edges at `node` whose children a comparison or a batch is about."""
     depth: int = 0
-    """For a rollout: how many actions at most."""
+    """Maximum number of actions of a rollout."""
     together: bool = False
-    """Whether what is needed after the step should be asked for at the same time, to save waiting."""
+    """Whether the needs after the step should be requested at the same time, which saves waiting."""
     confirms: bool = False
-    """For a value: whether it must be independent of the judgement it confirms."""
+    """Whether the evaluation must be independent of the one that it confirms."""
     reevaluates: bool = msgspec.field(name="contests", default=False)
-    """For a value: whether it is to tell the root's candidates apart, which the search's own values do not."""
+    """Whether the evaluation re-evaluates a close candidate of the root. Journals call this field `contests`."""
 
 
 class Wait(msgspec.Struct, frozen=True, tag="wait"):
-    """All that is useful now is in flight."""
+    """Answer of `ask` while all useful work is in flight."""
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):
-    """The search has ended."""
+    """Answer of `ask` once the search has ended."""
 
     reason: str
 
@@ -67,26 +66,27 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True, tag="stepped", gc=False
     """Result of a step: the child's state."""
 
     fingerprint: str
-    """Empty when the step ended the episode."""
+    """Fingerprint of the state. Empty if the step ended the episode."""
     terminated: bool = False
     blocked: bool = msgspec.field(name="held", default=False)
-    """A write was blocked: what the action leads to is unknown. Not searched below; judged by what lies before."""
+    """Whether a write was blocked, so that the action's effect is unknown. The search does not go below such a state, and evaluates the
+    state before it. Journals call this field `held`."""
     observation: str = ""
-    """Blob id."""
+    """Blob id of the observation."""
     screenshot: str = ""
-    """Blob id."""
+    """Blob id of the screenshot."""
     beyond: str = ""
-    """What tells states apart that look alike: writes made on the way, open tabs. States merge only where this is equal too."""
+    """Part of the state that an observation does not show: writes made on the way, open tabs. States merge only if it is equal too."""
 
 
 class Valued(msgspec.Struct, frozen=True, kw_only=True, tag="valued", gc=False):
-    """Result of a judgement."""
+    """Result of an evaluation."""
 
     evaluation: Evaluation
 
 
 class Proposed(msgspec.Struct, frozen=True, kw_only=True, tag="proposed"):
-    """Result of a proposal call."""
+    """Result of a request for proposals or a sample."""
 
     proposals: tuple[Proposal, ...]
 
@@ -95,7 +95,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True, tag="compared"):
     """Result of a comparison."""
 
     scores: tuple[float, ...]
-    """One for each rival, in their order: its share of the votes, in [0, 1]; they sum to 1."""
+    """Share of the votes of each rival, in the order of the rivals. Each lies in [0, 1]; they sum to 1."""
     rationale: str = ""
 
 
@@ -103,11 +103,11 @@ class Batched(msgspec.Struct, frozen=True, kw_only=True, tag="batched"):
     """Result of a batch."""
 
     evaluations: tuple[Evaluation, ...]
-    """One for each rival, in their order."""
+    """Evaluation of each rival, in the order of the rivals."""
 
 
 class Rolled(msgspec.Struct, frozen=True, kw_only=True, tag="rolled"):
-    """Result of a rollout: the judgement of where it ended."""
+    """Result of a rollout: the evaluation of its last state."""
 
     evaluation: Evaluation
     steps: int
@@ -115,22 +115,27 @@ class Rolled(msgspec.Struct, frozen=True, kw_only=True, tag="rolled"):
 
 
 class Diverged(msgspec.Struct, frozen=True, kw_only=True, tag="diverged"):
-    """On the way to the selection's node the environment went elsewhere, healthily: another outcome of an edge on the way. Ends the
-    selection."""
+    """Result of a replay that reached another state in a healthy environment: another outcome of an edge on the path.
+
+    Ends the selection.
+    """
 
     node: int
-    """Where the edge starts."""
+    """Id of the node where the edge starts."""
     edge: int
     stepped: Stepped
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
-    """The work could not be done. Never a value."""
+    """Work that could not be done. A failure is never a value."""
 
     kind: Literal["action", "drifted", "environment", "model", "answer", "budget"]
-    """`action`: the environment refuses it in this state, for good. `drifted`: the state was not reached again, for good.
-    The others are retried, then closed: an environment or a model failed, a model's answer could not be read, or the work took more than
-    one iteration may."""
+    """Cause of the failure.
+
+    `action`: the environment refuses the action in this state, permanently. `drifted`: the state could not be reached again, permanently.
+    The other kinds are retried and then close the node: an environment or a model failed, a model's answer could not be parsed, or the work
+    exceeded the budget of one iteration.
+    """
     reason: str
 
 
@@ -138,7 +143,7 @@ Result = Stepped | Valued | Proposed | Compared | Batched | Rolled | Diverged | 
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True):
-    """How one root action stood when the decision was made."""
+    """Statistics of one root action at the time of the decision."""
 
     edge: int
     action: str
@@ -148,13 +153,13 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What to commit."""
+    """The action or plan to commit."""
 
     edges: tuple[int, ...]
-    """Indices along the path from the root: one for `replan`, more for `plan`."""
+    """Edge indices along the path from the root: one for `replan`, several for `plan`."""
     reason: str
     value: float | None
-    """Q of the first edge when it was decided."""
+    """Q of the first edge at the time of the decision."""
     alternatives: tuple[Alternative, ...] = ()
 
 
@@ -162,35 +167,36 @@ class Algorithm(Protocol):
     """A search over one tree."""
 
     simulates: bool
-    """Whether it tries actions before one is committed. Else nothing is kept to come back to, and no state is judged unasked."""
+    """Whether the algorithm tries actions before one is committed. Otherwise no snapshots are taken, and no state is evaluated unless asked
+    for."""
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
-        """Reserve the next work, or say why there is none."""
+        """Reserve the next work, or return why there is none."""
         ...
 
     def tell(self, tree: Tree, selection: Selection, result: Result) -> None:
-        """Hand in one result; a Failure or Diverged ends the selection. Raises SearchError on misuse."""
+        """Take in one result. A Failure or Diverged ends the selection. Raises SearchError on misuse."""
         ...
 
     def release(self, tree: Tree, selection: Selection) -> None:
-        """Give the reservation back: cancelled, or the lease was lost."""
+        """Give a reservation back because the work was cancelled or its lease was lost."""
         ...
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
-        """The k nodes likeliest to be acted in next; changes nothing."""
+        """Return up to k nodes in which the next steps are most likely. Changes nothing."""
         ...
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
-        """A real step was taken at the root. True if the subtree was kept; else the root is made anew.
+        """Move the root along a committed action. Return whether its subtree was retained; otherwise the root is a new node.
 
-        Selections open in a dropped subtree are released: what still arrives for them is late.
+        Open selections in a dropped subtree are released. Results that still arrive for them are late.
         """
         ...
 
     def refuse(self, tree: Tree, edge: int, reason: str) -> None:
-        """The real environment refused a committed action at the root."""
+        """Record that the live environment refused a committed action at the root."""
         ...
 
     def decide(self, tree: Tree) -> Decision:
-        """What to commit now. Raises SearchError if nothing can be."""
+        """Return the action or plan to commit now. Raises SearchError if no action is left."""
         ...

@@ -1,7 +1,6 @@
-"""A person's hand on a search: work on a state out of turn, or look no further below one.
+"""Interventions of a viewer in a running search: expand a state out of turn, or prune one.
 
-Both change nothing but the tree, so a fold over the journal comes to the same tree again. They fit every algorithm that keeps its
-statistics by `Work`; what an algorithm makes of the new edge is its own affair.
+Both change only the tree, so a fold over the journal reproduces them. They fit every algorithm that keeps its statistics by `Work`.
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ from exact.search.tree import Node, SearchError, Tree
 from exact.search.work import Work
 
 PRUNED = "pruned: by a viewer"
+"""Reason recorded in the closed node and edge."""
 
 
 def obstacle(algorithm: Algorithm, tree: Tree, node: int, *, prune: bool) -> str:
-    """Why a state cannot be expanded, or pruned, out of turn; empty where it can."""
+    """Return why a state cannot be expanded, or pruned, out of turn. Empty if it can."""
     if not 0 <= node < len(tree.nodes):
         return f"there is no state {node}"
     here = tree.nodes[node]
@@ -28,16 +28,16 @@ def obstacle(algorithm: Algorithm, tree: Tree, node: int, *, prune: bool) -> str
     if prune:
         return "the present root cannot be pruned" if here is tree.root else ""
     if not isinstance(algorithm, Work):
-        return "this search algorithm cannot be told what to expand"
+        return "this search algorithm cannot expand a chosen state"
     if here.leaf:
-        return f"nothing can follow state {node}: the episode ended there, or a write was held back"
+        return f"nothing can follow state {node}: the episode ended there, or a write was blocked"
     if here.closed:
         return f"state {node} is closed: {here.closed}"
     return "" if _something_left(here) else f"every action of state {node} was tried"
 
 
 def expand(algorithm: Algorithm, tree: Tree, node: Node) -> Selection | None:
-    """Reserve the next work in a state: its judgement, its proposals, or its likeliest action that was not tried. None: there is none."""
+    """Reserve the next work in a state: its evaluation, its proposals, or its most likely untried action. None if nothing is left."""
     if obstacle(algorithm, tree, node.id, prune=False) or not isinstance(algorithm, Work):
         return None
     path = path_to(tree, node)
@@ -59,8 +59,10 @@ def prune(tree: Tree, node: Node) -> None:
 
 
 def _something_left(node: Node) -> bool:
+    """Return whether the state has work left or in flight."""
     return node.pending or not node.expansions or bool(_untried(node)) or any(edge.in_flight for edge in node.edges)
 
 
 def _untried(node: Node) -> list[int]:
+    """Return the indices of the open edges that were never followed."""
     return [i for i, edge in enumerate(node.edges) if edge.child is None and not edge.closed and not edge.in_flight]

@@ -1,7 +1,14 @@
 """Monte Carlo tree search: PUCT by default, UCT by choice.
 
-A leaf is judged on its first visit and expanded on its second; the root is judged too. One iteration backs up one value. An end
-is an estimate like any other: it may be judged again, up to `evaluations` times, and then nothing more is to be learnt there.
+One iteration, from `MCTS.ask` to `Work.tell`:
+
+    select    MCTS._down follows the rule from the root; PUCT is computed in rules/select.py
+    expand    MCTS._propose asks the policy on the second visit of a state
+    evaluate  MCTS._down asks the value function on the first visit
+    back up   Work.record_evaluation adds the value along the path by rules/backup.py
+
+`MCTS.decide` then commits an action by rules/final.py. The root is evaluated too. An end of the episode is an estimate like any other: it
+may be evaluated again, up to `evaluations` times, and is then exhausted.
 """
 
 from __future__ import annotations
@@ -22,22 +29,32 @@ from exact.search.tree import Node, Path, Tree
 from exact.search.work import Work
 
 Expansion = Literal["lazy", "eager", "speculative"]
-"""When a state is proposed in. lazy: on its second visit. eager: right after its judgement. speculative: while it is judged."""
+"""When a state is expanded. lazy: on its second visit. eager: right after its evaluation. speculative: at the same time as its
+evaluation."""
 Collision = Literal["mask", "wait", "resample"]
-"""What a walk does that meets work in flight. mask: follow another edge. wait. resample: where nothing else is left, judge the
-front-runners again."""
+"""What a descent does when it meets work in flight. mask: follow another edge. wait: wait for it. resample: if no other work is left,
+evaluate the leading candidates again."""
 
 
 class MCTS(Work):
-    """Ask/tell MCTS. `iterations` are granted for each committed action; what is left over carries to the next.
+    """Ask/tell MCTS. `iterations` are granted for each committed action; unused ones carry over to the next.
 
-    rule: selection. final: final choice. depth: actions below the root at most. expansion, collision: see above. revisit: whether an
-    end backs up again what is known of it (`repeat`) or is closed once it was judged `evaluations` times (`exhaust`). think: prior
-    at which an action is committed without a search. enough: value at which an end, once confirmed, ends the search. early: whether
-    to stop when the decision can no longer change. subtree: whether iterations are visits of the root, so that a kept subtree counts.
-    plan: whether a decision is a whole path. widening: progressive widening. contest: of the iterations, how many at the end go to the
-    root's candidates that lie within `z` errors of each other, where there are such (contest.py); noise: the least deviation of a
-    judgement that is assumed for it. The rest is Work's.
+        rule           selection rule; by default PUCT with constant `c`
+        final          final choice
+        depth          maximum number of actions below the root
+        expansion      see Expansion
+        collision      see Collision
+        revisit        an end backs up its known value again (`repeat`), or is closed after `evaluations` evaluations (`exhaust`)
+        think          prior in [0, 1] from which an action is committed without a search
+        enough         value in [0, 1] from which a confirmed end stops the search
+        early          whether to stop once the decision can no longer change
+        subtree        whether iterations count visits of the root, so that a retained subtree counts
+        plan           whether a decision is a whole path
+        widening       progressive widening
+        reevaluations  last iterations, reserved for the root's candidates within `z` errors of each other (rules/reevaluate.py)
+        noise          lower bound on the assumed standard deviation of one evaluation
+
+    The other parameters are those of Work.
     """
 
     def __init__(
@@ -74,6 +91,7 @@ class MCTS(Work):
         self.stepping: tuple[Need, ...] = ("step", *self.after)
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
+        """Reserve the next work of an iteration, or return why there is none."""
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root
@@ -90,42 +108,45 @@ class MCTS(Work):
         return self._finish(tree, f"{tree.iterations} iterations")
 
     def decide(self, tree: Tree) -> Decision:
-        """The final choice; an action that could not be searched, so gathers no visits, if it promises clearly more than any that was."""
+        """Return the final choice. An action that could not be searched wins if it clearly promises more than every searched one."""
         root = tree.root
         if self.enough is not None and (end := confirmed_end(tree, self.enough)) is not None:
             path = edges_to(tree, end) or []
             return self.commit(tree, path, "a confirmed end", plan=path if self.plan else ())
         order, others = self.final.order(tree, root), most_promising(root)
         if order and others and first_value(root, root.edges[others[0]]) > max(root.edges[i].q for i in order) + CLEARLY:
-            return self.commit(tree, others, "could not be searched, but promises more than what was")
+            return self.commit(tree, others, "could not be searched, but promises more than what was searched")
         if not order:
             return self.commit(tree, most_likely(root), "the highest prior: nothing was explored")
         if self.reevaluations and (scores := reranked(tree, order, self.z, self.noise)) is not None:
-            return self.commit(tree, scores, "judged best of those within the noise of each other", plan=scores[:1] if self.plan else ())
+            return self.commit(tree, scores, "the best of the close candidates after re-evaluation", plan=scores[:1] if self.plan else ())
         return self.commit(tree, order, self.final.reason, plan=principal(tree, self.final) if self.plan else ())
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
+        """Return up to k states in which a step is likely next."""
         found = [*_likely_steps(tree, self.rule, self.depth), *super().forecast(tree, k)]
         return list({node.id: node for node in found}.values())[:k]
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
-        kept = super().advance(tree, edge, observed)
+        """Move the root along a committed action, and reopen edges that only the depth limit had exhausted."""
+        retained = super().advance(tree, edge, observed)
         reopen(tree, self.backup, deeper=True)
-        return kept
+        return retained
 
     def grant(self, tree: Tree) -> None:
+        """Allow the iterations of the next commit, less those that the retained subtree or the current plan counts for."""
         if self.subtree:
             tree.allowed = tree.iterations + max(0, self.iterations - tree.root.visits) - self.iterations
-        elif self.plan:  # each step of a plan comes here, the next search only after the last
+        elif self.plan:  # called at each step of a plan; the next search follows the last step
             tree.allowed = max(tree.allowed - self.iterations, tree.iterations)
         super().grant(tree)
 
     def _walk(self, tree: Tree) -> Selection | Wait | Done | None:
-        """From the root to work; None when it ended in something free."""
+        """Descend from the root to work. None: the descent ended in a free backup or closed an edge."""
         return self._down(tree, *self._begin(tree))
 
     def _down(self, tree: Tree, node: Node, path: Path) -> Selection | Wait | Done | None:
-        """From a state, which `path` leads to, down to work; None when it ended in something free."""
+        """Descend from a state, which `path` leads to, to work. None: the descent ended without work."""
         deepest = tree.root.depth + self.depth
         rule, widens = self.rule, self.widening is not None
         while True:
@@ -148,25 +169,27 @@ class MCTS(Work):
             node = follow(edge) if edge.others else edge.child
 
     def _begin(self, tree: Tree) -> tuple[Node, Path]:
-        """Where a walk begins: at the root; or where the last one asked for proposals, if another would lead there again."""
+        """Return where a descent begins: the root, or the state where the last one asked for proposals if it would lead there again."""
         resting, tree.resting = tree.resting, None
         if resting is None or tree.open or resting[0] != (tree.selections, tree.iterations, tree.root):
             return tree.root, []
         return resting[2], resting[1]
 
     def _state_needs(self, node: Node, deepest: int) -> tuple[Need, ...]:
+        """Return the needs of a state that has no evaluation yet."""
         return self.after if not node.leaf and not node.expansions and node.depth < deepest else ("value",)
 
     def _step(self, tree: Tree, path: Path, index: int, expands: bool) -> Selection:
+        """Reserve a step along the last edge of the path, with the needs of the state it leads to."""
         needs = self.stepping if expands else ("step", "value")
         if self.expansion == "speculative":
             return self.select_step(tree, path, index, needs=needs, together=True)
         return self.select_step(tree, path, index, needs=needs)
 
     def _propose(self, tree: Tree, path: Path, node: Node) -> Selection | None:
-        """Ask the policy: at a first expansion, once more after a refusal, and as widening allows."""
+        """Ask the policy at the first expansion, once more after a refused action, and as progressive widening allows."""
         if self.widening is not None:
-            wanted, futile = self.widening(node), sum(edge.futile for edge in node.edges)  # what is refused takes nobody's place
+            wanted, futile = self.widening(node), sum(edge.futile for edge in node.edges)  # a refused action takes no slot
             if len(node.edges) - futile < wanted and node.expansions < 2 * (wanted + futile):
                 return self.select_state(tree, path, node, "sample", draw=node.expansions)
             return None
@@ -178,7 +201,7 @@ class MCTS(Work):
         return asked
 
     def _revisit(self, tree: Tree, path: Path, node: Node) -> Selection | None:
-        """A visit to a state that has no children: another judgement, or what is known once more, or nothing more to learn."""
+        """Visit a state without children again: evaluate it once more, back up its known value, or close it as exhausted."""
         if node.evaluations < self.evaluations:
             return self.select_state(tree, path, node, "value", draw=node.evaluations)
         if self.revisit == "repeat":
@@ -186,13 +209,13 @@ class MCTS(Work):
             return None
         edge = path[-1][1]
         if len(edge.outcomes) == 1:
-            edge.closed, edge.settled, edge.distance = "exhausted: it was judged as often as it may be", True, 1
-        elif not self._close_exhausted(tree, path, "exhausted: it was judged as often as it may be"):
+            edge.closed, edge.settled, edge.distance = "exhausted: evaluated as often as allowed", True, 1
+        elif not self._close_exhausted(tree, path, "exhausted: evaluated as often as allowed"):
             back_up(tree, path, node, node.value_sum / node.evaluations, rule=self.backup, discount=self.discount)
         return None
 
     def _close_exhausted(self, tree: Tree, path: Path, reason: str) -> bool:
-        """Close the last edge of a path, if nothing is left to learn in any of its outcomes; whether it was."""
+        """Close the last edge of a path if none of its outcomes has anything left to learn. Return whether it was closed."""
         edge, deepest = path[-1][1], tree.root.depth + self.depth
         if not is_exhausted(edge, evaluations=self.evaluations, deepest=deepest):
             return False
@@ -201,7 +224,7 @@ class MCTS(Work):
         return True
 
     def _dead_end(self, tree: Tree, path: Path, node: Node) -> Selection | Wait | Done | None:
-        """No edge can be followed: wait for one in flight, ask for others at the root, or close the node."""
+        """Handle a state without a selectable edge: wait for one in flight, ask for more proposals at the root, or close the state."""
         if any(not edge.closed for edge in node.edges):
             return Wait()
         if node is tree.root:
@@ -209,16 +232,15 @@ class MCTS(Work):
                 return self.select_state(tree, path, node, "proposals", draw=node.expansions)
             return self._reevaluate(tree, early=True) or self._finish(tree, "every action was tried")
         again, node.closed = node.closed, "exhausted: every action was tried"
-        if not self._close_exhausted(tree, path, node.closed) and again:  # it counts once more beside the outcomes that are still open
+        if not self._close_exhausted(tree, path, node.closed) and again:  # counts once more beside the outcomes still open
             back_up(tree, path, node, exhausted_value(node), rule=self.backup, discount=self.discount)
         return None
 
     def _reevaluate(self, tree: Tree, *, early: bool = False) -> Selection | Wait | None:
-        """At the end of the search: one more judgement of a candidate, where the best are not told apart yet.
+        """Evaluate one of the root's close candidates again, at the end of the search. None: they are separated, or it is too soon.
 
-        Wait while each of them is being judged: what is left over is kept for them.
-
-        early: the search ends with iterations left over, because all was tried.
+        Wait while each of them is being evaluated: the remaining iterations are reserved for them. early: the search ends with iterations
+        left over because every action was tried.
         """
         root = tree.root
         late = tree.allowed - tree.iterations - root.in_flight <= self.reevaluations
@@ -232,16 +254,17 @@ class MCTS(Work):
         return self.select_state(tree, [(root, edge)], child, "value", draw=child.evaluations, reevaluates=True)
 
     def record_reevaluation(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
+        """Record an evaluation that re-evaluates a close candidate."""
         record_score(tree, node, evaluation, max(tree.noise, self.noise))
 
     # --- ending
 
     def _finish(self, tree: Tree, reason: str) -> Wait | Done:
-        """Done, once nothing is in flight."""
+        """Return Done once nothing is in flight."""
         return Wait() if tree.open else Done(reason)
 
     def _stopped(self, tree: Tree) -> Selection | Done | Wait | None:
-        """Whether the search ends early, or needs a judgement to know."""
+        """Return Done if the search can stop early, or the evaluation that is needed to know. None: it goes on."""
         if self.think is not None and (reason := clear_choice(tree, self.think)):
             return self._finish(tree, reason)
         if self.enough is not None:
@@ -249,12 +272,13 @@ class MCTS(Work):
                 return Done("an end was good enough, and confirmed")
             if (end := unconfirmed_end(tree, self.enough)) is not None:
                 return self.select_state(tree, self._path(tree, end), end, "value", draw=end.evaluations, confirms=True)
-        left = max(0, tree.allowed - tree.iterations)  # what failed in flight may overdraw
+        left = max(0, tree.allowed - tree.iterations)  # failures in flight may overdraw it
         if self.early and tree.root.visited and self.final.settled(tree, tree.root, left):
             return Done("the decision can no longer change")
         return None
 
     def _path(self, tree: Tree, node: Node) -> Path:
+        """Return the path from the root to a node below it."""
         path: Path = []
         while node is not tree.root:
             assert node.parent is not None
@@ -263,7 +287,7 @@ class MCTS(Work):
         return path[::-1]
 
     def _resample(self, tree: Tree) -> Selection | Wait:
-        """All else is in flight: a further judgement of a front-runner, where that is the choice."""
+        """Evaluate a leading candidate again while all other work is in flight, if `collision` says so."""
         if self.collision == "resample":
             for index in self.final.order(tree, tree.root):
                 edge = tree.root.edges[index]

@@ -1,6 +1,7 @@
-"""The algorithms by name, and how a configuration's words become strategies.
+"""The algorithms by name, and the translation of a configuration into strategies.
 
-Others join by the entry point group `exact.algorithms`: a name, and a callable that takes a SearchConfig and returns an Algorithm.
+Other packages add algorithms by the entry point group `exact.algorithms`: a name, and a callable that takes a SearchConfig and returns an
+Algorithm.
 """
 
 from __future__ import annotations
@@ -32,21 +33,25 @@ GROUP = "exact.algorithms"
 
 
 def algorithm(config: SearchConfig) -> Algorithm:
-    """The algorithm that a configuration names. Raises UsageError for an unknown one, or for an option it does not take."""
+    """Return the algorithm that a configuration names.
+
+    Raises UsageError for an unknown name, or for an option the algorithm does not take.
+    """
     build = BUILTIN.get(config.algorithm) or _registered(config.algorithm)
     if config.batch and config.algorithm not in BATCHING:
-        raise UsageError(f"search.batch: {config.algorithm} does not judge siblings together; {' and '.join(BATCHING)} do")
+        raise UsageError(f"search.batch: {config.algorithm} does not evaluate siblings together; {' and '.join(BATCHING)} do")
     if config.options and config.algorithm in PLAIN:
         raise UsageError(f"search.options: {config.algorithm} takes none, but got {', '.join(config.options)}")
     return build(config)
 
 
 def names() -> list[str]:
-    """All algorithms that can be named: built in, then registered by others."""
+    """Return the names of all algorithms: built-in ones, then those of other packages."""
     return [*BUILTIN, *(entry.name for entry in entry_points(group=GROUP) if entry.name not in BUILTIN)]
 
 
 def _registered(name: str) -> Build:
+    """Return the factory that another package registered under a name. Raises UsageError."""
     for entry in entry_points(group=GROUP):
         if entry.name == name:
             build: Build = entry.load()
@@ -75,12 +80,12 @@ def _mcts(config: SearchConfig) -> Algorithm:
 
 
 def _reevaluation(config: SearchConfig) -> dict[str, Any]:
-    """How the root's candidates are judged again."""
+    """Return the parameters of the re-evaluation of close candidates."""
     return {"reevaluations": config.reevaluations or 0, "z": config.z, "noise": config.noise}
 
 
 def _walks(config: SearchConfig) -> dict[str, Any]:
-    """What the other searches that walk down a tree take of `mcts`."""
+    """Return the parameters that `gumbel` and `abmcts` share with `mcts`."""
     return {
         "iterations": config.iterations,
         "depth": config.depth,
@@ -126,14 +131,14 @@ def _abmcts(config: SearchConfig) -> Algorithm:
 
 
 def _word(config: SearchConfig, options: Mapping[str, Any], name: str, *choices: str) -> Any:
-    """One of some words. Raises UsageError."""
+    """Return an option that must be one of several words. Raises UsageError."""
     if options[name] not in choices:
         raise UsageError(f"search.options.{name} is {options[name]!r}: {config.algorithm} knows {', '.join(choices)}")
     return options[name]
 
 
 def _amount(config: SearchConfig, options: Mapping[str, Any], name: str) -> float:
-    """A number of at least 0. Raises UsageError."""
+    """Return an option that must be a number of at least 0. Raises UsageError."""
     found = options[name]
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < float("inf"):
         raise UsageError(f"search.options.{name} is {found!r}: {config.algorithm} takes a number of at least 0")
@@ -141,7 +146,7 @@ def _amount(config: SearchConfig, options: Mapping[str, Any], name: str) -> floa
 
 
 def _count(config: SearchConfig, name: str) -> int | None:
-    """An option that is a whole number of at least 1; None where it is not given. Raises UsageError."""
+    """Return an option that must be a whole number of at least 1, or None if it is not given. Raises UsageError."""
     found = config.options.get(name)
     if found is not None and (isinstance(found, bool) or not isinstance(found, int) or found < 1):
         raise UsageError(f"search.options.{name} is {found!r}: {config.algorithm} takes a whole number of at least 1")
@@ -149,7 +154,7 @@ def _count(config: SearchConfig, name: str) -> int | None:
 
 
 def common(config: SearchConfig) -> dict[str, Any]:
-    """What every algorithm that grows a tree takes: the parameters of Work. Raises UsageError."""
+    """Return the parameters of Work, which every tree-growing algorithm takes. Raises UsageError."""
     if config.temperature <= 0:
         raise UsageError(f"search.temperature is {config.temperature:g}: set it above 0; the closer to it, the surer are the priors")
     backups: Mapping[str, backup.Backup] = {
@@ -171,7 +176,7 @@ def common(config: SearchConfig) -> dict[str, Any]:
 
 
 def rule(config: SearchConfig) -> select.SelectionRule:
-    """The selection rule that a configuration describes. Raises UsageError."""
+    """Return the selection rule that a configuration describes. Raises UsageError."""
     normal = {"none": None, "minmax": normalise.min_max(config.noise_floor), "siblings": normalise.siblings(config.noise_floor)}
     return select.rule(
         {"puct": select.PUCT, "uct": select.UCT, "muzero": select.MUZERO}[config.explore],
@@ -185,7 +190,7 @@ def rule(config: SearchConfig) -> select.SelectionRule:
 
 
 def final_choice(config: SearchConfig) -> final.FinalChoice:
-    """The final choice that a configuration names."""
+    """Return the final choice that a configuration names."""
     choices = {
         "visits": final.VISITS,
         "value": final.VALUE,
@@ -196,7 +201,7 @@ def final_choice(config: SearchConfig) -> final.FinalChoice:
 
 
 def _c(config: SearchConfig) -> float | schedule.CSchedule:
-    """The exploration constant, or how it changes. Raises UsageError."""
+    """Return the exploration constant, or its schedule. Raises UsageError."""
     last = config.c if config.c_last is None else config.c_last
     match config.c_schedule:
         case "linear":
@@ -213,6 +218,7 @@ def _c(config: SearchConfig) -> float | schedule.CSchedule:
 
 
 def _first_play(config: SearchConfig) -> first_play.FirstPlay:
+    """Return the first-play value that a configuration names."""
     plays: Mapping[str, first_play.FirstPlay] = {
         "parent": first_play.parent_value,
         "mean": first_play.parent_mean,
@@ -224,7 +230,7 @@ def _first_play(config: SearchConfig) -> first_play.FirstPlay:
 
 
 def _lookahead(config: SearchConfig) -> dict[str, Any]:
-    """What the searches for one good state take."""
+    """Return the parameters of the searches for one good state."""
     return {
         "iterations": config.iterations,
         "depth": config.depth,
@@ -235,7 +241,7 @@ def _lookahead(config: SearchConfig) -> dict[str, Any]:
 
 
 def _choice(config: SearchConfig, name: str, *choices: str) -> Any:
-    """An option that is one of some words, the first where it is not given. Raises UsageError."""
+    """Return an option that must be one of several words; by default the first. Raises UsageError."""
     _known(config, name)
     found = config.options.get(name, choices[0])
     if found not in choices:
@@ -244,7 +250,7 @@ def _choice(config: SearchConfig, name: str, *choices: str) -> Any:
 
 
 def _share(config: SearchConfig, name: str, default: float) -> float:
-    """An option that is a number in [0, 1]. Raises UsageError."""
+    """Return an option that must be a number in [0, 1]. Raises UsageError."""
     _known(config, name)
     found = config.options.get(name, default)
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= 1:
@@ -253,16 +259,17 @@ def _share(config: SearchConfig, name: str, default: float) -> float:
 
 
 def _known(config: SearchConfig, *names: str) -> None:
+    """Raise UsageError for an option that the algorithm does not take."""
     for key in config.options:
         if key not in names:
             raise unknown(f"option of {config.algorithm}", key, names)
 
 
 BATCHING = ("beam", "tot_bfs")
-"""Those that can have siblings judged together."""
+"""Algorithms that can evaluate siblings together."""
 
 PLAIN = ("react", "greedy", "mcts", "best_first", "best_of_n")
-"""Those that take no options."""
+"""Algorithms without options."""
 
 BUILTIN: dict[str, Build] = {
     "react": lambda config: React(retries=config.retries),

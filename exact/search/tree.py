@@ -1,7 +1,7 @@
 """The tree of a search: states, the actions tried in them, and their statistics.
 
-Nodes and edges hold numbers, fingerprints and blob ids, never observations. Visits and Q stay on edges; evaluations belong
-to states. All values lie in [0, 1].
+Nodes and edges hold numbers, fingerprints and blob ids, never observations. Visits and Q belong to edges; evaluations belong to states. All
+values lie in [0, 1].
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 class SearchError(ExactError):
-    """An algorithm was told what does not fit: a value outside [0, 1], priors that do not sum to 1, a second result."""
+    """Misuse of an algorithm: a value outside [0, 1], priors that do not sum to 1, a second result for one selection."""
 
 
 @dataclass(slots=True, eq=False)
 class Fate:
-    """What came of an edge, where that is more than visits."""
+    """Rare fields of an edge, retained apart to save memory."""
 
     unsearched: bool = False
     futile: bool = False
@@ -39,11 +39,11 @@ class Fate:
 
 
 _ORDINARY = Fate()
-"""Of every edge until something is set: most edges of a tree are never followed, and should be small."""
+"""Shared default of all edges until a rare field is set. Most edges of a tree are never followed and should stay small."""
 
 
 class _Seldom(Generic[T]):
-    """A field of an edge that lies in its Fate, which it gets when the field is first set to something else than usual."""
+    """A field of an edge stored in its Fate, which is created when the field first leaves its default."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -66,101 +66,104 @@ class Edge:
 
     action: Action
     prior: float
-    """P. Those of a node sum to 1."""
+    """P(s, a), in [0, 1]. The priors of a node sum to 1."""
     rationale: str = ""
     writes: bool = False
-    """Whether the policy's side presumes that it changes the outside."""
+    """Whether the policy presumes that the action changes something outside."""
     visits: int = 0
-    """N: backed-up values, of the state it leads to and of those below."""
+    """N(s, a): number of values backed up through this edge."""
     total: float = 0.0
-    """Sum of the backed-up values."""
+    """Sum of the values backed up."""
     q: float = 0.0
-    """Q as the back-up strategy defines it; means something where `visits` > 0."""
+    """Q(s, a) as the backup strategy defines it. Meaningful only if `visits` > 0."""
     in_flight: int = 0
-    """Reservations that pass through here."""
+    """Number of reservations whose path contains this edge."""
     child: Node | None = None
-    """The outcome seen first."""
+    """First observed outcome."""
     others: tuple[Node, ...] = ()
-    """Further outcomes: the environment does not always do the same."""
+    """Further outcomes, where the environment is stochastic."""
     closed: str = ""
-    """Why it is not selected any more; empty while open."""
+    """Reason why the edge is no longer selected. Empty while it is open."""
     fate: Fate = _ORDINARY
-    """Holds the fields that follow."""
+    """Storage of the fields that follow."""
 
     unsearched = _Seldom[bool]()
-    """Whether it was closed before it could gather visits: it changes nothing, or its state was not reached."""
+    """Whether the edge was closed before it could gather visits: it changes nothing, or its state was not reached."""
     futile = _Seldom[bool]()
-    """Whether it must not be committed either: refused by the environment, or it changes nothing."""
+    """Whether the edge must not be committed either: the environment refused it, or it duplicates a sibling."""
     settled = _Seldom[bool]()
-    """Whether it was closed because there is nothing more to learn below: its Q stands."""
+    """Whether the edge was closed because nothing is left to learn below. Its Q is final."""
     distance = _Seldom[int]()
-    """Of a settled edge: how many actions it is to the best end, this one included."""
+    """Number of actions to the best end, this one included. Only for a settled edge."""
     failures = _Seldom[int]()
+    """Number of failed attempts."""
     policy = _Seldom[int]()
-    """Which of the agent's policies drew it first, where they are drawn one by one."""
+    """Index of the agent's policy that drew the action first, where actions are sampled one by one."""
 
     @property
     def value(self) -> float | None:
-        """Q; None before the first visit."""
+        """Q, or None before the first visit."""
         return self.q if self.visits else None
 
     @property
     def outcomes(self) -> tuple[Node, ...]:
-        """The states it has led to, the first seen first."""
+        """All observed outcomes, the first one first."""
         return (self.child, *self.others) if self.child is not None else ()
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One state, reached by one path (by several, where states are merged)."""
+    """One state, reached by one path, or by several where states are merged."""
 
     id: int
     parent: Node | None = None
     via: int = -1
-    """Index of the edge at `parent` that leads here; -1 for the first root."""
+    """Index of the edge at `parent` that leads here. -1 for the first root."""
     depth: int = 0
-    """Actions since the task's start."""
+    """Number of actions since the start of the task."""
     fingerprint: str = ""
     observation: str = ""
-    """Blob id; for a terminated or held node that of its parent's state is what may be seen."""
+    """Blob id. A terminated or blocked node uses its parent's observation."""
     screenshot: str = ""
     beyond: str = ""
-    """What tells it from states that look alike: see Stepped."""
+    """Part of the state that an observation does not show. See Stepped."""
     terminated: bool = False
     blocked: bool = False
-    """Whether what lies behind the action is unknown, because a write was held back."""
+    """Whether a write was blocked, so that the action's effect is unknown."""
     evaluation: Evaluation | None = None
-    """The first judgement of this state: V."""
+    """First evaluation of this state."""
     evaluations: int = 0
-    """How many there were, rollouts included."""
+    """Number of evaluations, rollouts included."""
     value_sum: float = 0.0
-    """Sum of their values."""
+    """Sum of the values of all evaluations."""
     arrivals: int = 0
-    """How often the edge led here rather than to another outcome."""
+    """Number of times the edge led to this outcome."""
     visits: int = 0
-    """N: own back-ups plus the visits of its edges."""
+    """N(s): own backups plus the visits of the edges."""
     backups: int = 0
-    """How often its own value was backed up."""
+    """Number of backups of this state's own value."""
     edges: list[Edge] = field(default_factory=list)
     expansions: int = 0
-    """How often proposals came."""
+    """Number of times proposals arrived."""
     refused: bool = False
-    """Whether the environment refused one of its actions."""
+    """Whether the environment refused one of the state's actions."""
     in_flight: int = 0
+    """Number of reservations whose path contains this node."""
     pending: bool = False
-    """Whether its own value or proposals are being asked for."""
+    """Whether an evaluation or proposals of this state are in flight."""
     failures: int = 0
+    """Number of failed attempts to work on this state."""
     closed: str = ""
-    """Why nothing more is done in this state."""
+    """Reason why no more work is done in this state. Empty while it is open."""
 
     @property
     def value(self) -> float | None:
-        """V: the mean of its evaluations, or None before the first."""
+        """V(s): the mean of the state's evaluations, or None before the first."""
         return self.value_sum / self.evaluations if self.evaluations else None
 
     @property
     def mean(self) -> float | None:
-        """What the state turned out to be worth: the mean of its own value and all backed up from below; None before it was judged."""
+        """Mean of the state's own value and all values backed up from below, or None before the first evaluation."""
         if self.value is None:
             return None
         below = [edge for edge in self.edges if edge.visits]
@@ -170,21 +173,21 @@ class Node:
 
     @property
     def leaf(self) -> bool:
-        """Whether nothing can be expanded below, by the nature of the state."""
+        """Leaf: a state that cannot be expanded because the episode ended or a write was blocked."""
         return self.terminated or self.blocked
 
     @property
     def visited(self) -> bool:
-        """Whether any of its actions has a backed-up value."""
+        """Visited: a state with an action that has a backed-up value."""
         return any(edge.visits for edge in self.edges)
 
     @property
     def edge(self) -> Edge | None:
-        """The edge that leads here."""
+        """The edge that leads to this node."""
         return self.parent.edges[self.via] if self.parent else None
 
     def path(self) -> list[Edge]:
-        """The edges from the first root to this node."""
+        """Return the edges from the first root to this node."""
         edges: list[Edge] = []
         node: Node | None = self
         while node is not None and node.parent is not None:
@@ -194,87 +197,89 @@ class Node:
 
 
 Path = list[tuple[Node, Edge]]
-"""A walk down the tree: each state with the edge that was followed there."""
+"""A path down the tree: each state with the edge followed there."""
 
 
 class Open(msgspec.Struct, eq=False):
-    """A selection that is not told in full, and what was reserved for it."""
+    """A selection whose results have not all arrived, and its reservation."""
 
     selection: Selection
     path: Path
-    """From the root of its time to the node that is worked on; for a step, the edge to be taken included."""
+    """Path from the root at the time of selection to the node worked on. For a step, the edge to take is included."""
     target: Node | None
-    """The state that what is needed is about; None before the step."""
+    """State that the remaining needs are about. None before the step's result."""
     left: list[Need]
+    """Needs that have not been met yet."""
 
 
 class OutageRecord(NamedTuple):
-    """What was closed because models or environments failed for too long."""
+    """An edge or node that repeated failures of models or environments closed."""
 
     at: Node
-    """The state that the work was about, or that the action starts in."""
+    """State that the work was about, or in which the action starts."""
     node: Node | None
     edge: Edge | None
     reason: str
     charged: int
-    """Iterations that it counted as."""
+    """Number of iterations that the closing counted as."""
 
 
 class Tree:
-    """All nodes of one task's search. `root` moves down as actions are committed; what lies above is history."""
+    """All nodes of one task's search. `root` moves down as actions are committed; the nodes above it are history."""
 
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
         self.nodes: list[Node] = []
         self.root = self.add(None, -1)
         self.iterations = 0
-        """Back-ups and closed leaves so far."""
+        """Number of backups and closed leaves so far."""
         self.allowed = 0
-        """Iterations granted so far."""
+        """Number of iterations granted so far."""
         self.selections = 0
-        """Selections made so far; the next one's id."""
+        """Number of selections made so far, which is the next one's id."""
         self.open: dict[int, Open] = {}
-        """Selections under way, by id, in the order in which they were made."""
+        """Open selections by id, in the order in which they were made."""
         self.resting: tuple[tuple[int, int, Node], Path, Node] | None = None
-        """Where a walk stopped to ask for proposals with nothing else under way, and what tells whether anything was counted since."""
+        """State where the last descent asked for proposals with no other work open, the path to it, and the counters that show that nothing
+        has changed."""
         self.states: dict[tuple[str, str, int], Node] = {}
-        """Where states are merged: the node of each state."""
+        """Node of each merged state, by fingerprint, hidden state and depth."""
         self.low, self.high = 1.0, 0.0
-        """The range of the values backed up."""
+        """Range of the values backed up: `low` to `high`."""
         self.search_began = 0
-        """Iterations when the last were granted."""
+        """Value of `iterations` when the last grant was made."""
         self.ends: list[Node] = []
-        """Terminated states that were judged, in order of their first judgement."""
+        """Terminated states that were evaluated, in the order of their first evaluation."""
         self.answers: dict[str, list[Node]] = {}
-        """Those that gave an answer, by the answer: see answers.py."""
+        """The ends that gave an answer, grouped by answer. See rules/answers.py."""
         self.confirmed: dict[int, float] = {}
-        """Values that an independent judgement gave to ends, by node id."""
+        """Values of independent evaluations of ends, by node id."""
         self.reevaluations: dict[int, list[tuple[float, float]]] = {}
-        """What rivals for the decision were judged again, by node id: values, each with its variance."""
+        """Re-evaluations of close candidates, by node id: each value with its variance."""
         self.squares, self.repeats = 0.0, 0
-        """Sum of squared deviations of evaluations of one state, and how many of them could deviate."""
+        """Sum of squared deviations among evaluations of one state (`squares`), and its degrees of freedom (`repeats`)."""
         self.phase: Phase | None = None
-        """Where a sequential halving stands."""
+        """Current phase of a sequential halving."""
         self.affordable: int | None = None
-        """How many iterations there can be in all by what the rest of the budget pays for; None: no limit but `allowed`."""
+        """Maximum number of iterations that the remaining budget pays for. None: only `allowed` limits them."""
         self.outages: list[OutageRecord] = []
-        """What failures of the infrastructure closed and nothing has opened since, in order."""
+        """Edges and nodes closed by infrastructure failures and not reopened since, in order."""
         self.sampled: list[tuple[Node, int]] = []
-        """Actions that were drawn one by one and not followed yet: the state and the index of the edge, in order of arrival."""
+        """Sampled actions that were not followed yet, in order of arrival: the state and the edge index."""
 
     @property
     def progress(self) -> float:
-        """How far the present search is: 0 at its first iteration, 1 at its last."""
+        """Progress of the current search: 0 at its first iteration, 1 at its last."""
         last = self.allowed - self.search_began - 1
         return min(1.0, max(0.0, (self.iterations - self.search_began) / last)) if last > 0 else 0.0
 
     @property
     def noise(self) -> float:
-        """Standard deviation of one judgement of a state about their mean, as measured so far; 0 before any state was judged twice."""
+        """Measured standard deviation of one evaluation of a state. 0 before any state was evaluated twice."""
         return math.sqrt(self.squares / self.repeats) if self.repeats else 0.0
 
     def add(self, parent: Node | None, via: int) -> Node:
-        """A new node below an edge: its child, or a further outcome of it."""
+        """Add a node below an edge, as its child or as a further outcome."""
         node = Node(len(self.nodes), parent, via, parent.depth + 1 if parent else 0)
         self.nodes.append(node)
         if parent:
@@ -286,7 +291,7 @@ class Tree:
         return node
 
     def walk(self, node: Node | None = None) -> Iterator[Node]:
-        """A node (default: the root) and all below it, depth first, in order of edges; each state once."""
+        """Yield a node (default: the root) and every state below it once, depth first, in the order of the edges."""
         stack, known = [node or self.root], set[int]()
         while stack:
             current = stack.pop()

@@ -1,4 +1,4 @@
-"""What every algorithm does with the results it is told. The algorithms differ in what they ask."""
+"""Base class of the algorithms: the handling of results that all of them share. The algorithms differ in what they ask."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from exact.search.tree import Edge, Node, Open, OutageRecord, Path, SearchError,
 
 
 class Work:
-    """Base of the algorithms: reservations, results, failures, the move of the root. Holds no state: all of it is in the tree.
+    """Base class of the algorithms: reservations, results, failures, moves of the root. It is stateless; all state is in the tree.
 
-    k: distinct proposals at an expansion (`branching` says how many at which depth). retries: how often failed work is asked for
-    again. iterations: granted for each committed action. evaluations: how often one state may be judged.
+    k: distinct proposals at an expansion; `branching` adapts it to the depth. retries: how often failed work is repeated. iterations:
+    number granted for each committed action. evaluations: maximum number of evaluations of one state.
     """
 
     simulates = True
@@ -64,9 +64,11 @@ class Work:
         self.branching, self.candidates, self.temperature = branching, candidates, temperature
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
+        """Reserve the next work, or return why there is none."""
         raise NotImplementedError
 
     def decide(self, tree: Tree) -> Decision:
+        """Return the action or plan to commit now."""
         raise NotImplementedError
 
     # --- making selections
@@ -74,7 +76,7 @@ class Work:
     def select_step(
         self, tree: Tree, path: Path, index: int, *, needs: tuple[Need, ...] = ("step", "value"), together: bool = False, depth: int = 0
     ) -> Selection:
-        """Reserve: take the last edge of the path, edge `index` of its node; then what else is needed of the state it leads to."""
+        """Reserve a step along the last edge of the path, edge `index` of its node, and the other needs of the state it leads to."""
         at = path[-1][0]
         k = self.k if self.branching is constant else self.branching(self.k, at.depth + 1 - tree.root.depth)
         selection = Selection(id=tree.selections, node=at.id, edge=index, needs=needs, k=k, together=together, depth=depth)
@@ -94,7 +96,7 @@ class Work:
         confirms: bool = False,
         reevaluates: bool = False,
     ) -> Selection:
-        """Reserve: judge a state, propose in it, compare what lies below, or roll out from it."""
+        """Reserve work on a known state: an evaluation, proposals, a comparison of its children, or a rollout."""
         node.pending = True
         if k is None:
             k = self.k if self.branching is constant else self.branching(self.k, node.depth - tree.root.depth)
@@ -107,15 +109,16 @@ class Work:
     # --- results
 
     def tell(self, tree: Tree, selection: Selection, result: Result) -> None:
+        """Take in one result. Raises SearchError if it does not fit the selection."""
         work = tree.open.get(selection.id)
         if work is None:
             raise _not_open(selection)
         left, target = work.left, work.target
-        if isinstance(result, Valued) and target is not None and "value" in left:  # the commonest comes first
+        if isinstance(result, Valued) and target is not None and "value" in left:  # the most frequent case first
             if not 0.0 <= result.evaluation.value <= 1.0:
                 validate(selection, result, target.id)
             left.remove("value")
-            self.judge(tree, work.path, target, result.evaluation)
+            self.record_evaluation(tree, work.path, target, result.evaluation)
             if selection.confirms:
                 tree.confirmed[target.id] = result.evaluation.value
             if selection.reevaluates:
@@ -134,7 +137,7 @@ class Work:
             self._end(tree, work)
 
     def _take_in(self, tree: Tree, work: Open, result: Result) -> None:
-        """Take in what else was found out about a state."""
+        """Take in a result other than a step, an evaluation or a failure."""
         matching, node = _matching_need(type(result), work.left), work.target
         if matching is None or node is None:
             raise SearchError(f"node {work.selection.node}: a {type(result).__name__} result does not fit {work.selection}")
@@ -144,25 +147,26 @@ class Work:
             drawn = "sample" in work.selection.needs
             self.expand(tree, node, result.proposals if drawn else self._candidates(tree, work.selection, result), drawn=drawn)
         elif isinstance(result, Rolled):
-            self.judge(tree, work.path, node, result.evaluation)
+            self.record_evaluation(tree, work.path, node, result.evaluation)
         elif isinstance(result, Compared):
             self.compared(tree, node, work.selection.rivals, result)
         elif isinstance(result, Batched):
             for index, evaluation in zip(work.selection.rivals, result.evaluations, strict=True):
                 if (child := node.edges[index].child) is not None:
-                    self.judge(tree, [*work.path, (node, node.edges[index])], child, evaluation)
+                    self.record_evaluation(tree, [*work.path, (node, node.edges[index])], child, evaluation)
 
     def release(self, tree: Tree, selection: Selection) -> None:
+        """Give a reservation back. Raises SearchError if the selection is not open."""
         self._end(tree, self._open(tree, selection))
 
     def _open(self, tree: Tree, selection: Selection) -> Open:
-        """Where an open selection works. Raises SearchError if it is not open."""
+        """Return the record of an open selection. Raises SearchError if it is not open."""
         if selection.id not in tree.open:
             raise _not_open(selection)
         return tree.open[selection.id]
 
     def _end(self, tree: Tree, work: Open) -> None:
-        """Give the reservation back."""
+        """Close a selection and give its reservation back."""
         del tree.open[work.selection.id]
         stepping = work.selection.edge is not None
         reserve(work.path, None if stepping else work.target, -1)
@@ -170,7 +174,7 @@ class Work:
             work.target.pending = False
 
     def _stepped(self, tree: Tree, work: Open, result: Stepped) -> None:
-        """Place the new state. It wants its value, unless it is one that is known."""
+        """Add the new state to the tree. It needs an evaluation unless it merges with a known state."""
         selection, (node, edge) = work.selection, work.path[-1]
         assert selection.edge is not None
         child = tree.add(node, selection.edge)
@@ -186,8 +190,8 @@ class Work:
             work.left = [need for need in work.left if need in ("value", "rollout")]
             work.left = ["value" if need == "rollout" else need for need in work.left]
 
-    def judge(self, tree: Tree, path: Path, node: Node, evaluation: Evaluation) -> None:
-        """One judgement of a state: count it, and back it up. Ends with one answer back up the mean of all its evaluations."""
+    def record_evaluation(self, tree: Tree, path: Path, node: Node, evaluation: Evaluation) -> None:
+        """Count one evaluation of a state and back it up. Ends with the same answer back up the mean of all their evaluations."""
         if node.evaluations or evaluation.samples:
             record_noise(tree, node, evaluation)
         if node.evaluation is None:
@@ -200,7 +204,10 @@ class Work:
         back_up(tree, path, node, value, rule=self.backup, discount=self.discount)
 
     def expand(self, tree: Tree, node: Node, proposals: Sequence[Proposal], *, drawn: bool = False) -> None:
-        """Proposals for a state: what is new becomes an edge, what is known gains prior. `drawn`: the prior is the share of the draws."""
+        """Merge proposals into a state's edges: a new action becomes an edge, a known one gains prior.
+
+        drawn: whether the proposals are samples; the prior is then the share of the draws.
+        """
         if drawn:
             for drawn_before in node.edges:
                 drawn_before.prior *= max(1, node.expansions)
@@ -212,30 +219,30 @@ class Work:
                 known[key].prior += proposal.prior
             else:
                 known[key] = Edge(proposal.action, proposal.prior, proposal.rationale, proposal.writes)
-        node.edges = list(known.values())  # in the order in which they came first; of the exact size, where appending leaves room
+        node.edges = list(known.values())  # by first arrival; a list of exact size, without the spare room of append
         normalise_priors(node.edges)
 
     def _candidates(self, tree: Tree, selection: Selection, result: Proposed) -> tuple[Proposal, ...]:
-        """Which of the proposals become children."""
+        """Return the proposals that become edges."""
         if self.candidates is best and self.temperature == 1.0 and len(result.proposals) <= selection.k:
             return result.proposals
         warm = tempered(result.proposals, self.temperature)
         return self.candidates(warm, selection.k, partial(generator, tree.seed, "candidates", selection.node, selection.draw))
 
     def compared(self, tree: Tree, node: Node, rivals: Sequence[int], result: Compared) -> None:
-        """Scores of siblings against each other: each counts as a judgement of its child."""
+        """Count each rival's score as an evaluation of its child."""
         for index, score in zip(rivals, result.scores, strict=True):
             edge = node.edges[index]
             assert edge.child is not None
-            self.judge(tree, [(node, edge)], edge.child, Evaluation(value=score, rationale=result.rationale))
+            self.record_evaluation(tree, [(node, edge)], edge.child, Evaluation(value=score, rationale=result.rationale))
 
     def record_reevaluation(self, tree: Tree, node: Node, evaluation: Evaluation) -> None:
-        """A judgement that is to tell rivals apart; for searches that ask for such."""
+        """Record an evaluation that re-evaluates a close candidate. Does nothing by default."""
 
     # --- what went otherwise
 
     def _failed(self, tree: Tree, work: Open, failure: Failure) -> None:
-        """Close what is refused for good or has failed too often: an edge whose step failed, or a state and the edge to it."""
+        """Close an edge whose step failed, or a state and its edge, once the failure is permanent or was repeated too often."""
         node = work.target
         if node is None:
             edge = work.path[-1][1]
@@ -246,10 +253,10 @@ class Work:
                 tree.iterations += 1
                 self._note(tree, failure, OutageRecord(work.path[-1][0], None, edge, edge.closed, 1))
         elif failure.kind == "action" and node.edges and work.left[0] in ("proposals", "sample"):
-            node.expansions += 1  # the policy has nothing to add: what it proposed before still stands
+            node.expansions += 1  # the policy has nothing to add; its earlier proposals remain
         elif self._gives_up(node, failure):
             node.closed = f"{failure.kind}: {failure.reason}"
-            charged = "value" in work.left or "value" not in work.selection.needs  # else it was counted when it was judged
+            charged = "value" in work.left or "value" not in work.selection.needs  # otherwise it was counted on its evaluation
             tree.iterations += charged
             edge_there = work.path[-1][1] if work.path else None
             if edge_there is not None:
@@ -257,16 +264,17 @@ class Work:
             self._note(tree, failure, OutageRecord(node, node, edge_there, node.closed, charged))
 
     def _note(self, tree: Tree, failure: Failure, broken: OutageRecord) -> None:
-        """Remember what the infrastructure closed: see outage.py."""
+        """Record what the infrastructure closed. See rules/outage.py."""
         if failure.kind in ("model", "environment"):
             tree.outages.append(broken)
 
     def _gives_up(self, target: Node | Edge, failure: Failure) -> bool:
+        """Count a failure, and return whether it is permanent or exceeds the retries."""
         target.failures += 1
         return failure.kind in ("action", "drifted") or target.failures > self.retries
 
     def _diverged(self, tree: Tree, work: Open, result: Diverged) -> None:
-        """The environment is well, but elsewhere: the edge has one more outcome, or one that was seen before has come again."""
+        """Add the reached state as a further outcome of the edge, or count it again if it is a known outcome."""
         node = tree.nodes[result.node]
         edge = node.edges[result.edge]
         known = next((child for child in edge.outcomes if _matches(child, result.stepped)), None)
@@ -278,11 +286,12 @@ class Work:
         target = work.target if work.target is not None else work.path[-1][1]
         target.failures += 1
         if target.failures > self.retries:
-            reason = f"drifted: the way here leads elsewhere too often (node {node.id}, {edge.action})"
+            reason = f"drifted: the path to it leads elsewhere too often (node {node.id}, {edge.action})"
             self._close(work, reason)
         tree.iterations += 1
 
     def _close(self, work: Open, reason: str) -> None:
+        """Close the state and the edge of a selection."""
         if work.target is not None:
             work.target.closed = reason
         if work.path:
@@ -292,6 +301,7 @@ class Work:
     # --- moving on
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
+        """Move the root along a committed action. Return whether its subtree was retained."""
         taken = tree.root.edges[edge]
         foreseen = taken.child
         known = next((node for node in taken.outcomes if not node.leaf and _matches(node, observed)), None)
@@ -303,19 +313,19 @@ class Work:
                 _warm_start(tree.root, foreseen, observed)
         else:
             taken.others = tuple(node for node in taken.outcomes if node is not known)
-            taken.child, known.parent, known.via = known, tree.root, edge  # a merged state may have been found by another way
+            taken.child, known.parent, known.via = known, tree.root, edge  # a merged state may have been reached by another path
             tree.root, known.closed = known, ""
         self.grant(tree)
         self._drop(tree)
         return known is not None
 
     def grant(self, tree: Tree) -> None:
-        """Allow the iterations of the next commit; what was left over stays."""
+        """Allow the iterations of the next commit. Unused ones remain."""
         tree.search_began = tree.iterations
         tree.allowed += self.iterations
 
     def _drop(self, tree: Tree) -> None:
-        """Release what is open outside the new root's subtree, and let what is open inside begin at the root."""
+        """Release open work outside the new root's subtree, and shorten the paths of open work inside it."""
         for work in list(tree.open.values()):
             below = next((i for i, (node, _) in enumerate(work.path) if node is tree.root), None)
             if below is None and work.target is not tree.root:
@@ -326,13 +336,13 @@ class Work:
                 work.path = work.path[cut:]
 
     def refuse(self, tree: Tree, edge: int, reason: str) -> None:
-        """The real environment refused a committed action: the root stays, the action is not tried again."""
+        """Close a committed action that the live environment refused. The root stays."""
         refused = tree.root.edges[edge]
         refused.closed, refused.futile = f"action: {reason}", True
         tree.root.refused, tree.resting = True, None
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
-        """States along the most visited path, the deepest first: where a step is likely next."""
+        """Return the states along the most visited path, the deepest first."""
         node, found = tree.root, list[Node]()
         while node.edges and not node.leaf:
             found.append(node)
@@ -343,14 +353,14 @@ class Work:
         return found[::-1][:k]
 
     def alternatives(self, node: Node) -> tuple[Alternative, ...]:
-        """How a node's actions stand."""
+        """Return the statistics of a node's actions."""
         return tuple(
             Alternative(edge=i, action=edge.action.key, prior=edge.prior, visits=edge.visits, value=edge.value)
             for i, edge in enumerate(node.edges)
         )
 
     def commit(self, tree: Tree, order: Sequence[int], reason: str, *, plan: Sequence[int] = ()) -> Decision:
-        """The decision for the first edge of an order, or for a whole plan. Raises SearchError if there is none."""
+        """Return the decision for the first edge of an order, or for a whole plan. Raises SearchError if there is none."""
         edges = tuple(plan) or tuple(order[:1])
         if not edges:
             raise SearchError("no action is left to commit: every proposal was refused, led nowhere or failed")
@@ -358,7 +368,7 @@ class Work:
 
 
 def _reserved(tree: Tree, path: Path, target: Node | None, selection: Selection) -> Selection:
-    """Open a selection: count it on its path, and as the tree's latest."""
+    """Open a selection and count it along its path."""
     tree.selections += 1
     reserve(path, target, +1)
     tree.open[selection.id] = Open(selection, path, target, list(selection.needs))
@@ -366,7 +376,7 @@ def _reserved(tree: Tree, path: Path, target: Node | None, selection: Selection)
 
 
 def fill(node: Node, result: Stepped) -> None:
-    """Write what a step showed into the state it led to."""
+    """Write a step's result into the state it led to."""
     node.fingerprint, node.observation, node.screenshot = result.fingerprint, result.observation, result.screenshot
     node.terminated, node.blocked, node.beyond = result.terminated, result.blocked, result.beyond
     node.arrivals += 1
@@ -381,12 +391,12 @@ def normalise_priors(edges: Sequence[Edge]) -> None:
 
 
 def _matches(node: Node, result: Stepped) -> bool:
-    """Whether a state is the one that a step showed."""
+    """Return whether a state is the one that a step reached."""
     return node.fingerprint == result.fingerprint and node.terminated == result.terminated and node.beyond == result.beyond
 
 
 def _warm_start(child: Node, foreseen: Node, observed: Stepped) -> None:
-    """Another state came than was foreseen: keep of the dropped one what still holds."""
+    """Carry over the parts of a dropped state that still hold when another state arrived than was predicted."""
     if foreseen.leaf and observed.terminated:
         child.evaluation, child.evaluations, child.value_sum = foreseen.evaluation, foreseen.evaluations, foreseen.value_sum
     if not child.leaf:
@@ -394,7 +404,7 @@ def _warm_start(child: Node, foreseen: Node, observed: Stepped) -> None:
 
 
 def _not_open(selection: Selection) -> SearchError:
-    return SearchError(f"node {selection.node}: selection {selection.id} is not open: it was told in full or released")
+    return SearchError(f"node {selection.node}: selection {selection.id} is not open: all its results have arrived, or it was released")
 
 
 _ANSWER: dict[Need, type[msgspec.Struct]] = {
@@ -409,7 +419,7 @@ _ANSWER: dict[Need, type[msgspec.Struct]] = {
 
 
 def _matching_need(kind: type[msgspec.Struct], left: Sequence[Need]) -> Need | None:
-    """The open need that a result of a kind meets; None where it meets none, or comes before the step."""
+    """Return the open need that a result of this type meets. None if there is none, or if the step comes first."""
     for need in left:
         if _ANSWER[need] is kind:
             return need

@@ -70,7 +70,7 @@ async def test_candidates_that_the_cheap_judge_cannot_tell_apart_are_put_to_the_
     assert sum(selection.reevaluates for selection in asked) == len(dear.asked) == 2 <= 12 // 4
     assert [event.action for event in events if isinstance(event, ev.Committed)] == ['go "right"']
     decided = next(event.decision for event in events if isinstance(event, ev.Decided))
-    assert decided.reason == "judged best of those within the noise of each other"
+    assert decided.reason == "the best of the close candidates after re-evaluation"
     folded = fold(runner.config, read(next((tmp_path / "run" / "tasks").iterdir()) / "journal.jsonl"))
     assert {len(values) for values in folded.tree.reevaluations.values()} == {1}
 

@@ -1,1 +1,1 @@
-"""The search algorithms besides MCTS, behind the same ask/tell contract."""
+"""The search algorithms besides MCTS, behind the same ask/tell interface."""

@@ -1,17 +1,18 @@
 """AB-MCTS, variant A (Inoue et al. 2025, "Wider or Deeper? Scaling LLM Inference-Time Compute with Adaptive Branching Tree Search").
 
-At each state Thompson sampling chooses between GEN, one more action drawn from the policy, and CONT, going on in a child; then among the
-children by their own draws. A draw is from the conjugate posterior (posterior.py) of an arm's values, one for each judged state:
+At each state Thompson sampling chooses between GEN, which samples one more action from the policy, and CONT, which continues in a child.
+The child is then chosen by its own draw. A draw comes from the conjugate posterior (rules/posterior.py) of an arm's values, one for each
+evaluated state:
 
-- GEN: the children's own values. CONT: the values of all states below the children. A child: its own value and all below it.
-- A policy, where there are several: the values of all states that its actions led to. It is drawn after GEN was.
+- GEN: the children's own values. CONT: the values of all states below the children. A child: its own value and all values below it. - A
+policy, where there are several: the values of all states that its actions led to. It is drawn after GEN was chosen.
 
-So much is TreeQuest's ABMCTSA with its default, `multiarm_bandit_thompson`. What actions in an environment add: one that was drawn and is
-known already counts as CONT on its child, for which the search goes on there; an end is no child to go on in (it is judged again
-while it may be); where the policy keeps drawing what is known, `patience` draws for each action and one more, GEN is closed. The root is
-not judged. Committed is the action with the highest posterior mean.
+This is TreeQuest's ABMCTSA with its default, `multiarm_bandit_thompson`. Actions in an environment add three cases. A sampled action that
+is known counts as CONT on its child, and the search continues there. An end is not a child to continue in; it is evaluated again while that
+is allowed. GEN is closed once the policy has drawn `patience` times for each known action and once more. The root is not evaluated. The
+action with the highest posterior mean is committed.
 
-Draws are keyed by (seed, node, how many decisions were made there before). An ask costs time linear in the size of the tree.
+Draws are keyed by (seed, node, number of decisions made there). An ask takes time linear in the size of the tree.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ from exact.search.rules.select import follow
 from exact.search.tree import Edge, Node, Open, Path, Tree
 
 GEN = -1
-"""In place of an edge's index: draw one more action."""
+"""Stands for an edge's index: sample one more action."""
 
 
 class ABMCTS(MCTS):
-    """belief: prior of all arms. policies: how many of the agent's policies may be drawn from. patience: see above. The rest is MCTS's,
-    but for its selection rule, final choice, expansion and widening."""
+    """Adaptive branching MCTS.
+
+    belief: prior of all arms. policies: number of the agent's policies to draw from. patience: see the module. The other parameters are
+    those of MCTS, except selection rule, final choice, expansion and widening.
+    """
 
     def __init__(self, *, belief: Belief | None = None, policies: int = 1, patience: int = 4, **more: Any) -> None:
         self.belief: Belief = belief or Beta()
@@ -43,7 +47,7 @@ class ABMCTS(MCTS):
     # --- walking
 
     def _walk(self, tree: Tree) -> Selection | Wait | Done | None:
-        """First what was drawn and is not followed yet, then from the root."""
+        """Follow a sampled action that was not followed yet; otherwise descend from the root."""
         while tree.sampled:
             node, index = tree.sampled.pop(0)
             path, edge = _open_path(tree, node), node.edges[index]
@@ -52,6 +56,7 @@ class ABMCTS(MCTS):
         return self._down(tree, tree.root, [])
 
     def _down(self, tree: Tree, node: Node, path: Path) -> Selection | Wait | Done | None:
+        """Descend from a state to work, choosing between GEN and CONT at each state."""
         while True:
             if node.evaluation is None and node is not tree.root:
                 return Wait() if node.pending else self.select_state(tree, path, node, "value", draw=node.evaluations)
@@ -69,16 +74,18 @@ class ABMCTS(MCTS):
             node = follow(edge)
 
     def _follow(self, tree: Tree, path: Path, node: Node, index: int) -> Selection | Wait | Done | None:
-        """Take an action: the step, if it was never taken; else go on where it leads."""
+        """Take an action: reserve its step, or continue at its outcome if the step was taken before."""
         edge = node.edges[index]
         path.append((node, edge))
         return self.select_step(tree, path, index) if edge.child is None else self._down(tree, follow(edge), path)
 
     def _generate(self, tree: Tree, path: Path, node: Node) -> Selection:
+        """Reserve a sample of one more action."""
         draw = node.expansions + _sampling(tree, node)
         return self.select_state(tree, path, node, "sample", draw=draw, policy=self._policy(tree, node, draw), k=1)
 
     def _dead_end(self, tree: Tree, path: Path, node: Node) -> Selection | Wait | Done | None:
+        """Handle a state without a choice: wait for samples in flight, or end the search at the root."""
         if _sampling(tree, node) or (node is tree.root and tree.open):
             return Wait()
         if node is tree.root and all(edge.closed for edge in node.edges):
@@ -88,37 +95,38 @@ class ABMCTS(MCTS):
     # --- choosing
 
     def _choose(self, tree: Tree, node: Node) -> int | None:
-        """GEN, the index of the edge to go on in, or None where there is neither."""
+        """Return GEN, the index of the edge to continue in, or None if there is neither."""
         fresh = [i for i, edge in enumerate(node.edges) if not edge.closed and not edge.in_flight and _is_unevaluated(edge)]
         draws = node.expansions + _sampling(tree, node)
         generates = bool(fresh) or draws < self.patience * (len(node.edges) + 1)
         children = [i for i, edge in enumerate(node.edges) if not edge.closed and not _is_unevaluated(edge)]
-        dice = generator(tree.seed, "thompson", node.id, node.visits + node.in_flight + node.expansions)
+        rng = generator(tree.seed, "thompson", node.id, node.visits + node.in_flight + node.expansions)
         if not children:
             wider = generates
         elif not generates:
             wider = False
         else:
             wide, deep = widths(node)
-            wider = self.belief.draw(wide, dice) >= self.belief.draw(deep, dice)
+            wider = self.belief.draw(wide, rng) >= self.belief.draw(deep, rng)
         if wider:
             return fresh[0] if fresh else GEN
-        return max(children, key=lambda i: self.belief.draw(below(node.edges[i]), dice), default=None)
+        return max(children, key=lambda i: self.belief.draw(below(node.edges[i]), rng), default=None)
 
     def _policy(self, tree: Tree, node: Node, draw: int) -> int:
-        """Which policy draws: that of the highest draw from all that its actions led to."""
+        """Return the index of the policy with the highest draw from the values that its actions led to."""
         if self.policies == 1:
             return 0
-        seen = [Moments()] * self.policies
+        moments = [Moments()] * self.policies
         for state in tree.nodes:
             if state.edge is not None and state.value is not None and state.edge.policy < self.policies:
-                seen[state.edge.policy] = seen[state.edge.policy].plus(single(state.value))
-        dice = generator(tree.seed, "policy", node.id, draw)
-        return max(range(self.policies), key=lambda i: self.belief.draw(seen[i], dice))
+                moments[state.edge.policy] = moments[state.edge.policy].plus(single(state.value))
+        rng = generator(tree.seed, "policy", node.id, draw)
+        return max(range(self.policies), key=lambda i: self.belief.draw(moments[i], rng))
 
     # --- what is drawn
 
     def _take_in(self, tree: Tree, work: Open, result: Result) -> None:
+        """Take in a result, and queue the sampled actions to be followed."""
         node = work.target
         known = len(node.edges) if node is not None else 0
         super()._take_in(tree, work, result)
@@ -131,29 +139,29 @@ class ABMCTS(MCTS):
     # --- the end
 
     def _order(self, tree: Tree, node: Node) -> list[int]:
-        """Indices of the visited edges that may be committed, by posterior mean, then by visits, then by order."""
+        """Return the indices of the visited edges that may be committed, by posterior mean, then visits, then order."""
         possible = [i for i, edge in enumerate(node.edges) if edge.visits and not edge.futile and not edge.unsearched]
         return sorted(possible, key=lambda i: (-self.belief.mean(below(node.edges[i])), -node.edges[i].visits, i))
 
 
 def single(value: float) -> Moments:
-    """One value."""
+    """Return the moments of one value."""
     return Moments(1, value, value * value)
 
 
 def below(edge: Edge) -> Moments:
-    """The values of all judged states that an edge leads to, the first ones included."""
-    seen = Moments()
+    """Return the moments of the values of all evaluated states that an edge leads to, directly or further down."""
+    moments = Moments()
     for child in edge.outcomes:
         if child.value is not None:
-            seen = seen.plus(single(child.value))
+            moments = moments.plus(single(child.value))
         for further in child.edges:
-            seen = seen.plus(below(further))
-    return seen
+            moments = moments.plus(below(further))
+    return moments
 
 
 def widths(node: Node) -> tuple[Moments, Moments]:
-    """What GEN and CONT have had at a node: the children's own values, and the values below them."""
+    """Return the moments of GEN and CONT at a node: the children's own values, and the values below them."""
     wide, all_ = Moments(), Moments()
     for edge in node.edges:
         all_ = all_.plus(below(edge))
@@ -164,17 +172,17 @@ def widths(node: Node) -> tuple[Moments, Moments]:
 
 
 def _is_unevaluated(edge: Edge) -> bool:
-    """Whether what an action leads to is not known yet."""
+    """Return whether the action's outcome is unknown or not evaluated yet."""
     return edge.child is None or follow(edge).evaluation is None
 
 
 def _sampling(tree: Tree, node: Node) -> int:
-    """How many samples of a state are in flight."""
+    """Return the number of samples of a state in flight."""
     return sum(work.target is node and "sample" in work.selection.needs for work in tree.open.values())
 
 
 def _open_path(tree: Tree, node: Node) -> Path | None:
-    """The path from the root to a state; None where it lies elsewhere, or the way is closed."""
+    """Return the path from the root to a state, or None if it lies elsewhere or an edge on the path is closed."""
     path: Path = []
     while node is not tree.root:
         if node.parent is None or node.parent.edges[node.via].closed:
@@ -185,5 +193,5 @@ def _open_path(tree: Tree, node: Node) -> Path | None:
 
 
 def _alone(tree: Tree, node: Node, left: int) -> bool:
-    """Any draw may still add an action."""
+    """Return False: another draw may always add an action."""
     return False

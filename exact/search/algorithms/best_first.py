@@ -1,13 +1,13 @@
 """Best-first search over a value-ordered frontier (Koh et al. 2024, "Tree Search for Language Model Agents").
 
-The frontier holds actions that were proposed and not tried; each is worth what the state it starts in was judged to be, `V(s)`. The
-most valuable is tried: one step, one judgement. Of equals the earlier proposal goes first, then the earlier state. It ends after
-`iterations` evaluations (theirs: 20) and chooses the best state seen anywhere, the first of equals.
+The frontier holds proposed and untried actions. The value of an action is `V(s)` of the state in which it starts. The most valuable action
+is tried: one step, one evaluation. Ties go to the earlier proposal, then to the earlier state. The search ends after `iterations`
+evaluations (20 in the paper) and chooses the best state of the tree, the first of equals.
 
-Conventions. The root is judged too and counts as one iteration, as in the paper (their program starts all root actions at 0.5
-instead). A state is proposed in when its first action is due, not when it is judged: the order is the same, and what is never
-tried is never asked for. Their program commits the whole way: `plan`; `replan` commits its first action and keeps the frontier
-below. They stop at a value of 1; here `enough` stops, at ends only, and once confirmed.
+Conventions. The root is evaluated too and counts as one iteration, as in the paper (the authors' program starts all root actions at 0.5
+instead). A state is expanded when its first action is due, not when it is evaluated: the order is the same, and proposals that are never
+tried are never requested. The authors' program commits the whole path: `plan`; `replan` commits its first action and retains the frontier
+below. Their search stops at a value of 1; here `enough` stops it, only at ends, and only once confirmed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from exact.search.tree import Node, Tree
 
 
 class BestFirst(Lookahead):
-    """Tries the most valuable action of the frontier. With several workers, the next most valuable ones."""
+    """Best-first search. Several workers try the next most valuable actions."""
 
     reason = "leads to the most valuable state found"
 
     def _next(self, tree: Tree) -> Selection | Wait | None:
+        """Return the step of the most valuable action of the frontier."""
         if (asked := self._evaluate(tree)) is not None:
             return asked
         waiting = [node for node in (tree.root, *reachable(tree)) if self._can_expand(tree, node) and not node.pending]
@@ -36,10 +37,11 @@ class BestFirst(Lookahead):
         return None
 
     def _choices(self, tree: Tree) -> Iterator[Node]:
+        """Yield all evaluated states below the root."""
         return (node for node in reachable(tree) if node.value is not None)
 
 
 def _due(node: Node) -> tuple[float, int, int]:
-    """Where a state's next action stands in the frontier."""
+    """Return the sort key of a state's next action in the frontier."""
     tries = untried(node)
     return -(node.value or 0.0), tries[0] if tries else 0, node.id

@@ -1,13 +1,13 @@
-"""Best of n: n trajectories drawn from the policy, the best by the value function (rejection sampling with a judge).
+"""Best of n: n trajectories sampled from the policy, the best one by the value function (rejection sampling).
 
-A trajectory draws one action at a time (`sample`) until the episode ends, a write is held back, or it is `depth` actions long.
-Only where it ends is it judged. The choice is the end of highest value; ends that say the same pool theirs (`answers`). Where the
-value is the benchmark's own verdict this is ExACT's rejection sampling: an oracle.
+A trajectory samples one action at a time (`sample`) until the episode ends, a write is blocked, or it is `depth` actions long. Only its
+last state is evaluated. The end with the highest value is chosen; ends with the same answer pool theirs (rules/answers.py). With an oracle
+as value function this is ExACT's rejection sampling.
 
-Trajectories that draw the same actions share their states, so they are a flow down the tree: `n` through the root, and through an
-edge as many as drew it, `P(s,a)` times the draws at s. A state asks for draws until there is one for each trajectory that comes
-to it. A trajectory whose action is refused, changes nothing or cannot be carried out draws another, `retries` times in a state. After
-a commit those that went the same way are kept, and the root is filled up to `n` again.
+Trajectories with the same actions share states, so they form a flow down the tree: `n` through the root, and through an edge as many as
+drew it, `P(s,a)` times the draws at s. A state asks for draws until there is one for each trajectory that reaches it. A trajectory whose
+action is refused, changes nothing or fails samples another one, up to `retries` times in a state. After a commit the trajectories through
+the committed action are retained, and the root is filled up to `n` again.
 
 Sources: best of n, Stiennon et al. 2020; with pooled answers, weighted self-consistency, Wang et al. 2023.
 """
@@ -24,7 +24,7 @@ from exact.search.tree import Edge, Node, Tree
 
 
 class BestOfN(Lookahead):
-    """n: trajectories. All of them may be in flight at once."""
+    """Best of n. n: number of trajectories, all of which may be in flight at once."""
 
     reason = "leads to the best of the ends"
 
@@ -33,7 +33,7 @@ class BestOfN(Lookahead):
         self.n = n
 
     def _next(self, tree: Tree) -> Selection | Wait | None:
-        """Whatever any trajectory needs, the first state first."""
+        """Return the next work that any trajectory needs, for the first such state."""
         drawing, coming, queue = _drawing(tree), {tree.root.id: self.n}, [tree.root]
         for node in queue:  # grows as it is read: states below, by depth
             if not self._can_expand(tree, node):
@@ -56,32 +56,32 @@ class BestOfN(Lookahead):
         return None
 
     def _sample(self, tree: Tree, node: Node, coming: int, drawing: int) -> Selection | None:
-        """One more draw in a state, where fewer were made or are being made than trajectories need."""
+        """Return one more draw in a state that has fewer draws than its trajectories need."""
         lost = sum(through for edge, through in zip(node.edges, _flow(node), strict=True) if _lost(edge))
         if node.expansions + drawing >= coming + min(lost, self.retries):
             return None
         return self.select_state(tree, path_to(tree, node), node, "sample", draw=node.expansions + node.failures + drawing)
 
     def _step(self, tree: Tree, node: Node, index: int) -> Selection:
-        """Judged at once where the trajectory is as long as it may be."""
+        """Reserve a step, with an evaluation if the trajectory then has its maximum length."""
         last = node.depth + 1 >= tree.root.depth + self.depth
         path = [*path_to(tree, node), (node, node.edges[index])]
         return self.select_step(tree, path, index, needs=("step", "value") if last else ("step",))
 
     def expand(self, tree: Tree, node: Node, proposals: Sequence[Proposal], *, drawn: bool = False) -> None:
-        """The prior of an edge is the share of draws that drew it."""
+        """Merge samples into a state's edges. The prior of an edge is its share of the draws."""
         for edge in node.edges:
             edge.prior *= node.expansions
         super().expand(tree, node, proposals)
 
 
 def _lost(edge: Edge) -> bool:
-    """Whether trajectories that drew an edge cannot follow it."""
+    """Return whether the trajectories that drew an edge cannot follow it."""
     return edge.futile or edge.unsearched or (bool(edge.closed) and edge.child is None)
 
 
 def _flow(node: Node) -> list[int]:
-    """How many draws went along each edge; together as many as there were."""
+    """Return the number of draws of each edge. They sum to the number of draws in the state."""
     total, before, flow = 0.0, 0, list[int]()
     for edge in node.edges:
         total += edge.prior * node.expansions
@@ -91,7 +91,7 @@ def _flow(node: Node) -> list[int]:
 
 
 def _drawing(tree: Tree) -> dict[int, int]:
-    """Draws in flight, by node."""
+    """Return the number of draws in flight, by node id."""
     found: dict[int, int] = {}
     for work in tree.open.values():
         if "sample" in work.selection.needs:

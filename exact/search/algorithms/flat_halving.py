@@ -1,12 +1,12 @@
 """Flat sequential halving: a baseline without a tree (Karnin, Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits").
 
-The root's actions are arms; an arm is pulled by judging the state it leads to once more, the first time after the step. From n arms and
-B iterations, each of `ceil(log2 n)` phases pulls its c arms `max(1, floor(B / (c ceil(log2 n))))` times and keeps the better half by mean
-judgement, `ceil(c / 2)`, at last two; B and n count from what is left when a phase begins. Equal means: the higher prior, then the first.
-Committed is the highest mean of the last phase.
+The root's actions are arms. Pulling an arm evaluates the state it leads to once more; the first pull takes the step. With n arms and B
+iterations, each of `ceil(log2 n)` phases pulls its c arms `max(1, floor(B / (c ceil(log2 n))))` times and retains the better half by mean
+value, `ceil(c / 2)`, at least two. B and n are counted from what is left when a phase begins. Ties go to the higher prior, then to the
+first. The arm with the highest mean of the last phase is committed.
 
-A state is judged at most `evaluations` times: with the default of 1 this is one look at each action. The root itself is not judged, nothing
-is searched below its children, and the evaluations of one state wait for each other while those of different states do not.
+A state is evaluated at most `evaluations` times; with the default of 1 each action is looked at once. The root is not evaluated, and
+nothing is searched below its children. Evaluations of one state wait for each other; those of different states do not.
 """
 
 from __future__ import annotations
@@ -22,17 +22,21 @@ from exact.search.work import Work
 
 
 class FlatHalving(Work):
-    """iterations: evaluations of children for each commit. most: with how many arms to begin, by prior; None: all."""
+    """Flat sequential halving.
+
+    iterations: evaluations of children for each commit. most: number of arms to begin with, by prior; None: all.
+    """
 
     def __init__(self, *, most: int | None = None, **more: Any) -> None:
         super().__init__(**more)
         self.most = most
 
     def replan(self, tree: Tree, left: int | None) -> None:
-        """How many more iterations can be paid for; None: all that are allowed. Counts from the next phase on."""
+        """Set the number of further iterations that the budget pays for; None: all that are allowed. It counts from the next phase on."""
         tree.affordable = None if left is None else tree.iterations + left
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
+        """Reserve the next pull, or return why there is none."""
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root
@@ -47,14 +51,15 @@ class FlatHalving(Work):
         return self._pull(tree, root)
 
     def decide(self, tree: Tree) -> Decision:
+        """Return the arm with the highest mean of the last phase."""
         root, phase = tree.root, tree.phase
         pulled = [i for i, edge in enumerate(root.edges) if edge.visits and not edge.futile and not edge.unsearched]
         last = phase.actions if phase is not None and phase.root == root.id else ()
         order = sorted(pulled, key=lambda i: (i not in last, -_worth(root.edges[i]), -root.edges[i].prior, i))
-        return self.commit(tree, order or most_likely(root), "the highest mean judgement of the last phase")
+        return self.commit(tree, order or most_likely(root), "the highest mean value of the last phase")
 
     def _pull(self, tree: Tree, root: Node) -> Selection | Wait | Done:
-        """The next arm's step or judgement; that of the next phase, once all results of this one have come."""
+        """Return the next arm's step or evaluation. The next phase begins once all results of this one have arrived."""
         while True:
             phase = tree.phase
             if phase is not None and phase.root == root.id and (due := self._due(root, phase)):
@@ -66,10 +71,12 @@ class FlatHalving(Work):
                 return ended
 
     def _due(self, root: Node, phase: Phase) -> list[int]:
+        """Return the arms that the phase still pulls, the least pulled first."""
         taken = {i: root.edges[i].visits + root.edges[i].in_flight - phase.before[i] for i in phase.actions}
         return phase.due(taken, [i for i in phase.actions if not self._pullable(root.edges[i])], phase.actions.index)
 
     def _arm(self, tree: Tree, root: Node, index: int) -> Selection:
+        """Reserve one pull of an arm."""
         edge = root.edges[index]
         if edge.child is None:
             needs: tuple[Need, ...] = ("step", "value")
@@ -78,7 +85,7 @@ class FlatHalving(Work):
         return self.select_state(tree, [(root, edge)], child, "value", draw=child.evaluations)
 
     def _next(self, tree: Tree, root: Node) -> Selection | Wait | Done | None:
-        """Begin the next phase; None: it has begun."""
+        """Begin the next phase. Return None if it has begun; otherwise the reason why not, or the proposals that are missing."""
         left = tree.allowed if tree.affordable is None else min(tree.allowed, tree.affordable)
         left -= tree.iterations
         if left < 1:
@@ -87,7 +94,7 @@ class FlatHalving(Work):
         if not ranked:
             if not most_likely(root) and root.expansions <= self.retries:
                 return self.select_state(tree, [], root, "proposals", draw=root.expansions)
-            return _finish(tree, "every action was judged as often as it may be")
+            return _finish(tree, "every action was evaluated as often as allowed")
         ranked.sort(key=lambda i: (-_worth(root.edges[i]), -root.edges[i].prior, i))
         visits = [edge.visits for edge in root.edges]
         last = tree.phase if tree.phase is not None and tree.phase.root == root.id else None
@@ -96,17 +103,17 @@ class FlatHalving(Work):
         return None
 
     def _pullable(self, edge: Edge) -> bool:
-        """Whether an arm may be pulled once more."""
+        """Return whether an arm may be pulled once more."""
         return not edge.closed and (edge.child is None or follow(edge).evaluations < self.evaluations)
 
 
 def _worth(edge: Edge) -> float:
-    """Mean of the evaluations of the states an arm led to; of one never pulled 0, so that priors order them."""
-    judged = sum(child.value_sum for child in edge.outcomes)
+    """Return the mean value of the states an arm led to; 0 before the first pull, so that priors decide."""
+    total = sum(child.value_sum for child in edge.outcomes)
     count = sum(child.evaluations for child in edge.outcomes)
-    return judged / count if count else 0.0
+    return total / count if count else 0.0
 
 
 def _finish(tree: Tree, reason: str) -> Wait | Done:
-    """Done, once nothing is in flight."""
+    """Return Done once nothing is in flight."""
     return Wait() if tree.open else Done(reason)

@@ -1,4 +1,4 @@
-"""One-step look-ahead: try every proposal once, judge each, take the best. ReAct with a value filter."""
+"""One-step greedy search: try every proposal once, evaluate each, commit the best. ReAct with a value filter."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from exact.search.work import Work
 
 
 class Greedy(Work):
-    """Depth one, each action once; other proposals where none of the first may be committed."""
+    """Greedy search of depth one. Asks for other proposals if none of the first may be committed."""
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
+        """Reserve the proposals, then one step and evaluation for each."""
         root = tree.root
         if root.closed or root.leaf:
             return Done(root.closed or "the episode has ended")
@@ -26,7 +27,8 @@ class Greedy(Work):
                 return self.select_step(tree, [(root, edge)], i)
             if edge.child.evaluation is None and not edge.child.pending:
                 return self.select_state(tree, [(root, edge)], edge.child, "value")
-        return Wait() if tree.open else Done("every proposal was judged")
+        return Wait() if tree.open else Done("every proposal was evaluated")
 
     def decide(self, tree: Tree) -> Decision:
+        """Return the action with the highest value one step ahead."""
         return self.commit(tree, most_valued(tree.root) or most_likely(tree.root), "the highest value one step ahead")

@@ -1,15 +1,14 @@
-"""Gumbel search: for budgets so small that not every action can be tried twice (Danihelka et al. 2022, "Policy improvement by planning
-with Gumbel").
+"""Gumbel search, for budgets too small to try every action twice (Danihelka et al. 2022, "Policy improvement by planning with Gumbel").
 
-At the root the m actions of the highest `g + logits + sigma(q)` are halved sequentially (halving.py), g being Gumbel noise times `scale`
-(0 by default: at test time there is nothing to explore for). Below, each state follows its improved policy (improve.py). Committed is
-the highest `g + logits + sigma(q)` of the last phase. q: values below an action; logits: of its prior.
+At the root the m actions with the highest `g + logits + sigma(q)` are halved sequentially (rules/halving.py); g is Gumbel noise times
+`scale` (0 by default: nothing is explored at test time). Below the root each state follows its improved policy (rules/improve.py). The
+action with the highest `g + logits + sigma(q)` of the last phase is committed. q: values below an action; logits: logarithm of its prior.
 
-One iteration backs up one value. All visits of a phase may be in flight at once: only the next visit of the same action waits. The next
-phase is planned when all have come, from the iterations left then, so a budget that was replanned, or a kept subtree, is counted in.
+One iteration backs up one value. All visits of a phase may be in flight at once; only the next visit of the same action waits. The next
+phase is planned once all results have arrived, from the iterations left then, so a changed budget and a retained subtree are counted.
 
-`halving="visits"` is mctx's convention: actions are chosen at each visit, phases are as long as the first budget says, and the choice
-is between the most visited. With `sigma=by_visits()`, m=16 and `revisit="repeat"` visits are those of `mctx.gumbel_muzero_policy`.
+`halving="visits"` is mctx's convention: actions are chosen at each visit, phases are as long as the first budget says, and the choice is
+between the most visited. With `sigma=by_visits()`, m=16 and `revisit="repeat"` the visits are those of `mctx.gumbel_muzero_policy`.
 """
 
 from __future__ import annotations
@@ -27,12 +26,15 @@ from exact.search.rules.select import follow
 from exact.search.tree import Node, Tree
 
 Halving = Literal["phases", "visits"]
-"""When actions are chosen. phases: when a phase begins. visits: at each visit, by what is known then (mctx)."""
+"""When actions are chosen. phases: when a phase begins. visits: at each visit, by the values known then (mctx)."""
 
 
 class Gumbel(MCTS):
-    """iterations: of 4 and more; those that the root's own judgement takes included. considered: m; None: as many, up to 16, as the
-    iterations allow (halving.considered). scale: of the Gumbel noise, drawn by (seed, root, edge). The rest is MCTS's."""
+    """Gumbel search.
+
+    iterations: at least 4, the root's own evaluation included. considered: m; None: as many, up to 16, as the iterations allow
+    (halving.considered). scale: of the Gumbel noise, which is keyed by (seed, root, edge). The other parameters are those of MCTS.
+    """
 
     def __init__(
         self, *, sigma: Sigma | None = None, considered: int | None = None, scale: float = 0.0, halving: Halving = "phases", **more: Any
@@ -43,10 +45,11 @@ class Gumbel(MCTS):
         super().__init__(rule=improved(self.sigma), final=final, **more)
 
     def replan(self, tree: Tree, left: int | None) -> None:
-        """How many more iterations can be paid for; None: all that are allowed. Counts from the next phase on."""
+        """Set the number of further iterations that the budget pays for; None: all that are allowed. It counts from the next phase on."""
         tree.affordable = None if left is None else tree.iterations + left
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
+        """Reserve the next visit of the current phase, or return why there is none."""
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root
@@ -65,7 +68,7 @@ class Gumbel(MCTS):
     # --- the root
 
     def _root(self, tree: Tree, root: Node) -> Selection | Wait | None:
-        """What must be known before any phase: the root's value and its actions."""
+        """Return what must be known before any phase: the root's evaluation and its actions."""
         if root.pending:
             return Wait()
         if root.evaluation is None:
@@ -73,7 +76,7 @@ class Gumbel(MCTS):
         return self._propose(tree, [], root)
 
     def _phase(self, tree: Tree, root: Node) -> Selection | Wait | Done | None:
-        """The next visit of the phase; that of the next phase, once all results of this one have come."""
+        """Return the next visit of the phase. The next phase begins once all results of this one have arrived."""
         phase = tree.phase
         if phase is not None and phase.root == root.id and (due := self._due(tree, root, phase)):
             for index in due:
@@ -83,20 +86,21 @@ class Gumbel(MCTS):
         return Wait() if root.in_flight else self._next(tree, root)
 
     def _due(self, tree: Tree, root: Node, phase: Phase) -> list[int]:
+        """Return the actions that the phase still visits, the least visited first."""
         taken = {i: root.edges[i].visits + root.edges[i].in_flight - phase.before[i] for i in phase.actions}
         closed = [i for i in phase.actions if root.edges[i].closed]
         rank = self._scores(tree, root) if self.late else []
         return phase.due(taken, closed, lambda i: -rank[i] if self.late else phase.actions.index(i))
 
     def _visit(self, tree: Tree, root: Node, index: int) -> Selection | Wait | Done | None:
-        """One iteration through an action."""
+        """Descend through one action of the root."""
         edge = root.edges[index]
         if edge.child is not None:
             return self._down(tree, follow(edge), [(root, edge)])
         return Wait() if edge.in_flight else self._step(tree, [(root, edge)], index, self.depth > 1)
 
     def _next(self, tree: Tree, root: Node) -> Selection | Wait | Done | None:
-        """Begin the next phase; None: it has begun."""
+        """Begin the next phase. Return None if it has begun."""
         left = tree.allowed if tree.affordable is None else min(tree.allowed, tree.affordable)
         left -= tree.iterations
         if left < 1:
@@ -112,16 +116,16 @@ class Gumbel(MCTS):
         return None
 
     def _scores(self, tree: Tree, root: Node) -> list[float]:
-        """`g + logits + sigma(q)` of each edge of the root."""
+        """Return `g + logits + sigma(q)` of each edge of the root."""
         found = scores(tree, root, self.sigma)
         return [score + self.scale * gumbel(tree, root, i) for i, score in enumerate(found)] if self.scale else found
 
     # --- the end
 
     def _order(self, tree: Tree, node: Node) -> list[int]:
-        """Indices of the visited edges that may be committed, best first; at the root those that the last phase left before the others.
+        """Return the indices of the visited edges that may be committed, best first.
 
-        An edge with nothing more to learn below is never dropped.
+        At the root, those of the last phase come before the others. A settled edge is never dropped.
         """
         possible = [i for i, edge in enumerate(node.edges) if edge.visits and not edge.futile and not edge.unsearched]
         if not possible:
@@ -131,18 +135,18 @@ class Gumbel(MCTS):
         return sorted(possible, key=lambda i: (i not in left and not node.edges[i].settled, -rank[i], i))
 
     def _left(self, node: Node, phase: Phase) -> set[int]:
-        """The actions that the last phase was between: as mctx chooses, only those that it visited most."""
+        """Return the actions of the last phase; by mctx's convention only the most visited of them."""
         visits = {i: node.edges[i].visits - phase.before[i] for i in phase.actions}
         most = max(visits.values())
         return {i for i in phase.actions if visits[i] == most} if self.late else set(phase.actions)
 
 
 def gumbel(tree: Tree, node: Node, index: int) -> float:
-    """One draw of the standard Gumbel distribution for an edge: `-ln(-ln u)`."""
+    """Return one draw of the standard Gumbel distribution for an edge: `-ln(-ln u)`."""
     u = uniform(tree.seed, "gumbel", node.id, index)
     return -math.log(-math.log(min(max(u, 2.0**-64), 1 - 2.0**-53)))
 
 
 def _alone(tree: Tree, node: Node, left: int) -> bool:
-    """Any score may still change, so the choice is settled only where there is none."""
+    """Return whether only one action may be committed: any score may still change."""
     return len([edge for edge in node.edges if not edge.futile]) == 1

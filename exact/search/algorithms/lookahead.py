@@ -1,7 +1,7 @@
-"""Base of the searches that look for one good state and commit the way to it: best-first, beam, tree of thoughts, best of n.
+"""Base class of the searches that look for one good state and commit the path to it: best-first, beam, tree of thoughts, best of n.
 
-They differ in which state they work on next (`_next`) and in which states they choose between (`_choices`). Everything is read off
-the tree at each ask: its size is at most the budget, which is small where a judgement is a model call.
+They differ in the next state to work on (`_next`) and in the states to choose between (`_choices`). Everything is read off the tree at each
+ask: its size is at most the budget, which is small where an evaluation is a model call.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from exact.search.work import Work
 
 
 class Lookahead(Work):
-    """One iteration backs up one value; `iterations` are granted for each committed action.
+    """Base class of the searches for one good state. One iteration backs up one value; `iterations` are granted for each committed action.
 
-    depth: actions below the root at most. plan: whether a decision is the whole way to the chosen state, or its first action (after
-    which what lies below is kept). enough: value at which an end, once confirmed by an independent judgement, ends the search.
+    depth: maximum number of actions below the root. plan: whether a decision is the whole path to the chosen state, or only its first
+    action, after which the subtree is retained. enough: value in [0, 1] from which an independently confirmed end stops the search.
     """
 
     reason = "leads to the best state"
@@ -32,6 +32,7 @@ class Lookahead(Work):
         self.depth, self.plan, self.enough = depth, plan, enough
 
     def ask(self, tree: Tree) -> Selection | Wait | Done:
+        """Reserve the next work, or return why there is none."""
         if not tree.allowed:
             tree.allowed = self.iterations
         root = tree.root
@@ -43,10 +44,13 @@ class Lookahead(Work):
             return _finish(tree, f"{tree.iterations} iterations")
         if self.enough is not None and (end := unconfirmed_end(tree, self.enough)) is not None:
             return self.select_state(tree, path_to(tree, end), end, "value", draw=end.evaluations, confirms=True)
-        return self._next(tree) or _finish(tree, "nothing more is to be tried")
+        return self._next(tree) or _finish(tree, "nothing is left to try")
 
     def decide(self, tree: Tree) -> Decision:
-        """The way to the best state; an action that could not be searched, if it promises clearly more than any that was."""
+        """Return the path to the best state.
+
+        An action that could not be searched wins if it clearly promises more than every searched one.
+        """
         root = tree.root
         if self.enough is not None and (end := confirmed_end(tree, self.enough)) is not None:
             return self._way_to(tree, end, "a confirmed end")
@@ -54,18 +58,19 @@ class Lookahead(Work):
         best = max(self._choices(tree), key=lambda node: (self._score(tree, node), -node.id), default=None)
         others = most_promising(root) if root.value is not None else []
         if best is None:
-            return self.commit(tree, others or most_likely(root), "the highest prior: nothing was judged")
+            return self.commit(tree, others or most_likely(root), "the highest prior: nothing was evaluated")
         if others and first_value(root, root.edges[others[0]]) > worth(tree, best) + CLEARLY:
-            return self.commit(tree, others, "could not be searched, but promises more than what was")
+            return self.commit(tree, others, "could not be searched, but promises more than what was searched")
         return self._way_to(tree, best, self.reason)
 
     def advance(self, tree: Tree, edge: int, observed: Stepped) -> bool:
-        kept = super().advance(tree, edge, observed)
+        """Move the root along a committed action, and reopen edges that only the depth limit had exhausted."""
+        retained = super().advance(tree, edge, observed)
         reopen(tree, self.backup, deeper=True)
-        return kept
+        return retained
 
     def forecast(self, tree: Tree, k: int) -> list[Node]:
-        """States with actions that were not tried yet, the most valuable first."""
+        """Return up to k states with untried actions, the most valuable first."""
         waiting = [
             node for node in (tree.root, *reachable(tree)) if self._can_expand(tree, node) and (untried(node) or not node.expansions)
         ]
@@ -74,65 +79,66 @@ class Lookahead(Work):
     # --- what the algorithms say
 
     def _next(self, tree: Tree) -> Selection | Wait | None:
-        """The next work within the budget; None where there is none."""
+        """Return the next work within the budget, or None if there is none."""
         raise NotImplementedError
 
     def _choices(self, tree: Tree) -> Iterator[Node]:
-        """The judged states that the search may choose between: those that it did not look beyond."""
+        """Yield the evaluated states that were not expanded: the search chooses between them."""
         for node in reachable(tree):
             if node.value is not None and not any(child.value is not None for _, child in transitions(node)):
                 yield node
 
     def _score(self, tree: Tree, node: Node) -> float:
-        """What a state is chosen by."""
+        """Return the score by which a state is chosen."""
         return worth(tree, node)
 
     # --- what they share
 
     def _left(self, tree: Tree) -> int:
-        """Iterations that are neither used nor reserved by what is in flight."""
+        """Return the number of iterations that are neither used nor reserved by work in flight."""
         reserved = sum(max(1, len(work.selection.rivals)) for work in tree.open.values())
         return tree.allowed - tree.iterations - reserved
 
     def _way_to(self, tree: Tree, node: Node, reason: str) -> Decision:
+        """Return the decision for the path to a state."""
         edges = [above.edges.index(edge) for above, edge in path_to(tree, node)]
         return self.commit(tree, edges, reason, plan=edges if self.plan else ())
 
     def _can_expand(self, tree: Tree, node: Node) -> bool:
-        """Whether a search may look beyond a state."""
+        """Return whether the search may go below a state."""
         return not node.leaf and not node.closed and node.depth < tree.root.depth + self.depth
 
     def _propose(self, tree: Tree, node: Node) -> Selection | None:
-        """The proposals that a state lacks before its actions can be tried; again where all were refused."""
+        """Return the proposals that a state lacks before its actions can be tried; once more if all were refused."""
         if not node.expansions or (node.expansions <= self.retries and _refused(node)):
             return self.select_state(tree, path_to(tree, node), node, "proposals", draw=node.expansions)
         return None
 
     def _evaluate(self, tree: Tree) -> Selection | None:
-        """The judgement of a state that was come to without one: the root, or one whose judgement was lost."""
+        """Return the evaluation of a state that has none: the root, or a state whose evaluation was lost."""
         for node in (tree.root, *reachable(tree)):
             if node.value is None and not node.closed and not node.pending:
                 return self.select_state(tree, path_to(tree, node), node, "value")
         return None
 
     def _step(self, tree: Tree, node: Node, index: int) -> Selection:
-        """Step along an edge, and judge where it leads."""
+        """Reserve a step along an edge, and the evaluation of its outcome."""
         return self.select_step(tree, [*path_to(tree, node), (node, node.edges[index])], index)
 
 
 def worth(tree: Tree, node: Node) -> float:
-    """V of a judged state; of an end with an answer, the mean over all ends with that answer."""
+    """Return V of an evaluated state; for an end with an answer, the mean over all ends with that answer."""
     assert node.value is not None
     return pooled_value(tree, node) if node.terminated else node.value
 
 
 def untried(node: Node) -> list[int]:
-    """Indices of the open edges that were never followed, nor are right now."""
+    """Return the indices of the open edges that were never followed and are not in flight."""
     return [i for i, edge in enumerate(node.edges) if edge.child is None and not edge.closed and not edge.in_flight]
 
 
 def unfinished(node: Node) -> bool:
-    """Whether proposals, or the first judgement of a state that an action leads to, are in flight."""
+    """Return whether proposals, or the first evaluation of a child, are in flight."""
     return node.pending or any(
         edge.in_flight and (edge.child is None or any(child.pending and child.value is None for child in edge.outcomes))
         for edge in node.edges
@@ -140,7 +146,7 @@ def unfinished(node: Node) -> bool:
 
 
 def transitions(node: Node) -> Iterator[tuple[Edge, Node]]:
-    """The edges of a state that lead on, each with every state it has led to; what changes nothing or is refused leads nowhere."""
+    """Yield each usable edge of a state with each of its outcomes. Edges that were refused or change nothing are left out."""
     for edge in node.edges:
         if not edge.futile and not edge.unsearched:
             for child in edge.outcomes:
@@ -148,7 +154,7 @@ def transitions(node: Node) -> Iterator[tuple[Edge, Node]]:
 
 
 def reachable(tree: Tree) -> Iterator[Node]:
-    """Every state that can be come to from the root, the root itself left out; depth first, in order of edges."""
+    """Yield every state that can be reached from the root, without the root; depth first, in the order of the edges."""
     stack, known = [child for _, child in transitions(tree.root)][::-1], {tree.root.id}
     while stack:
         node = stack.pop()
@@ -159,7 +165,10 @@ def reachable(tree: Tree) -> Iterator[Node]:
 
 
 def path_to(tree: Tree, node: Node) -> Path:
-    """A path from the root to a state below it: that by which it was first come to, if it begins at the root and is not refused."""
+    """Return a path from the root to a state below it.
+
+    It is the path by which the state was first reached, if that starts at the root and is not refused.
+    """
     path, at = list[tuple[Node, Edge]](), node
     while at is not tree.root and at.parent is not None:
         path.append((at.parent, at.parent.edges[at.via]))
@@ -170,7 +179,7 @@ def path_to(tree: Tree, node: Node) -> Path:
 
 
 def _around(tree: Tree, node: Node) -> Path:
-    """The way to a merged state whose first way began elsewhere."""
+    """Return another path to a merged state whose first path starts elsewhere. Raises SearchError if there is none."""
     stack, known = list[tuple[Node, Path]]([(tree.root, [])]), set[int]()
     while stack:
         at, path = stack.pop()
@@ -184,10 +193,10 @@ def _around(tree: Tree, node: Node) -> Path:
 
 
 def _refused(node: Node) -> bool:
-    """Whether every action of a state was refused."""
+    """Return whether every action of a state was refused."""
     return all(edge.closed.startswith("action") for edge in node.edges)
 
 
 def _finish(tree: Tree, reason: str) -> Wait | Done:
-    """Done, once nothing is in flight."""
+    """Return Done once nothing is in flight."""
     return Wait() if tree.open else Done(reason)

@@ -1,17 +1,17 @@
 """Tree of Thoughts over actions (Yao et al. 2023): breadth-first by levels, or depth-first with backtracking.
 
-`TotBFS`: at each level propose `k` actions in each kept state, rate the states that come, keep the best `breadth`. They are rated
+`TotBFS`: at each level propose `k` actions in each state, rate the new states, retain the best `breadth`. The ratings are
 
-    value   each on its own: V(s)
-    vote    against its siblings: their shares of the votes sum to 1; a state alone is judged on its own
+    value   each state on its own: V(s)
+    vote    each state against its siblings: their shares of the votes sum to 1; a state without siblings is evaluated on its own
 
-With votes a state is kept, and in the end chosen, for the geometric mean of the shares on its way. The authors hold one vote over a
-whole level; here siblings are compared and a state's share counts times those above it, so that a comparison is work about one state.
+With votes the score of a state is the geometric mean of the shares on its path. The authors hold one vote over a whole level. Here siblings
+are compared, and a state's share counts times those above it, so that a comparison is work about one state.
 
-`TotDFS`: propose in a state, rate all that comes, go into the best first; what is rated below `threshold` is not gone into; at an end
-or at `depth` go back to the next best. The siblings of one state are what can be in flight together.
+`TotDFS`: propose in a state, rate all children, enter the best one first. Children below `threshold` are not entered. At an end or at
+`depth` go back to the next best. The siblings of one state can be in flight together.
 
-Both choose among all states that were not looked beyond; the authors' breadth-first search among its last level.
+Both choose among all states that were not expanded; the authors' breadth-first search chooses among its last level.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from exact.search.base import Selection, Wait
 from exact.search.tree import Node, Tree
 
 Rating = Literal["value", "vote"]
-"""How states are rated: see above."""
+"""How states are rated; see the module."""
 
 
 class TotBFS(Beam):
-    """breadth: states kept at each level. rating: by value or by vote."""
+    """Breadth-first tree of thoughts. breadth: number of states retained at each level. rating: by value or by vote."""
 
     reason = "leads to the best thought"
 
@@ -39,6 +39,7 @@ class TotBFS(Beam):
             self.together = "comparison"
 
     def _score(self, tree: Tree, node: Node) -> float:
+        """Return V, or with votes the geometric mean of the shares on the path."""
         if self.rating == "value":
             return super()._score(tree, node)
         shares = [*(above for above, _ in path_to(tree, node)[1:]), node]
@@ -49,7 +50,7 @@ class TotBFS(Beam):
 
 
 class TotDFS(Lookahead):
-    """threshold: value, in [0, 1], below which a state is not gone into."""
+    """Depth-first tree of thoughts. threshold: value in [0, 1] below which a state is not entered."""
 
     reason = "leads to the best state found depth first"
 
@@ -58,10 +59,11 @@ class TotDFS(Lookahead):
         self.threshold = threshold
 
     def _next(self, tree: Tree) -> Selection | Wait | None:
+        """Return the next work of the depth-first search."""
         return self._evaluate(tree) or self._visit(tree, tree.root)
 
     def _visit(self, tree: Tree, node: Node) -> Selection | Wait | None:
-        """Work in a state or, where all its actions are rated, in the best state below that has any."""
+        """Return work in a state or, once all its actions are rated, in its best child that has any."""
         if node.pending:
             return Wait()
         if (asked := self._propose(tree, node)) is not None:

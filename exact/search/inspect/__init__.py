@@ -1,1 +1,1 @@
-"""Reading a finished tree: statistics, health, differences, exports."""
+"""Readings of a finished or running search tree: statistics, health, differences, exports."""

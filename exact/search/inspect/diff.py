@@ -1,4 +1,4 @@
-"""What differs between two trees: of one journal before and after a change, or of two runs of one task."""
+"""Differences between two trees: of one journal before and after a change, or of two runs of one task."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import msgspec
 from exact.search.tree import Edge, Node, Tree
 
 ActionPath = tuple[str, ...]
-"""Canonical texts of the actions from the first root; a further outcome of an action has its number behind it: `go "on" #1`."""
+"""Canonical texts of the actions from the first root. A further outcome of an action has its number appended: `go "on" #1`."""
 
 FIELDS = ("fingerprint", "terminated", "blocked", "closed", "visits", "value", "prior", "q")
-"""What is compared of a state and of the action that leads to it."""
+"""Compared fields of a state and of the action that leads to it."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure of one state that differs."""
+    """One field of one state that differs."""
 
     path: ActionPath
     field: str
@@ -25,11 +25,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TreeDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """All that differs; empty where the trees are alike."""
+    """All differences of two trees; false if there are none."""
 
     only_one: tuple[ActionPath, ...] = ()
-    """States that the first tree alone has, in its order."""
+    """States that only the first tree has, in its order."""
     only_other: tuple[ActionPath, ...] = ()
+    """States that only the second tree has, in its order."""
     changes: tuple[Change, ...] = ()
 
     def __bool__(self) -> bool:
@@ -37,7 +38,10 @@ class TreeDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def diff(one: Tree, other: Tree, *, tolerance: float = 1e-9) -> TreeDifference:
-    """Compare two trees from their first roots, state by state, by the actions that lead there. Numbers within `tolerance` are equal."""
+    """Compare two trees from their first roots, state by state, by the actions that lead there.
+
+    tolerance: numbers within it are equal.
+    """
     left, right = dict(_states(one)), dict(_states(other))
     return TreeDifference(
         only_one=tuple(path for path in left if path not in right),
@@ -50,7 +54,7 @@ _Facts = dict[str, "str | float | bool | None"]
 
 
 def _states(tree: Tree) -> Iterator[tuple[ActionPath, _Facts]]:
-    """Every state with its facts, from the first root down; a merged one once, by the path that comes first."""
+    """Yield every state with its fields, from the first root down; a merged one once, by its first path."""
     stack: list[tuple[ActionPath, Edge | None, Node]] = [((), None, tree.nodes[0])]
     known = set[int]()
     while stack:
@@ -66,6 +70,7 @@ def _states(tree: Tree) -> Iterator[tuple[ActionPath, _Facts]]:
 
 
 def _facts(edge: Edge | None, node: Node) -> _Facts:
+    """Return the compared fields of a state and its edge."""
     return {
         "fingerprint": node.fingerprint,
         "terminated": node.terminated,
@@ -79,6 +84,7 @@ def _facts(edge: Edge | None, node: Node) -> _Facts:
 
 
 def _changes(path: ActionPath, one: _Facts, other: _Facts, tolerance: float) -> Iterator[Change]:
+    """Yield the fields in which two states differ."""
     for field in FIELDS:
         a, b = one[field], other[field]
         near = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= tolerance

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def to_json(tree: Tree) -> bytes:
-    """Every node and edge with its statistics, as indented JSON."""
+    """Return every node and edge with its statistics, as indented JSON."""
     data = {
         "root": tree.root.id,
         "iterations": tree.iterations,
@@ -54,12 +54,12 @@ def _edge(edge: Edge) -> dict[str, object]:
 
 
 def to_networkx(tree: Tree) -> networkx.DiGraph[int]:
-    """The states from the first root down as a graph, keyed by node id, with scalar attributes.
+    """Return the states from the first root down as a graph, keyed by node id, with scalar attributes.
 
     Nodes: `root`, `depth`, `fingerprint`, `observation`, `screenshot` (blob ids), `terminated`, `blocked`, `visits`, `evaluations`,
-    `proposals`, `closed`, and `value` (V) where there is one. Edges: `index`, `action`, `prior`, `visits`, `closed`, `rationale`, and
-    `q` where it was visited. What was proposed and never followed leads nowhere, so it is counted in `proposals` alone. A merged
-    state has several edges to it.
+    `proposals`, `closed`, and `value` (V) if there is one. Edges: `index`, `action`, `prior`, `visits`, `closed`, `rationale`, and `q` if
+    it was visited. Actions that were never followed lead nowhere, so they are counted in `proposals` only. A merged state has several edges
+    to it.
     """
     import networkx
 
@@ -75,7 +75,7 @@ def to_networkx(tree: Tree) -> networkx.DiGraph[int]:
 
 
 def to_graphml(tree: Tree) -> bytes:
-    """The same graph as GraphML, for Gephi, yEd or networkx. Characters that XML cannot hold become U+FFFD."""
+    """Return the same graph as GraphML, for Gephi, yEd or networkx. Characters that XML cannot hold become U+FFFD."""
     import networkx
 
     graph = to_networkx(tree)
@@ -87,7 +87,7 @@ def to_graphml(tree: Tree) -> bytes:
 
 
 _UNFIT = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 forbids, and the carriage return, which a reader turns into a line feed."""
+"""Characters that XML 1.0 forbids, and the carriage return, which readers turn into a line feed."""
 
 
 def _state(tree: Tree, node: Node) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Figures of a tree: how deep and how wide it is, how the visits are spread, whether looking ahead changed the judge's mind."""
+"""Statistics of a tree: its depth and width, the spread of visits, and how often the search changed the ranking by value."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from exact.search.tree import Edge, Node, Tree
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of the part of a tree below one state. None where there is nothing to measure."""
+    """Statistics of the subtree below one state. None if there is nothing to measure."""
 
     states: int
-    """Nodes, the first included; those closed as no-ops, twins or merged ones too."""
+    """Number of nodes, the first and the closed ones included."""
     evaluations: int
+    """Number of evaluations."""
     proposals: int
-    """Actions proposed in all states."""
+    """Number of actions proposed in all states."""
     unused: float | None
     """Share of the proposals that were never followed, in [0, 1]; closed ones are left out."""
     depth: int
-    """Actions from the first state to the deepest."""
+    """Number of actions from the first state to the deepest."""
     mean_depth: float
+    """Mean number of actions from the first state."""
     branching: float | None
-    """Mean number of proposals of a state that has any."""
+    """Mean number of proposals of an expanded state."""
     entropy: float | None
-    """Entropy of the first state's visits over its actions, over its maximum: 0 all on one action, 1 evenly spread."""
+    """Normalised entropy of the first state's visits over its actions: 0 all on one action, 1 evenly spread."""
     agreement: float | None
-    """Share of pairs of siblings that V of their states and Q of their actions order alike, in [0, 1]; a tie counts half. Over pairs
-    of which at least one was looked beyond: elsewhere Q is V."""
+    """Share of sibling pairs that V and Q order alike, in [0, 1]; a tie counts half. Only pairs of which at least one was searched below
+    count: otherwise Q is V."""
 
 
 def stats(tree: Tree, node: Node | None = None) -> Stats:
-    """The figures below a state; by default below the first root, so of the whole search."""
+    """Return the statistics below a state; by default below the first root, so of the whole search."""
     first = node or tree.nodes[0]
     states = list(tree.walk(first))
     expanded = [state for state in states if state.edges]
@@ -53,7 +55,7 @@ def stats(tree: Tree, node: Node | None = None) -> Stats:
 
 
 def entropy(node: Node) -> float | None:
-    """`-sum p ln p / ln n` of a state's visits over its n actions, in [0, 1]; None with fewer than two actions or without visits."""
+    """Return `-sum p ln p / ln n` of a state's visits over its n actions, in [0, 1]; None with fewer than two actions or without visits."""
     visits = [edge.visits for edge in node.edges]
     total = sum(visits)
     if len(visits) < 2 or not total:
@@ -62,17 +64,18 @@ def entropy(node: Node) -> float | None:
 
 
 def _pairs(node: Node) -> Iterator[float]:
-    """For each pair of siblings of which one was looked beyond: 1 where V and Q order them alike, 0.5 for a tie, else 0."""
-    judged = [edge for edge in node.edges if edge.visits and edge.child is not None and edge.child.value is not None]
-    for one, other in combinations(judged, 2):
-        if _looked_beyond(one) or _looked_beyond(other):
+    """Yield for each sibling pair of which one was searched below: 1 if V and Q order them alike, 0.5 for a tie, else 0."""
+    evaluated = [edge for edge in node.edges if edge.visits and edge.child is not None and edge.child.value is not None]
+    for one, other in combinations(evaluated, 2):
+        if _searched_below(one) or _searched_below(other):
             assert one.child is not None and other.child is not None
             by_v = (one.child.value or 0.0) - (other.child.value or 0.0)
             by_q = one.q - other.q
             yield 0.5 if by_v == 0 or by_q == 0 else float((by_v > 0) == (by_q > 0))
 
 
-def _looked_beyond(edge: Edge) -> bool:
+def _searched_below(edge: Edge) -> bool:
+    """Return whether the search went below an edge."""
     return edge.child is not None and edge.child.visited
 
 

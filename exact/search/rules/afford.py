@@ -1,4 +1,4 @@
-"""A budget of money or time as a number of iterations, by what an iteration has cost so far."""
+"""Conversion of a budget of money or time into a number of iterations, by the mean cost of an iteration so far."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from exact.search.tree import Tree
 
 @runtime_checkable
 class Replans(Protocol):
-    """An algorithm that spreads its iterations over phases, and plans each anew by what can still be paid for."""
+    """An algorithm that spreads its iterations over phases and plans each anew from the remaining budget."""
 
     def replan(self, tree: Tree, left: int | None) -> None:
-        """How many more iterations the budget pays for; None: as many as are allowed. Counts from the next phase on."""
+        """Set the number of further iterations that the budget pays for; None: all that are allowed. It counts from the next phase on."""
         ...
 
 
 def affordable(spent: Mapping[str, float], remaining: Mapping[str, float | None], iterations: int) -> int | None:
-    """How many more iterations the tightest budget pays for, at the mean cost so far: `floor(remaining * iterations / spent)`.
+    """Return the number of further iterations that the tightest budget pays for: `floor(remaining * iterations / spent)`.
 
-    By kind of budget (money, seconds, calls, ...), in any unit; a kind without `remaining` has no limit. None where nothing limits, or
-    nothing was measured: `iterations` is 0, or they cost nothing of what is limited.
+    Both mappings are keyed by kind of budget (money, seconds, calls, ...), in any unit. A kind without `remaining` has no limit. None if
+    nothing limits, or if nothing was measured: `iterations` is 0, or the iterations cost nothing of what is limited.
     """
     counts = [
         math.floor(max(0.0, left) * iterations / spent[kind] + 1e-9)

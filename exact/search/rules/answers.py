@@ -1,4 +1,4 @@
-"""Ends with the same answer: what is said of one is said of all."""
+"""Pooling of ends that give the same answer: an evaluation of one counts for all of them."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from exact.search.tree import Node, Tree
 
 
 class AnswerVote(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer that branches of a search stopped with."""
+    """One answer that ended one or more paths of a search."""
 
     key: str
     """Canonical text of the action: `stop "42"`."""
     nodes: tuple[int, ...]
-    """Ids of the ends that gave it, in order of their first judgement."""
+    """Ids of the ends that gave the answer, in the order of their first evaluation."""
     value: float
-    """Mean of all evaluations of them, in [0, 1]."""
+    """Mean of all their evaluations, in [0, 1]."""
     weight: float
-    """Sum of their values: a vote, weighted by how good each looked (self-consistency, Wang et al. 2023)."""
+    """Sum of their values: a vote weighted by value (self-consistency, Wang et al. 2023)."""
 
 
 def answer_text(node: Node) -> str:
-    """What an end says: the text of its `stop`; empty for an end of another kind."""
+    """Return the canonical text of an end's `stop`. Empty for another kind of end."""
     return node.edge.action.key if node.terminated and node.edge and node.edge.action.name == "stop" else ""
 
 
 def record_end(tree: Tree, node: Node) -> None:
-    """Take an end in that is judged for the first time."""
+    """Record an end on its first evaluation."""
     tree.ends.append(node)
     if answer := answer_text(node):
         tree.answers.setdefault(answer, []).append(node)
 
 
 def pooled_value(tree: Tree, node: Node) -> float:
-    """Mean of all evaluations of the ends that give a judged end's answer, its own included."""
+    """Return the mean of all evaluations of the ends that give the same answer as this evaluated end."""
     same = [end for end in tree.answers.get(answer_text(node), ()) if end is not node]
     count = node.evaluations + sum(end.evaluations for end in same)
     return (node.value_sum + sum(end.value_sum for end in same)) / count
 
 
 def answers(tree: Tree) -> list[AnswerVote]:
-    """The answers given in a tree, the heaviest first, then in order of appearance."""
+    """Return the answers given in a tree, by weight, then in order of appearance."""
     pooled_ = [
         AnswerVote(
             key=answer,

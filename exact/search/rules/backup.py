@@ -1,7 +1,7 @@
-"""How a value travels up a path, and how a reservation is made and given back along it.
+"""Backup of a value along a path, and reservations along it.
 
-A back-up counts one value into a state and into every edge and state above it. What Q(s, a) is made of those values is the
-strategy's: it sees an edge whose counts stand already and returns its Q.
+A backup counts one value into a state and into every edge and state above it. The strategy computes Q(s, a): it receives an edge whose
+counts are up to date and returns its Q.
 """
 
 from __future__ import annotations
@@ -11,30 +11,31 @@ from collections.abc import Callable
 from exact.search.tree import Edge, Node, Path, Tree
 
 Backup = Callable[[Edge, Node], float]
-"""Q of an edge, whose `visits` and `total` include the new value, and of the state it led to. In the range of the values backed up."""
+"""Strategy that returns Q of an edge, given the edge, whose `visits` and `total` include the new value, and the state it led to. Q stays in
+the range of the values backed up."""
 
 
 def mean(edge: Edge, node: Node) -> float:
-    """The mean of all values backed up through the edge, as in UCT (Kocsis and Szepesvari 2006) and AlphaZero."""
+    """Return the mean of all values backed up through the edge, as in UCT (Kocsis and Szepesvari 2006) and AlphaZero."""
     return edge.total / edge.visits
 
 
 def maximum(edge: Edge, node: Node) -> float:
-    """The best that is known below: the highest Q of the state's edges; its own value V while none was visited.
+    """Return the best known value below: the highest Q of the state's edges, or its own V while no edge was visited.
 
-    An edge that leads back to a state on its own path does not count: in a circle nothing is gained.
+    An edge that leads back to a state on its own path does not count: a cycle gains nothing.
     """
     known = (below.q for below in node.edges if below.visits and not below.unsearched)
     return max(known, default=node.value if node.value is not None else mean(edge, node))
 
 
 def discounted(by: float) -> Backup:
-    """`by` times the maximum: what is best below is one action away. `by` in [0, 1]."""
+    """Return a strategy with `by` times the maximum: the best value below is one action away. by: in [0, 1]."""
     return maximum if by == 1.0 else mixed(1.0, by)
 
 
 def mixed(share: float, discount: float = 1.0) -> Backup:
-    """`(1 - share) mean + share discount maximum`: between trusting the average, which is discounted already, and the best."""
+    """Return a strategy between the mean, which is discounted already, and the maximum: `(1 - share) mean + share discount maximum`."""
 
     def q(edge: Edge, node: Node) -> float:
         return (1 - share) * mean(edge, node) + share * discount * maximum(edge, node)
@@ -43,9 +44,10 @@ def mixed(share: float, discount: float = 1.0) -> Backup:
 
 
 def back_up(tree: Tree, path: Path, node: Node, value: float, *, rule: Backup = mean, discount: float = 1.0) -> None:
-    """Count one value of `node` into it and into everything on the path to it.
+    """Count one value of `node` into the node and into everything on the path to it.
 
-    With a discount below 1 each edge gets `discount` times the value below it: of two ways to the same end the shorter is worth more.
+    With a discount below 1 each edge gets `discount` times the value below it, so that the shorter of two paths to the same end is worth
+    more.
     """
     node.visits += 1
     node.backups += 1
@@ -66,7 +68,7 @@ def back_up(tree: Tree, path: Path, node: Node, value: float, *, rule: Backup = 
 
 
 def reserve(path: Path, node: Node | None, by: int) -> None:
-    """Add `by` (+1 or -1) to the selections in flight on a path and at the node below it, if there is one yet."""
+    """Add `by` (+1 or -1) to the selections in flight on a path and at the node below it, if there is one."""
     if node is not None:
         node.in_flight += by
     for above, edge in path:

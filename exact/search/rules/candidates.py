@@ -1,4 +1,4 @@
-"""Which of a policy's proposals become children, and how sure their priors are."""
+"""Choice of the proposals that become children, and the temperature of their priors."""
 
 from __future__ import annotations
 
@@ -9,35 +9,38 @@ import msgspec
 
 from exact.context import Proposal
 
-Dice = Callable[[], random.Random]
-"""Makes the generator to draw with, where one is needed."""
-Candidates = Callable[[Sequence[Proposal], int, Dice], tuple[Proposal, ...]]
-"""At most k of the proposals, priors summing to 1 again."""
+MakeGenerator = Callable[[], random.Random]
+"""Function that makes the random generator, where one is needed."""
+Candidates = Callable[[Sequence[Proposal], int, MakeGenerator], tuple[Proposal, ...]]
+"""Function that returns at most k of the proposals, with priors that sum to 1."""
 
 
-def best(proposals: Sequence[Proposal], k: int, dice: Dice) -> tuple[Proposal, ...]:
-    """The k likeliest."""
+def best(proposals: Sequence[Proposal], k: int, make_generator: MakeGenerator) -> tuple[Proposal, ...]:
+    """Return the k proposals with the highest priors."""
     if len(proposals) <= k:
         return tuple(proposals)
-    kept = sorted(range(len(proposals)), key=lambda i: (-proposals[i].prior, i))[:k]
-    return _scaled([proposals[i] for i in sorted(kept)])
+    retained = sorted(range(len(proposals)), key=lambda i: (-proposals[i].prior, i))[:k]
+    return _scaled([proposals[i] for i in sorted(retained)])
 
 
-def sampled(proposals: Sequence[Proposal], k: int, dice: Dice) -> tuple[Proposal, ...]:
-    """k drawn without replacement, each by its prior (Efraimidis and Spirakis 2006)."""
-    drawn = dice()
-    keys = [drawn.random() ** (1.0 / p.prior) if p.prior > 0 else -drawn.random() for p in proposals]
+def sampled(proposals: Sequence[Proposal], k: int, make_generator: MakeGenerator) -> tuple[Proposal, ...]:
+    """Return k proposals drawn without replacement, each by its prior (Efraimidis and Spirakis 2006)."""
+    rng = make_generator()
+    keys = [rng.random() ** (1.0 / p.prior) if p.prior > 0 else -rng.random() for p in proposals]
     return _kept(proposals, keys, k)
 
 
-def uniform(proposals: Sequence[Proposal], k: int, dice: Dice) -> tuple[Proposal, ...]:
-    """k drawn without replacement, all alike."""
-    drawn = dice()
-    return _kept(proposals, [drawn.random() for _ in proposals], k)
+def uniform(proposals: Sequence[Proposal], k: int, make_generator: MakeGenerator) -> tuple[Proposal, ...]:
+    """Return k proposals drawn uniformly without replacement."""
+    rng = make_generator()
+    return _kept(proposals, [rng.random() for _ in proposals], k)
 
 
 def tempered(proposals: Sequence[Proposal], temperature: float) -> tuple[Proposal, ...]:
-    """Priors to the power 1 / temperature: below 1 surer, above 1 flatter. Raises ValueError unless it is above 0."""
+    """Return the proposals with priors raised to the power 1 / temperature: below 1 sharper, above 1 flatter.
+
+    Raises ValueError if the temperature is not above 0.
+    """
     if temperature == 1.0:
         return tuple(proposals)
     if temperature <= 0:
@@ -46,8 +49,8 @@ def tempered(proposals: Sequence[Proposal], temperature: float) -> tuple[Proposa
 
 
 def _kept(proposals: Sequence[Proposal], keys: Sequence[float], k: int) -> tuple[Proposal, ...]:
-    kept = sorted(range(len(proposals)), key=lambda i: (-keys[i], i))[:k]
-    return _scaled([proposals[i] for i in sorted(kept)])
+    retained = sorted(range(len(proposals)), key=lambda i: (-keys[i], i))[:k]
+    return _scaled([proposals[i] for i in sorted(retained)])
 
 
 def _scaled(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:

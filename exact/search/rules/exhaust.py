@@ -1,7 +1,7 @@
-"""When nothing more can be learnt below an action, and when that is over.
+"""Exhaustion: when nothing is left to learn below an action, and when that ends.
 
-A judge proves nothing, but exhaustion does: where every way on has been judged as often as it may be, what a state is worth is what
-its best way on is worth, not the mean over all that was tried.
+An evaluation proves nothing, but exhaustion does. If every action below a state was evaluated as often as allowed, the state is worth its
+best action, not the mean over all that was tried.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from exact.search.tree import Edge, Node, Tree
 
 
 def is_exhausted(edge: Edge, *, evaluations: int, deepest: int) -> bool:
-    """Whether in no outcome of an edge anything is left to learn: closed, or nothing follows and it was judged as often as it may be.
+    """Return whether nothing is left to learn in any outcome of an edge.
 
-    evaluations: how often that is. deepest: the depth at which nothing follows.
+    Each outcome is closed, or it is a leaf that was evaluated `evaluations` times. deepest: depth at which states are leaves.
     """
     return all(child.closed or (_ends(child, deepest) and child.evaluations >= evaluations) for child in edge.outcomes)
 
 
 def settle(edge: Edge, *, discount: float, deepest: int) -> None:
-    """An edge that is over: its Q is now that of the best way on, `discount` times, if nothing below failed. Keeps its counts."""
+    """Set Q of an exhausted edge to `discount` times the value of its best continuation, if nothing below failed. Counts stay."""
     if all(_is_known(child, deepest) for child in edge.outcomes):
         edge.settled = True
         seen = sum(child.arrivals for child in edge.outcomes)
@@ -28,16 +28,16 @@ def settle(edge: Edge, *, discount: float, deepest: int) -> None:
 
 
 def exhausted_value(node: Node) -> float:
-    """What a judged state in which all was tried is worth: its best way on; the mean over all, where some of that is not known."""
+    """Return the value of an evaluated and exhausted state: its best action, or the mean over all if some of that is unknown."""
     value = _best(node) if _is_told(node) else node.mean
     assert value is not None
     return value
 
 
 def reopen(tree: Tree, rule: Backup, *, deeper: bool) -> None:
-    """Open again the exhausted edges below which an action is open. Their Q is by the rule again. What was exhausted for good stays so.
+    """Reopen the exhausted edges that have an open action below, and recompute their Q by the rule. Permanently exhausted ones stay.
 
-    deeper: also those below which the depth limit alone left a state as it was: the root has moved down.
+    deeper: whether to reopen also those that only the depth limit had stopped, because the root has moved down.
     """
 
     def goes_on(node: Node) -> bool:
@@ -53,31 +53,32 @@ def reopen(tree: Tree, rule: Backup, *, deeper: bool) -> None:
 
 
 def _ends(node: Node, deepest: int) -> bool:
+    """Return whether nothing follows a state."""
     return node.leaf or node.depth >= deepest
 
 
 def _is_known(node: Node, deepest: int) -> bool:
-    """Whether all that can be done in a state was done, and told."""
+    """Return whether every action of a state was tried and its value is known."""
     return node.value is not None and (node.expansions > 0 or _ends(node, deepest)) and _is_told(node)
 
 
 def _is_told(node: Node) -> bool:
-    """Whether what came of every action of a state is known."""
+    """Return whether the result of every action of a state is known."""
     return all(edge.settled or edge.futile or edge.closed.startswith("no-op") for edge in node.edges)
 
 
 def settled_value(node: Node) -> float | None:
-    """The value of a state all of whose ways on are known to their ends; None where they are not."""
+    """Return the value of a state whose every continuation is known to its end; None if some are not."""
     return _best(node) if node.value is not None and node.edges and _is_told(node) else None
 
 
 def _best(node: Node) -> float:
-    """The value of a state all of whose ways on are known; of one without any, its own."""
+    """Return the value of a state whose every action is known; its own value if it has none."""
     assert node.value is not None
     return max((edge.q for edge in node.edges if edge.settled and not edge.futile), default=node.value)
 
 
 def _ahead(node: Node) -> int:
-    """How many actions it is from a state to the best end: the nearest of equals."""
+    """Return the number of actions from a state to its best end, the nearest of equals."""
     best = _best(node)
     return min((edge.distance for edge in node.edges if edge.settled and not edge.futile and edge.q == best), default=0)

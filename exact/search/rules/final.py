@@ -1,4 +1,4 @@
-"""The final choice: which action is committed when a search has ended, and when that can no longer change."""
+"""The final choice: the action to commit when a search has ended, and when that choice can no longer change."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from exact.search.rules.first_play import parent_value
 from exact.search.tree import Edge, Node, Tree
 
 CLEARLY = 0.1
-"""By how much, on the scale of values, an action that could not be searched must promise more to be committed."""
+"""Amount, on the scale of values, by which an unsearched action must promise more to be committed."""
 
 
 @dataclass(frozen=True)
 class FinalChoice:
-    """An order of a root's edges, best first, and whether more iterations could change its first."""
+    """An order of a root's edges, best first, and a test whether more iterations could change the first."""
 
     order: Callable[[Tree, Node], list[int]]
     settled: Callable[[Tree, Node, int], bool]
-    """From the tree, the node and the iterations left."""
+    """Test that takes the tree, the node and the number of iterations left."""
     reason: str
 
 
 def first_value(node: Node, edge: Edge) -> float:
-    """Q of an edge; of an unvisited one the parent's own value (0.5 where it has none)."""
+    """Return Q of an edge; for an unvisited edge the parent's own value (0.5 if it has none)."""
     return edge.q if edge.visits else parent_value(node)
 
 
 def most_visited(node: Node) -> list[int]:
-    """Indices of a node's visited edges, best first: by visits, then Q, then prior, then order (robust child).
+    """Return the indices of a node's visited edges, best first: by visits, then Q, then prior, then order (robust child).
 
-    An edge with nothing more to learn below gathers no more visits. It goes first where its Q is above the first's.
+    A settled edge gathers no more visits, so it comes first if its Q is above that of the most visited.
     """
     order = _ordered(node, lambda edge: (-edge.visits, -edge.q, -edge.prior))
     if not order or not any(node.edges[i].settled for i in order):
@@ -43,38 +43,41 @@ def most_visited(node: Node) -> list[int]:
 
 
 def most_valued(node: Node) -> list[int]:
-    """Indices of a node's visited edges, best first: by Q, then prior, then order (max child)."""
+    """Return the indices of a node's visited edges, best first: by Q, then prior, then order (max child)."""
     return _ordered(node, lambda edge: (-edge.q, -edge.prior))
 
 
 def most_promising(node: Node) -> list[int]:
-    """Indices of the edges that could not be searched but may be committed, best first: by Q or first-play value, then prior.
+    """Return the indices of the unsearched edges that may be committed, best first: by Q or first-play value, then prior.
 
-    An edge that changes nothing visible may still change the environment; one whose state was not reached by replay may be good.
+    An edge that changes nothing visible may still change the environment; one whose state replay could not reach may be good.
     """
     unsearched = [i for i, edge in enumerate(node.edges) if edge.unsearched and not edge.futile]
     return sorted(unsearched, key=lambda i: (-first_value(node, node.edges[i]), -node.edges[i].prior, i))
 
 
 def most_likely(node: Node) -> list[int]:
-    """Indices of the edges that may be committed, by prior; those that could not be searched come last."""
+    """Return the indices of the edges that may be committed, by prior; unsearched ones come last."""
     possible = [i for i, edge in enumerate(node.edges) if not edge.futile]
     return sorted(possible, key=lambda i: (bool(node.edges[i].closed), -node.edges[i].prior, i))
 
 
 def _ordered(node: Node, key: Callable[[Edge], tuple[float, ...]]) -> list[int]:
+    """Return the indices of the searched edges, sorted by a key."""
     visited = [i for i, edge in enumerate(node.edges) if edge.visits and not edge.futile and not edge.unsearched]
     return sorted(visited, key=lambda i: key(node.edges[i]))
 
 
 def _max_robust(tree: Tree, node: Node) -> list[int]:
-    """The edge that is first by visits and by Q, where there is one; else by visits."""
+    """Return the edges by visits, led by the one that is first by both visits and Q, if there is one."""
     by_visits, by_value = most_visited(node), most_valued(node)
     both = [i for i in by_visits[:1] if i in by_value[:1]]
     return both + [i for i in by_visits if i not in both]
 
 
 def _lower_bound(z: float, noise: float) -> Callable[[Tree, Node], list[int]]:
+    """Return the order by the lower bound of Q."""
+
     def order(tree: Tree, node: Node) -> list[int]:
         error = z * max(tree.noise, noise)
         return _ordered(node, lambda edge: (-(edge.q - error / math.sqrt(backing(edge))), edge.distance, -edge.visits, -edge.prior))
@@ -83,7 +86,7 @@ def _lower_bound(z: float, noise: float) -> Callable[[Tree, Node], list[int]]:
 
 
 def backing(edge: Edge) -> int:
-    """How many evaluations stand behind Q: of a settled edge those of one end, however much was tried on the way to it."""
+    """Return the number of evaluations that support Q. For a settled edge, those of one end."""
     if not edge.settled:
         return edge.visits
     child = edge.child
@@ -91,7 +94,7 @@ def backing(edge: Edge) -> int:
 
 
 def _outvoted(tree: Tree, node: Node, left: int) -> bool:
-    """By visits: the lead is greater than the iterations left, and no edge is judged by its Q instead."""
+    """Return whether the lead in visits exceeds the iterations left, and no edge is ranked by its Q instead."""
     possible = [edge for edge in node.edges if not edge.futile]
     if any(edge.settled or edge.unsearched for edge in possible):
         return False
@@ -100,7 +103,10 @@ def _outvoted(tree: Tree, node: Node, left: int) -> bool:
 
 
 def _outdone(z: float = 0.0, noise: float = 0.0) -> Callable[[Tree, Node, int], bool]:
-    """By values: even if all that is left went to another action and came back 1, or to the first and came back 0."""
+    """Return the test for choices by value.
+
+    It holds if the choice stays even when all iterations left go to another action and return 1, or to the first and return 0.
+    """
 
     def settled(tree: Tree, node: Node, left: int) -> bool:
         possible = [edge for edge in node.edges if not edge.futile]
@@ -115,7 +121,7 @@ def _outdone(z: float = 0.0, noise: float = 0.0) -> Callable[[Tree, Node, int], 
 
 
 def _hope(edge: Edge, left: int, error: float) -> float:
-    """The highest lower bound that an edge can reach with the iterations left."""
+    """Return the highest lower bound that an edge can reach with the iterations left."""
     if edge.closed:
         return edge.q - error / math.sqrt(edge.visits) if edge.visits else -math.inf
     visits = edge.visits + left
@@ -123,27 +129,27 @@ def _hope(edge: Edge, left: int, error: float) -> float:
 
 
 VISITS = FinalChoice(lambda tree, node: most_visited(node), _outvoted, "most visits")
-"""Robust child: the most visited."""
+"""Robust child: most visits."""
 VALUE = FinalChoice(lambda tree, node: most_valued(node), _outdone(), "the highest value")
-"""Max child: the highest Q."""
+"""Max child: highest Q."""
 MAX_ROBUST = FinalChoice(
     _max_robust, lambda tree, node, left: _outvoted(tree, node, left) and _outdone()(tree, node, left), "most visits and the highest value"
 )
-"""Max-robust child (Coulom 2007): first by both; where none is, the most visited."""
+"""Max-robust child (Coulom 2007): first by both; otherwise most visits."""
 
 
 def lower_bound(z: float = 1.0, noise: float = 0.3) -> FinalChoice:
-    """Secure child: the highest `Q - z max(measured, noise) / sqrt(N)`.
+    """Return the secure child: the highest `Q - z max(measured, noise) / sqrt(N)`.
 
-    measured: the deviation of one judgement as seen in this tree; noise: the least that is assumed, since values below one action
-    differ by more than the judge's error. With many workers visits are spread by what is in flight as well as by Q, so this is the
-    default: see bench/search_quality.py and bench/parallel_search.py.
+    measured: standard deviation of one evaluation in this tree. noise: its assumed lower bound, since values below one action differ by
+    more than the evaluator's error. With many workers visits are spread by work in flight as well as by Q, so this is the default: see
+    bench/search_quality.py and bench/parallel_search.py.
     """
     return FinalChoice(_lower_bound(z, noise), _outdone(z, noise), "the highest lower bound")
 
 
 LOWER_BOUND = lower_bound()
-"""Its default form."""
+"""Secure child with default parameters."""
 
 
 def principal(tree: Tree, final: FinalChoice, node: Node | None = None) -> list[int]:

@@ -1,8 +1,8 @@
 """Sequential halving: a budget spread over phases, each of which drops half of the actions (Karnin, Koren and Somekh 2013).
 
 `ceil(log2 n)` phases lead from n actions to one. Each visits its c actions `max(1, floor(budget / (phases c)))` times. With the budget of
-the whole search, and the phases counted from its first actions, that is the schedule of Karnin et al. and of mctx. Planned anew at
-each phase, from what is left and the phases that are left, it uses a budget in full that changed on the way.
+the whole search, and the phases counted from its first actions, this is the schedule of Karnin et al. and of mctx. If each phase is planned
+anew, from the budget and the phases that are left, a budget that changed on the way is used in full.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """One phase at one state. Nothing in it waits for a result but the next visit of the same action."""
+    """One phase at one state. Nothing in it waits for a result except the next visit of the same action."""
 
     root: int
     """Id of the node whose actions are halved."""
     number: int
-    """0 for the first of a halving."""
+    """Index of the phase; 0 for the first."""
     actions: tuple[int, ...]
     """Indices of the edges that may be visited, best first."""
     size: int
-    """How many of them are: the first, if the budget does not reach for one visit each."""
+    """Number of actions to visit: the first ones, if the budget does not allow one visit each."""
     visits: int
-    """How often each of these is visited at most."""
+    """Maximum number of visits of each action."""
     before: Mapping[int, int]
     """Visits of each of `actions` when the phase began."""
     budget: int
-    """Iterations that were left when the halving began."""
+    """Iterations left when the halving began."""
     first: int
-    """How many actions it began with."""
+    """Number of actions at the first phase."""
 
     def due(self, taken: Mapping[int, int], closed: Collection[int], order: Callable[[int], float]) -> list[int]:
-        """What may be visited now: the least visited first, then the lowest of `order`.
+        """Return the actions that may be visited now: the least visited first, then the lowest by `order`.
 
-        taken: visits of each of `actions` since the phase began, those in flight included. closed: which of them get no more.
+        taken: visits of each of `actions` since the phase began, those in flight included. closed: actions that get no more visits.
         """
         begun = sum(count > 0 for count in taken.values())
         may = [i for i in self.actions if i not in closed and taken[i] < self.visits and (taken[i] > 0 or begun < self.size)]
@@ -43,19 +43,19 @@ class Phase:
 
 
 def phases(actions: int) -> int:
-    """How many phases lead from so many actions to one; at least 1."""
+    """Return the number of phases that lead from this many actions to one; at least 1."""
     return max(1, (actions - 1).bit_length())
 
 
 def visits_each(budget: int, actions: int, left: int) -> int:
-    """Visits of each of a phase's `actions`, where `left` phases share `budget`; at least 1."""
+    """Return the visits of each of a phase's `actions` if `left` phases share `budget`; at least 1."""
     return max(1, budget // (left * actions))
 
 
 def considered(budget: int, actions: int, most: int = 16) -> int:
-    """With how many actions to begin: as many, up to `most`, as one visit each in every phase leaves within the budget; at least 1.
+    """Return the number of actions to begin with: at most `most`, and few enough for one visit each in every phase; at least 1.
 
-    With many actions and a budget of 3, 7, 15 and 31: 2, 4, 8 and 16.
+    With many actions and budgets of 3, 7, 15 and 31: 2, 4, 8 and 16.
     """
     count = max(1, min(actions, most))
     while count > 1 and _cheapest(count) > budget:
@@ -64,6 +64,7 @@ def considered(budget: int, actions: int, most: int = 16) -> int:
 
 
 def _cheapest(actions: int) -> int:
+    """Return the number of visits that a halving needs with one visit each in every phase."""
     total = 0
     for _ in range(phases(actions)):
         total, actions = total + actions, max(2, actions // 2)
@@ -71,9 +72,10 @@ def _cheapest(actions: int) -> int:
 
 
 def begin(root: int, ranked: Sequence[int], visits: Sequence[int], left: int, first: int, *, late: bool = False) -> Phase:
-    """The first phase. ranked: actions that may be visited, best first. visits: of all edges of the root. left: iterations.
+    """Return the first phase.
 
-    first: how many actions to begin with. late: whether the actions are chosen when their visit is asked for, not now.
+    ranked: actions that may be visited, best first. visits: of all edges of the root. left: iterations left. first: number of actions to
+    begin with. late: whether actions are chosen when their visit is asked for, not now.
     """
     size = min(first, len(ranked))
     return _phase(root, 0, ranked, size, visits, visits_each(left, size, phases(size)), left, left, size, late)
@@ -82,17 +84,17 @@ def begin(root: int, ranked: Sequence[int], visits: Sequence[int], left: int, fi
 def following(
     last: Phase, ranked: Sequence[int], visits: Sequence[int], left: int, *, fixed: bool = False, up: bool = False
 ) -> Phase | None:
-    """The next phase, of the better half of those that the last one visited; None where none of them may be visited.
+    """Return the next phase, with the better half of the actions that the last one visited; None if none of them may be visited.
 
-    It is half the last's size, rounded down or `up`, at least two. fixed: whether its length follows from the first budget, not
-    from what is left; then its actions are chosen late too. The rest as for `begin`.
+    Its size is half the last one's, rounded down or, with `up`, up; at least two. fixed: whether its length follows from the first budget
+    instead of the iterations left; its actions are then chosen late too. The other parameters are those of `begin`.
     """
-    kept = [i for i in ranked if i in last.before and visits[i] > last.before[i]]
-    if not kept:
+    retained = [i for i in ranked if i in last.before and visits[i] > last.before[i]]
+    if not retained:
         return None
-    size = min(max(2, (last.size + up) // 2), len(kept))
+    size = min(max(2, (last.size + up) // 2), len(retained))
     each = visits_each(last.budget, size, phases(last.first)) if fixed else visits_each(left, size, phases(size))
-    return _phase(last.root, last.number + 1, kept, size, visits, each, left, last.budget, last.first, fixed)
+    return _phase(last.root, last.number + 1, retained, size, visits, each, left, last.budget, last.first, fixed)
 
 
 def _phase(
@@ -107,6 +109,7 @@ def _phase(
     first: int,
     late: bool,
 ) -> Phase:
+    """Return a phase of the given size."""
     actions = tuple(ranked if late else ranked[:size])
     before = {i: visits[i] for i in actions}
     return Phase(root=root, number=number, actions=actions, size=min(size, left), visits=each, before=before, budget=budget, first=first)

@@ -1,9 +1,10 @@
-"""The improved policy: what a policy becomes once its actions' values are known, those of untried ones estimated.
+"""The improved policy: a policy updated by the values of its actions, with estimates for untried ones.
 
 `pi'(a) = softmax(logits(a) + sigma(q(a)))` with `logits = ln P` (Danihelka et al. 2022, "Policy improvement by planning with Gumbel",
-equation 11). q is completed: Q where an action was visited, else the mixed value of the state (their appendix D, mctx's formula)
+equation 11). q is completed: Q if the action was visited, else the mixed value of the state (their appendix D, mctx's formula)
 
-`v = (V + sum N * weighted) / (1 + sum N)`, `weighted = sum over visited a of P(a) Q(a) / sum over visited a of P(a)`.
+    v = (V + sum N * weighted) / (1 + sum N)
+    weighted = sum over visited a of P(a) Q(a) / sum over visited a of P(a)
 
 Visits in flight count where visits are spread, never in Q or sigma.
 """
@@ -18,17 +19,17 @@ from exact.search.rules.select import SelectionRule, busy
 from exact.search.tree import Node, Tree
 
 Sigma = Callable[[Tree, Node, Sequence[float]], list[float]]
-"""How much completed Q weighs beside the logits: an increasing function of each, in nats."""
+"""Function that returns the weight of each completed Q beside the logits, in nats. It increases with Q."""
 
 LEAST = 1e-30
-"""A prior below this counts as this, so that its logarithm is finite."""
+"""Lower bound on priors, so that their logarithm is finite."""
 
 
 def by_noise(assumed: float = 0.1, floor: float = 0.05) -> Sigma:
-    """`sigma(q) = q sqrt(max(1, max N)) / noise`: one standard error of the most visited action's Q weighs as much as one nat of prior.
+    """Return `sigma(q) = q sqrt(max(1, max N)) / noise`: one standard error of the most visited Q weighs as much as one nat of prior.
 
-    noise is the standard deviation of one judgement as measured in the tree, never below `floor`; `assumed` until it is measured. So
-    a difference that the judge's noise explains turns no clear prior, and a repeated judgement counts for more. Both > 0.
+    noise: standard deviation of one evaluation as measured in the tree, at least `floor`; `assumed` until it is measured. So a difference
+    that noise explains does not overturn a clear prior, and repeated evaluations count for more. Both parameters are above 0.
     """
 
     def sigma(tree: Tree, node: Node, q: Sequence[float]) -> list[float]:
@@ -40,7 +41,7 @@ def by_noise(assumed: float = 0.1, floor: float = 0.05) -> Sigma:
 
 
 def by_visits(c_visit: float = 50.0, c_scale: float = 0.1, epsilon: float = 1e-8) -> Sigma:
-    """`sigma(q) = (c_visit + max N) c_scale (q - min q) / max(max q - min q, epsilon)`: mctx's, with its defaults."""
+    """Return `sigma(q) = (c_visit + max N) c_scale (q - min q) / max(max q - min q, epsilon)`: mctx's, with its defaults."""
 
     def sigma(tree: Tree, node: Node, q: Sequence[float]) -> list[float]:
         low = min(q)
@@ -51,7 +52,7 @@ def by_visits(c_visit: float = 50.0, c_scale: float = 0.1, epsilon: float = 1e-8
 
 
 def mixed_value(node: Node) -> float:
-    """What an untried action counts with: the state's V mixed with its visited actions' Q, as above. V is 0.5 where it is not known."""
+    """Return the mixed value of a state, which its untried actions count with; see the module. V is 0.5 if it is not known."""
     tried = [edge for edge in node.edges if edge.visits]
     if not tried:
         return parent_value(node)
@@ -62,16 +63,16 @@ def mixed_value(node: Node) -> float:
 
 
 def scores(tree: Tree, node: Node, sigma: Sigma) -> list[float]:
-    """`logits + sigma(completed q)` of each edge of a node that has any."""
+    """Return `logits + sigma(completed q)` of each edge of a node."""
     unseen = mixed_value(node)
     weighed = sigma(tree, node, [edge.q if edge.visits else unseen for edge in node.edges])
     return [math.log(max(edge.prior, LEAST)) + weight for edge, weight in zip(node.edges, weighed, strict=True)]
 
 
 def improved(sigma: Sigma) -> SelectionRule:
-    """The rule below the root: `argmax pi'(a) - N(a) / (1 + sum N)` over the open edges, the first of equals (their section 5).
+    """Return the rule below the root: `argmax pi'(a) - N(a) / (1 + sum N)` over the open edges, the first of equals (their section 5).
 
-    Visits come to be spread as pi' is. Edges whose state is being worked on are passed over.
+    Visits are spread in the long run as pi' is. Edges whose state is being worked on are passed over.
     """
 
     def follow(tree: Tree, node: Node) -> int:
@@ -90,4 +91,5 @@ def improved(sigma: Sigma) -> SelectionRule:
 
 
 def _most(node: Node) -> int:
+    """Return the visits of the most visited edge."""
     return max((edge.visits for edge in node.edges), default=0)

@@ -1,6 +1,6 @@
-"""States that are one: a step that changes nothing, siblings that land together, and (by choice) any equal states.
+"""Merging of equal states: a step that changes nothing, siblings with the same result, and by choice any equal states.
 
-A fingerprint is what can be seen, so two states are one only where `beyond` agrees too: writes made on the way, open tabs.
+A fingerprint covers only what can be seen. So two states are equal only if `beyond` is equal too: writes made on the way, open tabs.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from exact.search.rules.backup import Backup, back_up
 from exact.search.tree import Edge, Node, Path, Tree
 
 Merging = Literal["none", "noop", "siblings", "full"]
-"""What counts as one state. Each includes those before it.
+"""States that count as equal. Each mode includes those before it.
 
-noop: a child that equals a state on its own path is closed, without a judge. siblings: edges of one state that land together are
-one, their priors add. full: any two states of equal fingerprint, `beyond` and depth are one node with several ways to it.
+noop: a child equal to a state on its own path is closed without an evaluation. siblings: edges of one state with the same result become
+one, and their priors add. full: any two states with equal fingerprint, `beyond` and depth are one node with several paths to it.
 """
 
 
 def merge(tree: Tree, path: Path, child: Node, edge: Edge, merging: Merging, *, rule: Backup, discount: float) -> bool:
-    """Whether a new state is one that is known, and so needs no judgement. `path` leads to it, `edge` last."""
+    """Merge a new state with a known equal one. Return whether there is one, so that the new state needs no evaluation.
+
+    path: leads to the new state, with `edge` last. rule, discount: for the value that is backed up again.
+    """
     if merging == "none":
         return False
     if passed := next((above for above in _above(path) if _same(above, child)), None):
@@ -38,13 +41,14 @@ def merge(tree: Tree, path: Path, child: Node, edge: Edge, merging: Merging, *, 
 
 
 def _same(one: Node, other: Node) -> bool:
+    """Return whether two states are equal and neither is a leaf."""
     return one.fingerprint == other.fingerprint and not one.leaf and one.beyond == other.beyond
 
 
 def _noop(tree: Tree, path: Path, child: Node, passed: Node, rule: Backup, discount: float) -> None:
-    """It looks like a state on the way here: not judged again, the value that one had counts once more; not searched either.
+    """Close a child that equals a state on its path, and back up that state's value once more.
 
-    But it may be committed: the step may have changed what cannot be seen, and going back may be the only way out.
+    It may still be committed: the step may have changed something invisible, and going back may be the only way out.
     """
     edge = path[-1][1]
     child.closed = edge.closed = "no-op: leads back to a state on its own path"
@@ -57,7 +61,7 @@ def _noop(tree: Tree, path: Path, child: Node, passed: Node, rule: Backup, disco
 
 
 def _twin(tree: Tree, child: Node, edge: Edge, twin: Edge, index: int) -> None:
-    """Two actions of a state with one result: the first stands for both."""
+    """Close the second of two sibling actions with the same result; the first stands for both."""
     twin.prior += edge.prior
     edge.prior = 0.0
     child.closed = edge.closed = f"twin: lands where action {index} lands"
@@ -66,7 +70,7 @@ def _twin(tree: Tree, child: Node, edge: Edge, twin: Edge, index: int) -> None:
 
 
 def _known(tree: Tree, path: Path, child: Node, edge: Edge, rule: Backup, discount: float) -> bool:
-    """Full merging: the edge leads to the node that stands for the state; what is known of it counts here too."""
+    """Lead an edge to the node of an equal state, and back up that state's mean. Return whether there is such a node."""
     known = tree.states.setdefault((child.fingerprint, child.beyond, child.depth), child)
     if known is child or known.closed:
         return False
@@ -80,7 +84,7 @@ def _known(tree: Tree, path: Path, child: Node, edge: Edge, rule: Backup, discou
 
 
 def _above(path: Path) -> Iterator[Node]:
-    """The states on the way to the end of a path, the nearest first, and those before the root."""
+    """Yield the states above the end of a path, the nearest first, including those before the root."""
     for node, _ in reversed(path):
         yield node
     node = path[0][0]

@@ -1,4 +1,4 @@
-"""How far evaluations of one state lie apart: what the search can know of its judge's noise."""
+"""Measurement of the evaluator's noise from repeated evaluations of one state."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from exact.search.tree import Node, Tree
 
 
 def record_noise(tree: Tree, node: Node, evaluation: Evaluation) -> None:
-    """Take one more judgement of `node` into the tree's measured noise, before it is counted.
+    """Add one more evaluation of `node` to the tree's noise estimate, before it is counted in the node.
 
-    Two sources: the opinions behind one evaluation (the variance of their mean is `within^2 / n`; where nothing says where they part,
-    `disagreement^2 / (n - 1)`), and repeated evaluations of one state (Welford's update). What the order of reading does cancels in the
-    mean, and a spread between judges is no noise. Noise that is the same each time a state is judged cannot be seen this way.
+    There are two sources. The samples of one evaluation: the variance of their mean is `within^2 / n`, or `disagreement^2 / (n - 1)` if the
+    evaluation does not say where its samples differ. Repeated evaluations of one state: Welford's update. The order effect cancels in the
+    mean, and a spread between judges is not noise. Noise that repeats each time a state is evaluated cannot be seen this way.
     """
-    opinions = len(evaluation.samples)
-    if opinions > 1 and (evaluation.within or evaluation.between or evaluation.order_effect):
-        tree.squares += evaluation.within**2 / opinions
+    samples = len(evaluation.samples)
+    if samples > 1 and (evaluation.within or evaluation.between or evaluation.order_effect):
+        tree.squares += evaluation.within**2 / samples
         tree.repeats += 1
-    elif opinions > 1:
-        tree.squares += evaluation.disagreement**2 / (opinions - 1)
+    elif samples > 1:
+        tree.squares += evaluation.disagreement**2 / (samples - 1)
         tree.repeats += 1
     elif node.evaluations:
         before = node.value_sum / node.evaluations

@@ -1,4 +1,4 @@
-"""How Q is scaled before exploration is added: a judge that uses only part of [0, 1] should not be drowned by the priors."""
+"""Scaling of Q before exploration is added, so that priors do not drown an evaluator that uses only part of [0, 1]."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Callable
 from exact.search.tree import Node, Tree
 
 Normalise = Callable[[Tree, Node], float]
-"""The span of Q at a node, above 0: Q counts as `(Q - low) / span` beside exploration; the low end is the same for all its edges."""
+"""Function that returns the span of Q at a node, above 0. Q counts as `(Q - low) / span` beside exploration; all edges share the same low
+end."""
 
 
 def min_max(floor: float) -> Normalise:
-    """By the range of all values backed up in the tree (MuZero).
+    """Return the span of all values backed up in the tree (MuZero).
 
-    The span is never below `floor` (> 0) or the judge's measured noise: differences that are noise are not blown up.
+    The span is at least `floor` (above 0) and the evaluator's measured noise: differences that are noise are not magnified.
     """
     return lambda tree, node: max(tree.high - tree.low, floor, tree.noise) if tree.high >= tree.low else 1.0
 
 
 def siblings(floor: float) -> Normalise:
-    """By the range of the state's mean and its visited edges' Q, as mctx does for MuZero. `floor` as above; mctx: 1e-8."""
+    """Return the span of the state's mean and its visited edges' Q, as mctx does for MuZero. floor: as above; mctx uses 1e-8."""
 
     def span(tree: Tree, node: Node) -> float:
         known = [edge.q for edge in node.edges if edge.visits]

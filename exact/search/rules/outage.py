@@ -1,7 +1,7 @@
-"""What closed an action or a state that is no property of it. It is never taken for a choice.
+"""Actions and states that were closed for reasons outside them. Such a closing never decides a choice.
 
-Models and environments that failed for too long: what they closed is open again once the attempt goes on. An agent whose answers could not
-be read: its own fault, which stays.
+Repeated failures of models and environments: their closings are reopened when the attempt resumes. Unreadable answers are the agent's own
+fault and stay closed.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from exact.search.tree import Node, Tree
 from exact.search.work import Work
 
 KINDS = ("model", "environment")
-"""First words of why something was closed, where the infrastructure failed."""
+"""First words of the reason of a closing by an infrastructure failure."""
 ANSWER = "answer"
-"""That word where an answer could not be read."""
+"""First word of the reason of a closing by an unreadable answer."""
 
 
 def outage(root: Node) -> str:
-    """Why nothing is known of any action of a root, where the infrastructure is to blame: as it was closed, with the kind in front.
+    """Return why nothing is known of any action of a root, if the infrastructure is to blame: the reason of a closing, kind first.
 
-    Empty where something is known, or there is another reason. An action that changes nothing tells nothing.
+    Empty if something is known, or if there is another reason. An action that changes nothing tells nothing.
     """
     return next((closed for closed in _closed_by_failure(root) if _kind(closed) in KINDS), "")
 
 
 def unreadable(root: Node) -> str:
-    """Why nothing is known of any action of a root, where nothing but answers that could not be read is to blame: the last words of one."""
+    """Return why nothing is known of any action of a root, if only unreadable answers are to blame: the error of one of them."""
     broken = _closed_by_failure(root)
     return broken[0].partition(": ")[2] if broken and not outage(root) else ""
 
 
 def _closed_by_failure(root: Node) -> list[str]:
-    """Why the root, or all that was tried there, was closed, where that is no property of it and nothing is known; else nothing."""
+    """Return why the root, or every tried action of it, was closed, if no reason is a property of the actions and nothing is known."""
     tried = [edge for edge in root.edges if not edge.futile and not edge.closed.startswith("no-op")]
     if any(edge.visits for edge in tried):
         return []
@@ -40,7 +40,7 @@ def _closed_by_failure(root: Node) -> list[str]:
 
 
 def reopen_outages(algorithm: Work, tree: Tree) -> None:
-    """Open what failures closed below the root, and what was exhausted for want of it; allow the iterations that they took once more."""
+    """Reopen what failures closed below the root, and what was exhausted because of them, and grant the iterations that they took again."""
     below = {node.id for node in tree.walk()}
     for broken in tree.outages:
         if broken.at.id in below:
@@ -56,8 +56,10 @@ def reopen_outages(algorithm: Work, tree: Tree) -> None:
 
 
 def _kind(closed: str) -> str:
+    """Return the first word of a reason."""
     return closed.partition(":")[0]
 
 
 def _is_broken(closed: str) -> bool:
+    """Return whether a reason is a failure of the infrastructure or of an answer."""
     return _kind(closed) in (*KINDS, ANSWER)

@@ -1,14 +1,13 @@
-"""What is believed of an arm's mean after some values in [0, 1], and a draw from that belief (Thompson sampling).
+"""Conjugate posteriors of an arm's mean after values in [0, 1], for Thompson sampling.
 
-Beta: `Beta(a + sum v, b + n - sum v)`, a value counting as a fractional success. Prior a = b = 0.5 (Jeffreys).
+Beta: `Beta(a + sum v, b + n - sum v)`, where a value counts as a fractional success. Prior a = b = 0.5 (Jeffreys).
 
 Gaussian with unknown mean and variance: the normal-inverse-chi-squared posterior (Murphy 2023, "Probabilistic Machine Learning: Advanced
-Topics", 3.4.3.3), with n values of mean `v` and sum of squared deviations S:
-`kappa_n = kappa + n`, `m_n = (kappa m + n v) / kappa_n`, `nu_n = nu + n`,
-`nu_n tau2_n = nu tau2 + S + (n kappa / kappa_n) (m - v)^2`; a draw: `sigma2 ~ InvGamma(nu_n / 2, nu_n tau2_n / 2)`, then
+Topics", 3.4.3.3), with n values of mean `v` and sum of squared deviations S: `kappa_n = kappa + n`, `m_n = (kappa m + n v) / kappa_n`,
+`nu_n = nu + n`, `nu_n tau2_n = nu tau2 + S + (n kappa / kappa_n) (m - v)^2`. A draw: `sigma2 ~ InvGamma(nu_n / 2, nu_n tau2_n / 2)`, then
 `mean ~ Normal(m_n, sigma2 / kappa_n)`. Prior m = 0, kappa = 1, nu = 1, tau2 = 0.1.
 
-Both are conjugate, and both priors are those of TreeQuest's ABMCTSA.
+Both priors are those of TreeQuest's ABMCTSA.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 
 class Moments(NamedTuple):
-    """The values that an arm has had, as far as a posterior needs them."""
+    """Count, sum and sum of squares of the values of an arm."""
 
     n: int = 0
     total: float = 0.0
@@ -28,56 +27,60 @@ class Moments(NamedTuple):
     """Sum of the squared values."""
 
     def plus(self, other: Moments) -> Moments:
+        """Return the moments of both sets of values together."""
         return Moments(self.n + other.n, self.total + other.total, self.squares + other.squares)
 
 
 class Belief(Protocol):
-    """A prior, and what becomes of it."""
+    """A prior and its posterior."""
 
-    def draw(self, seen: Moments, dice: random.Random) -> float:
-        """A mean that the arm may have."""
+    def draw(self, moments: Moments, rng: random.Random) -> float:
+        """Return a draw of the arm's mean from the posterior."""
         ...
 
-    def mean(self, seen: Moments) -> float:
-        """The mean that is expected of it."""
+    def mean(self, moments: Moments) -> float:
+        """Return the posterior mean of the arm."""
         ...
 
 
 @dataclass(frozen=True)
 class Beta:
-    """a, b > 0."""
+    """Beta prior. a, b: above 0."""
 
     a: float = 0.5
     b: float = 0.5
 
-    def draw(self, seen: Moments, dice: random.Random) -> float:
-        return dice.betavariate(self.a + seen.total, self.b + seen.n - seen.total)
+    def draw(self, moments: Moments, rng: random.Random) -> float:
+        return rng.betavariate(self.a + moments.total, self.b + moments.n - moments.total)
 
-    def mean(self, seen: Moments) -> float:
-        return (self.a + seen.total) / (self.a + self.b + seen.n)
+    def mean(self, moments: Moments) -> float:
+        return (self.a + moments.total) / (self.a + self.b + moments.n)
 
 
 @dataclass(frozen=True)
 class Gaussian:
-    """kappa, nu, tau2 > 0: how many values the prior's mean and its variance tau2 count for."""
+    """Normal-inverse-chi-squared prior.
+
+    kappa, nu, tau2: above 0. kappa and nu are the pseudo-counts of the mean and of the variance tau2.
+    """
 
     m: float = 0.0
     kappa: float = 1.0
     nu: float = 1.0
     tau2: float = 0.1
 
-    def draw(self, seen: Moments, dice: random.Random) -> float:
-        kappa, nu = self.kappa + seen.n, self.nu + seen.n
-        variance = self._sum(seen) / 2 / max(dice.gammavariate(nu / 2, 1.0), 1e-300)
-        return dice.normalvariate(self.mean(seen), math.sqrt(variance / kappa))
+    def draw(self, moments: Moments, rng: random.Random) -> float:
+        kappa, nu = self.kappa + moments.n, self.nu + moments.n
+        variance = self._sum(moments) / 2 / max(rng.gammavariate(nu / 2, 1.0), 1e-300)
+        return rng.normalvariate(self.mean(moments), math.sqrt(variance / kappa))
 
-    def mean(self, seen: Moments) -> float:
-        return (self.kappa * self.m + seen.total) / (self.kappa + seen.n)
+    def mean(self, moments: Moments) -> float:
+        return (self.kappa * self.m + moments.total) / (self.kappa + moments.n)
 
-    def _sum(self, seen: Moments) -> float:
-        """`nu_n tau2_n`."""
-        if not seen.n:
+    def _sum(self, moments: Moments) -> float:
+        """Return `nu_n tau2_n`."""
+        if not moments.n:
             return self.nu * self.tau2
-        mean = seen.total / seen.n
-        deviations = max(0.0, seen.squares - seen.n * mean**2)
-        return self.nu * self.tau2 + deviations + seen.n * self.kappa / (self.kappa + seen.n) * (self.m - mean) ** 2
+        mean = moments.total / moments.n
+        deviations = max(0.0, moments.squares - moments.n * mean**2)
+        return self.nu * self.tau2 + deviations + moments.n * self.kappa / (self.kappa + moments.n) * (self.m - mean) ** 2

@@ -1,10 +1,11 @@
-"""The root's candidates that lie within the noise of each other, judged again until the gap between them exceeds its error.
+"""Re-evaluation of the root's close candidates until the gap between them exceeds its error.
 
-Q of a candidate rests on n evaluations, each off by about `noise`; so it is known to `noise / sqrt(n)`. Candidates whose Q lies less than
-`z` such errors below the best one's are rivals: Q does not tell them apart. Their states are judged again, the least certain first, and
-what those evaluations say decides among them. They end when the best rival leads the next by `z` errors of their own.
+Q of a candidate rests on n evaluations, each with a standard deviation of about `noise`, so its standard error is `noise / sqrt(n)`.
+Candidates whose Q lies less than `z` such errors below the best one's are rivals: Q does not separate them. Their states are evaluated
+again, the least certain first, and those evaluations decide among them. This ends when the best rival leads the next by `z` errors of their
+own.
 
-Each judgement is an iteration: they are paid for out of those granted, so searches with and without them cost the same.
+Each re-evaluation is one of the granted iterations, so searches with and without them cost the same.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from exact.search.tree import Edge, Node, Tree
 
 
 def rivals(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int]:
-    """Those of the root's edges, best first, whose Q lies within the error of the best one's; empty where none reevaluates it."""
+    """Return the root's edges whose Q lies within the error of the best one's, best first; empty if there is only one."""
     edges = tree.root.edges
     if len(order) < 2:
         return []
@@ -35,9 +36,9 @@ def rivals(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int
 
 
 def next_rival(tree: Tree, order: Sequence[int], z: float, noise: float) -> int | Wait | None:
-    """The rival to judge again next; None where there are none, or their evaluations have told them apart.
+    """Return the rival to evaluate next; None if there is none, or their evaluations have separated them.
 
-    Wait while all that were judged again the least often are being worked on: what they are found worth may settle it.
+    Wait while all rivals with the fewest re-evaluations are being evaluated: their results may settle it.
     """
     among = rivals(tree, order, z, noise)
     if not among or are_separated(tree, among, z):
@@ -51,7 +52,7 @@ def next_rival(tree: Tree, order: Sequence[int], z: float, noise: float) -> int 
 
 
 def are_separated(tree: Tree, among: Sequence[int], z: float) -> bool:
-    """Whether all rivals were judged again, and the best leads the next by `z` errors of the gap."""
+    """Return whether all rivals were evaluated again, and the best leads the next by `z` errors of the gap."""
     if not all(_scores(tree, i) for i in among):
         return False
     first, second = sorted(among, key=lambda i: -_mean(tree, i))[:2]
@@ -59,7 +60,7 @@ def are_separated(tree: Tree, among: Sequence[int], z: float) -> bool:
 
 
 def reranked(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[int] | None:
-    """The order with the rivals first, by what they were judged again; None where there are none, or not all of them were."""
+    """Return the order with the rivals first, by their re-evaluations; None if there are no rivals, or some were not evaluated again."""
     among = rivals(tree, order, z, noise)
     if not among or not all(_scores(tree, i) for i in among):
         return None
@@ -68,29 +69,31 @@ def reranked(tree: Tree, order: Sequence[int], z: float, noise: float) -> list[i
 
 
 def reevaluation_count(tree: Tree) -> int:
-    """How many evaluations the root's candidates have had to tell them apart, those under way included."""
+    """Return the number of re-evaluations of the root's candidates, those in flight included."""
     under_way = sum(work.selection.reevaluates for work in tree.open.values())
     return under_way + sum(len(tree.reevaluations.get(child.id, ())) for edge in tree.root.edges for child in edge.outcomes)
 
 
 def record_score(tree: Tree, node: Node, evaluation: Evaluation, noise: float) -> None:
-    """Keep a judgement of a rival's state, with the variance that its own opinions show; without any, that of the assumed noise."""
-    opinions = len(evaluation.samples)
-    variance = evaluation.within**2 / opinions if opinions > 1 else noise**2
+    """Record a re-evaluation with its variance: that of its samples, or that of the assumed noise if it has none."""
+    samples = len(evaluation.samples)
+    variance = evaluation.within**2 / samples if samples > 1 else noise**2
     tree.reevaluations.setdefault(node.id, []).append((evaluation.value, variance))
 
 
 def _scores(tree: Tree, index: int) -> list[tuple[float, float]]:
+    """Return the re-evaluations of the state that an edge leads to: each value with its variance."""
     return tree.reevaluations.get(follow(tree.root.edges[index]).id, [])
 
 
 def _mean(tree: Tree, index: int) -> float:
+    """Return the mean of a rival's re-evaluations."""
     scores = _scores(tree, index)
     return sum(value for value, _ in scores) / len(scores)
 
 
 def _error(tree: Tree, index: int) -> float:
-    """Standard error of the mean: by what the opinions show and by how far the evaluations lie apart, the larger; infinite for none."""
+    """Return the standard error of a rival's mean: from its samples or from its spread, whichever is larger; infinite without any."""
     scores = _scores(tree, index)
     if not scores:
         return math.inf

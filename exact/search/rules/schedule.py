@@ -1,4 +1,4 @@
-"""Numbers that change in the course of a search: the exploration constant, and how many children a state gets."""
+"""Quantities that change during a search: the exploration constant, and the number of children of a state."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from collections.abc import Callable
 from exact.search.tree import Node
 
 CSchedule = Callable[[float], float]
-"""The exploration constant at a share of the search in [0, 1]: 0 before the first iteration, 1 at the last."""
+"""Function that returns the exploration constant at a progress in [0, 1]: 0 at the first iteration, 1 at the last."""
 
 Branching = Callable[[int, int], int]
-"""How many children a state gets: from k and its depth below the root; at least 1."""
+"""Function that returns the number of children of a state, at least 1, from k and the state's depth below the root."""
 
 
 def fixed(c: float) -> CSchedule:
-    """The same all the time."""
+    """Return a constant schedule."""
     return lambda share: c
 
 
 def linear(first: float, last: float) -> CSchedule:
-    """From `first` to `last` in a straight line."""
+    """Return a linear schedule from `first` to `last`."""
     return lambda share: first + (last - first) * share
 
 
 def exponential(first: float, last: float) -> CSchedule:
-    """From `first` to `last` by a constant factor; both above 0."""
+    """Return a geometric schedule from `first` to `last`. Raises ValueError unless both are above 0."""
     if min(first, last) <= 0:
         raise ValueError(f"an exponential schedule needs both ends above 0, not {first} and {last}")
     return lambda share: first * (last / first) ** share
 
 
 def cosine(first: float, last: float) -> CSchedule:
-    """From `first` to `last` along half a cosine: slow, fast, slow."""
+    """Return a schedule from `first` to `last` along half a cosine: slow, fast, slow."""
     return lambda share: last + (first - last) * (1 + math.cos(math.pi * share)) / 2
 
 
 def constant(k: int, depth: int) -> int:
-    """k children at every depth."""
+    """Return k at every depth."""
     return k
 
 
 def decaying(factor: float) -> Branching:
-    """`k * factor ** depth` children, rounded; `factor` in (0, 1]."""
+    """Return `k * factor ** depth` children, rounded, at least 1. factor: in (0, 1]."""
     return lambda k, depth: max(1, round(k * factor**depth))
 
 
 Widening = Callable[[Node], int]
-"""Number of children that a state may have now; at least 1."""
+"""Function that returns the number of children a state may have now; at least 1."""
 
 
 def progressive(scale: float, power: float) -> Widening:

@@ -1,7 +1,12 @@
-"""Selection rules: which edge a walk follows at a state.
+"""Selection rules: which edge a descent follows at a state.
 
-A rule scores each open edge as `normalised Q + exploration` and follows the highest, the first of equals. Selections in flight
-add to the counts, not to Q (WU-UCT, Liu et al. 2020), unless a fixed loss is chosen.
+A rule scores each open edge as `Q + exploration` and follows the highest, the first of equals. The default is PUCT,
+
+    Q(s,a) + c P(s,a) sqrt(N(s)) / (1 + N(s,a))
+
+(Rosin 2011, "Multi-armed bandits with episode context"; AlphaZero, Silver et al. 2018). It is computed in `rule`: once in the loop for
+states without work in flight, and once in `_among_others` for all other cases. Selections in flight add to the counts, not to Q (WU-UCT,
+Liu et al. 2020), unless a fixed loss is chosen.
 """
 
 from __future__ import annotations
@@ -17,32 +22,32 @@ from exact.search.rules.schedule import CSchedule
 from exact.search.tree import Edge, Node, Tree
 
 SelectionRule = Callable[[Tree, Node], int]
-"""Index of the edge to follow at a node; -1 where none is open."""
+"""Function that returns the index of the edge to follow at a node; -1 if none is open."""
 
 Parallel = Literal["counts", "loss"]
 """How selections in flight count. counts: as visits without a value (WU-UCT). loss: as visits of value 0 (virtual loss)."""
 Ends = Literal["explore", "value"]
-"""How a visited end is scored. explore: as any other state. value: by its Q alone, for another visit shows nothing new (OpenSpiel)."""
+"""How a visited end is scored. explore: as any other state. value: by its Q alone, because another visit shows nothing new (OpenSpiel)."""
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """The exploration term, from N visits of the state and n of the edge, both with those in flight."""
+    """Exploration term, from N visits of the state and n of the edge; both include those in flight."""
 
     weight: Callable[[int], float]
-    """Of N."""
+    """Function of N."""
     by_prior: bool = True
-    """Whether it is `c weight(N) P / (1 + n)`; else `c weight(N) / sqrt(n)`, infinite for an unvisited edge."""
+    """Whether the term is `c weight(N) P / (1 + n)`; else it is `c weight(N) / sqrt(n)`, infinite for an unvisited edge."""
 
 
 PUCT = Exploration(math.sqrt)
-"""`c P(s,a) sqrt(N(s)) / (1 + N(s,a))`: AlphaZero (Silver et al. 2018)."""
+"""`c P(s,a) sqrt(N(s)) / (1 + N(s,a))`: PUCT as in AlphaZero (Silver et al. 2018)."""
 
 UCT = Exploration(lambda visits: math.sqrt(math.log(max(visits, 1))), by_prior=False)
 """`c sqrt(ln N(s) / N(s,a))`, an unvisited edge first: UCB1 on trees (Kocsis and Szepesvari 2006). Priors are not used."""
 
 MUZERO = Exploration(lambda visits: math.sqrt(visits) * (1.25 + math.log((visits + 19652 + 1) / 19652)))
-"""PUCT with MuZero's slowly growing constant, `1.25 + ln((N + 19653) / 19652)` (Schrittwieser et al. 2020); c scales it, 1 is theirs."""
+"""PUCT with MuZero's slowly growing constant, `1.25 + ln((N + 19653) / 19652)` (Schrittwieser et al. 2020). c scales it; 1 is MuZero's."""
 
 
 def rule(
@@ -56,11 +61,18 @@ def rule(
     ends: Ends = "explore",
     disagreement_bonus: float = 0.0,
 ) -> SelectionRule:
-    """A rule of these parts. c >= 0 on values in [0, 1]; mask: whether an edge whose state is being worked on is passed over.
+    """Return a selection rule: `argmax Q(s,a) + c P(s,a) sqrt(N(s)) / (1 + N(s,a))` with `explore=PUCT`.
 
-    disagreement_bonus: the exploration term of an edge is multiplied by `1 + disagreement_bonus * between`, between being the spread
-    between the judges of the state
-    it leads to. Neither the order in which a judge reads nor its own wavering counts: more samples cure those, another look does not.
+        explore             exploration term
+        c                   exploration constant, at least 0, on values in [0, 1]; or its schedule
+        first_play          Q of an edge without visits
+        normalise           span of Q; None: Q is not scaled
+        parallel, ends      see Parallel and Ends
+        mask                whether an edge whose state is being worked on is passed over
+        disagreement_bonus  factor b of `1 + b between`, which multiplies the exploration of an edge
+
+    between: spread between the judges of the state that the edge leads to. Order effects and the spread within a judge do not count: more
+    samples cure those, more search does not.
     """
     weight_of, by_prior = explore.weight, explore.by_prior
     constant = c if not callable(c) else None
@@ -96,8 +108,10 @@ def rule(
 def _among_others(
     by_prior: bool, explores: bool, losing: bool, mask: bool, disagreement_bonus: float
 ) -> Callable[[Node, float, float], int]:
-    """The choice of a rule where selections are in flight, judges part, or priors do not count; from the weight and an untried action's
-    value."""
+    """Return the rule for states with selections in flight, with a disagreement bonus, or without priors.
+
+    It takes the node, the weight `c sqrt(N(s))` and the value of untried actions.
+    """
 
     def follow(node: Node, weight: float, unseen: float) -> int:
         top, found = -math.inf, -1
@@ -126,23 +140,23 @@ def _among_others(
 
 
 def _disagreement(edge: Edge) -> float:
-    """How far the judges of the state that an edge leads to part from each other, in [0, 0.5]."""
+    """Return the spread between the judges of the state that an edge leads to, in [0, 0.5]."""
     state = edge.child
     return state.evaluation.between if state is not None and state.evaluation is not None else 0.0
 
 
 def puct(c: float = 0.5) -> SelectionRule:
-    """The default rule: PUCT, first play at the parent's own value."""
+    """Return the default rule: PUCT, `Q + c P sqrt(N(s)) / (1 + N(s,a))`, with the parent's own value as first play."""
     return rule(PUCT, c=c)
 
 
 def busy(edge: Edge) -> bool:
-    """Whether the state that a walk would follow it to is being made, judged or expanded right now."""
+    """Return whether the state that a descent would reach by an edge is being created, evaluated or expanded right now."""
     return bool(edge.in_flight) and (edge.child is None or follow(edge).pending)
 
 
 def follow(edge: Edge) -> Node:
-    """The outcome of a taken edge that a walk goes on in: of several, the one seen most often for its visits."""
+    """Return the outcome of a taken edge in which a descent continues: of several, the one most often seen relative to its visits."""
     assert edge.child is not None
     if not edge.others:
         return edge.child

@@ -1,4 +1,4 @@
-"""When a search may end before its iterations are used up."""
+"""Early stopping: when a search may end before its iterations are used up."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from exact.search.tree import Node, Tree
 
 
 def clear_choice(tree: Tree, prior: float) -> str:
-    """Whether to commit without a search: why, or empty.
+    """Return why to commit without a search; empty if a search is needed.
 
-    At a root that was judged and proposed in, with nothing tried yet: the top prior reaches `prior`, its action is not presumed to
-    write, and the value has not fallen since the root before.
+    It applies to a root that was evaluated and expanded, with nothing tried yet, if the top prior reaches `prior`, its action is not
+    presumed to write, and the value has not fallen since the root before.
     """
     root = tree.root
     if not root.expansions or not root.edges or root.visited or root.value is None:
@@ -22,19 +22,19 @@ def clear_choice(tree: Tree, prior: float) -> str:
 
 
 def unconfirmed_end(tree: Tree, threshold: float) -> Node | None:
-    """An end below the root whose value reaches a threshold, and which no independent judgement has looked at yet."""
+    """Return an end below the root whose value reaches a threshold and that has no independent evaluation yet."""
     good = (end for end in tree.ends if (end.value or 0.0) >= threshold and end.id not in tree.confirmed and not end.closed)
     return next((end for end in good if not end.pending and edges_to(tree, end) is not None), None)
 
 
 def confirmed_end(tree: Tree, threshold: float) -> Node | None:
-    """An end below the root that reaches a threshold and was confirmed at that height."""
+    """Return an end below the root that reaches a threshold and was confirmed by an independent evaluation."""
     good = (tree.nodes[id] for id, value in tree.confirmed.items() if value >= threshold)
     return next((end for end in good if (end.value or 0.0) >= threshold and edges_to(tree, end)), None)
 
 
 def edges_to(tree: Tree, node: Node) -> list[int] | None:
-    """Indices of the edges from the root to a node; None where it does not lie below, or the way there is refused."""
+    """Return the edge indices from the root to a node; None if it does not lie below, or an edge on the path is futile."""
     edges: list[int] = []
     while node is not tree.root:
         if node.parent is None or node.parent.edges[node.via].futile:

@@ -61,7 +61,7 @@ def test_judging_again_finds_what_one_judgement_misses() -> None:
 
 def test_each_action_is_judged_as_often_as_it_may_be_and_then_the_search_is_over() -> None:
     run = Harness(bandit(5), made(evaluations=2))
-    assert run.search() == Done("every action was judged as often as it may be")
+    assert run.search() == Done("every action was evaluated as often as allowed")
     assert [edge.visits for edge in run.tree.root.edges] == [2] * 5
 
 

@@ -15,7 +15,7 @@ from tests.search.harness import Harness, check_idle, failed, graph
 
 def test_each_action_is_tried_once_and_the_best_is_taken() -> None:
     run = Harness(bandit(4, rewards=(0.1, 0.9, 0.3, 0.2)), Greedy(k=4))
-    assert run.search() == Done("every proposal was judged")
+    assert run.search() == Done("every proposal was evaluated")
     assert [edge.visits for edge in run.tree.root.edges] == [1, 1, 1, 1]
     assert run.commit() == "arm 1"
     check_idle(run.tree)

@@ -48,7 +48,7 @@ def test_a_policy_that_proposes_only_what_was_refused_is_asked_a_few_times() -> 
     run = Harness(WORLD, React(retries=2))
     run.search()
     run.algorithm.refuse(run.tree, 0, "gone")
-    assert run.search() == Done("the policy proposes nothing but what was refused")
+    assert run.search() == Done("the policy proposes only refused actions")
     assert len(run.tree.root.edges) == 1 and run.tree.root.expansions == 1 + 3
     with pytest.raises(SearchError, match="no action is left"):
         run.algorithm.decide(run.tree)

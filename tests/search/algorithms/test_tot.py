@@ -115,7 +115,7 @@ def test_a_comparison_is_not_asked_for_where_it_would_pass_the_budget() -> None:
     run = Harness(bandit(5), bfs("vote", iterations=4))
     run.search()
     assert run.tree.iterations == 0 and not any("comparison" in s.needs for s in run.asked)
-    assert run.algorithm.decide(run.tree).reason == "the highest prior: nothing was judged"
+    assert run.algorithm.decide(run.tree).reason == "the highest prior: nothing was evaluated"
 
 
 def test_a_comparison_that_fails_is_retried_and_then_ends_the_search() -> None:

@@ -16,7 +16,7 @@ def stopped(tree: Tree, answer: str, value: float) -> Node:
     tree.root.edges.append(Edge(Action(name="stop", args=(answer,), key=f'stop "{answer}"'), 0.1))
     end = tree.add(tree.root, len(tree.root.edges) - 1)
     end.terminated = True
-    Greedy(k=1).judge(tree, [(tree.root, tree.root.edges[-1])], end, valued(value).evaluation)
+    Greedy(k=1).record_evaluation(tree, [(tree.root, tree.root.edges[-1])], end, valued(value).evaluation)
     return end
 
 

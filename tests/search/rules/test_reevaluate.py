@@ -63,7 +63,7 @@ def test_rivals_are_judged_once_each_at_the_end_and_the_surest_wins() -> None:
     before = sum("value" in selection.needs for selection in run.asked[:first])
     assert before >= 10, "the rest of the iterations were the search's own"
     decision = run.algorithm.decide(run.tree)
-    assert decision.edges == (1,) and "within the noise" in decision.reason
+    assert decision.edges == (1,) and "close candidates" in decision.reason
 
 
 def at_once(run: Reevaluating, workers: int) -> None:

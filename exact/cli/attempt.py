@@ -1,4 +1,4 @@
-"""What `exact run` and `exact resume` share: open environments, show progress, write reports, say how it ended."""
+"""The common part of `exact run` and `exact resume`: open environments, show progress, write reports, return the exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from exact.runs.runner import Runner
 from exact.task import Task
 
 UNSOLVED = 3
-"""Exit code, where it was asked for, of a run in which an attempt did not end as it should."""
+"""Exit code with `--fail-unsolved` where an attempt was not solved."""
 
 
 def attempt(
@@ -32,13 +32,13 @@ def attempt(
     fail_unsolved: bool = False,
     junit: Path | None = None,
 ) -> int:
-    """Run what is left of a run to its end; the exit code. Raises EvaluatorError, which stands in `junit` too."""
+    """Run the unfinished tasks of a run and return the exit code. Raises EvaluatorError, after recording it in `junit`."""
     from exact.cli.junit import is_solved, write_junit
 
     try:
         lines = asyncio.run(_attempt(folder, config, as_json=as_json, repeat_uncertain=repeat_uncertain))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        click.echo(f"exact: interrupted; go on with: exact resume {folder.path}", err=True)
+        click.echo(f"exact: interrupted; resume with: exact resume {folder.path}", err=True)
         return 130
     except EvaluatorError as error:
         if junit is not None:
@@ -89,7 +89,7 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
 
 
 def _report(folder: RunFolder, task: Task) -> Path:
-    """The report of a task that has just ended; the run's index with it."""
+    """Write the report of an ended task and the index of the run. Return the report's path."""
     from exact.report import build_index, build_report
 
     report = build_report(folder, task)

@@ -1,4 +1,4 @@
-"""`exact bench`: several agents, one suite, paired and at equal budgets."""
+"""`exact bench`: run several agents on a suite at equal budgets and compare them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 from click.core import ParameterSource
 
+from exact.cli.counted import counted
 from exact.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,13 +29,16 @@ if TYPE_CHECKING:
 
 
 class ResourceLimits(NamedTuple):
-    """What all attempts together may use."""
+    """Limits on the resources of all attempts together; None for no limit."""
 
     memory: float | None = None
+    """GiB."""
     cores: float | None = None
+    """Busy processors above which no further environment is used."""
     environments: int | None = None
-    """Of each kind."""
+    """Open environments of each kind."""
     hang: float | None = None
+    """Seconds of silence after which an attempt is killed."""
 
 
 def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
@@ -49,46 +53,74 @@ def _renamed(new: str) -> Callable[[click.Context, click.Parameter, str | None],
 
 @click.command()
 @click.argument("suite", nargs=-1, metavar="SUITE...")
-@click.option("--agent", "-a", "agents", multiple=True, metavar="AGENT", help="YAML file, or a name: react, mcts, rmcts, ... Repeatable.")
-@click.option("--seeds", metavar="LIST", help="Seeds of each task that names none: 0..4 or 3,7. Default: 0.")
-@click.option("--budget", multiple=True, metavar="KIND=AMOUNT", help="Cap on one task, for all agents: actions=15, money=0.5. Repeatable.")
-@click.option("--own-budgets", is_flag=True, help="Let each agent keep caps of its own. The table says that they are not equal.")
-@click.option("--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one key of all agents. Repeatable.")
-@click.option("--parallel", "-p", type=click.IntRange(1), help="Attempts at once. Default: one a processor.")
 @click.option(
-    "--memory", type=click.FloatRange(0.1), metavar="GIB", help="Bound on what all environments use. Default: 0.8 of what is free."
+    "--agent", "-a", "agents", multiple=True, metavar="AGENT", help="YAML file of an agent, or a name: react, mcts, rmcts, ... Repeatable."
+)
+@click.option("--seeds", metavar="LIST", help="Seeds of the tasks whose pattern gives none: 0..4 or 3,7. Default: 0.")
+@click.option(
+    "--budget", multiple=True, metavar="KIND=AMOUNT", help="Limit on each attempt of all agents: actions=15, money=0.5. Repeatable."
+)
+@click.option("--own-budgets", is_flag=True, help="Keep the limits of each agent's configuration. The table says that they are not equal.")
+@click.option(
+    "--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one configuration key of all agents. Repeatable."
+)
+@click.option("--parallel", "-p", type=click.IntRange(1), help="Number of concurrent attempts. Default: one for each processor.")
+@click.option(
+    "--memory", type=click.FloatRange(0.1), metavar="GIB", help="Limit on the memory of all environments. Default: 0.8 of the free memory."
 )
 @click.option(
-    "--cores", type=click.FloatRange(0.1), help="No further environment is used while environments keep more processors busy than that."
+    "--cores", type=click.FloatRange(0.1), help="Number of processors busy with environments above which no further environment is used."
 )
 @click.option(
-    "--environments", type=click.IntRange(1), help="Environments of each kind open at once. Default: as many as attempts may need."
+    "--environments", type=click.IntRange(1), help="Limit on the open environments of each kind. Default: as many as the attempts may need."
 )
 @click.option("--worlds", hidden=True, expose_value=False, callback=_renamed("--environments"))
-@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where attempts are made.")
-@click.option("--reruns", type=click.IntRange(0), default=3, help="How often an attempt that the infrastructure ended is made again.")
-@click.option("--hang", type=click.FloatRange(1), default=900.0, metavar="SECONDS", help="Silence after which an attempt is killed.")
-@click.option("--allow-same-task", is_flag=True, help="Show agents that remember lessons from other seeds of the same task too.")
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder of the benchmark. Default: runs/bench-<number>.")
-@click.option("--resume", is_flag=True, help="Go on with the benchmark in --out. Its agents and tasks need not be named again.")
-@click.option("--png", is_flag=True, help="The curves as PNG too.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a result instead of the table.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Run the attempts in this process, or in processes on Ray.",
+)
+@click.option(
+    "--reruns",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Maximum number of reruns of an attempt after infrastructure failures.",
+)
+@click.option(
+    "--hang",
+    type=click.FloatRange(1),
+    default=900.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Seconds without an event after which an attempt is killed.",
+)
+@click.option("--allow-same-task", is_flag=True, help="Also show reflections from other seeds of the same task.")
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder to write the benchmark to. Default: runs/bench-<number>.")
+@click.option("--resume", is_flag=True, help="Resume the benchmark in --out. Its agents and tasks need not be given again.")
+@click.option("--png", is_flag=True, help="Also write the curves as PNG.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each result instead of the table.")
 def bench(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], own_budgets: bool,
     overrides: tuple[str, ...], parallel: int | None, memory: float | None, cores: float | None, environments: int | None, engine: str,
     reruns: int, hang: float, allow_same_task: bool, out: Path | None, resume: bool, png: bool, as_json: bool,
 ) -> int:  # fmt: skip
-    """Let several agents attempt a suite: each every task and seed, at equal budgets, several attempts at once.
+    """Run several agents on a suite at equal budgets and compare them.
 
-    SUITE is a suite, a task or a pattern: miniwob, 'miniwob/@browsergym', 'miniwob/click-*?seed=0..4'; or a file of tasks on your own site:
-    tasks.yaml for all, 'tasks.yaml#open-*' for some. Attempts that hang are killed, and
-    made again once; what was interrupted goes on with --resume. Writes results.jsonl, table.md, curves and index.html.
+    Each agent attempts every task and seed. SUITE is a suite, a task or a pattern: miniwob, 'miniwob/@browsergym',
+    'miniwob/click-*?seed=0..4'. SUITE may also be a file of tasks on your own site: tasks.yaml for all of them, 'tasks.yaml#open-*' for
+    some.
+
+    Hung attempts are killed and retried once. An interrupted benchmark continues with --resume. The command writes results.jsonl,
+    table.md, curves and index.html.
     """
     from exact.evaluation.folder import BenchFolder
 
     if resume:
         if out is None:
-            raise UsageError("--resume needs --out: the folder of the benchmark to go on with")
+            raise UsageError("--resume requires --out: give the folder of the benchmark")
         folder = BenchFolder.open(out)
         anew = click.get_current_context().get_parameter_source("reruns") is not ParameterSource.DEFAULT
         _fixed(out, {
@@ -101,11 +133,11 @@ def bench(
     bounds = ResourceLimits(memory=memory, cores=cores, environments=environments, hang=hang)
     parallel = _fitting(folder, parallel or os.cpu_count() or 1, environments)
     if resume:
-        _go_on(folder)
+        _add_session(folder)
     try:
         results = asyncio.run(_run(folder, engine, parallel, bounds, as_json=as_json))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        click.echo(f"exact: interrupted; go on with: exact bench --resume --out {folder.path}", err=True)
+        click.echo(f"exact: interrupted; resume with: exact bench --resume --out {folder.path}", err=True)
         return 130
     finally:
         _outputs(folder, png=png, quiet=as_json)
@@ -116,7 +148,7 @@ def _create(
     suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None, budget: tuple[str, ...], unequal: bool, overrides: tuple[str, ...],
     reruns: int, same_task: bool, out: Path | None,
 ) -> BenchFolder:  # fmt: skip
-    """Everything that can be wrong is said before anything is written."""
+    """Create a benchmark. Every wrong argument is reported before anything is written."""
     from exact.cli.task_files import are_task_files
     from exact.evaluation.agents import agent_config
     from exact.evaluation.folder import BenchFolder
@@ -125,7 +157,7 @@ def _create(
     from exact.search.registry import algorithm
 
     if not suite or not agents:
-        raise UsageError("name a suite and an agent: exact bench miniwob/@browsergym --agent react --agent mcts --seeds 0..4")
+        raise UsageError("no suite or no agent given: exact bench miniwob/@browsergym --agent react --agent mcts --seeds 0..4")
     tasks = _tasks(suite, seeds)
     configs = [agent_config(each, overrides) for each in agents]
     names = checked_names([config.name for config in configs])
@@ -153,14 +185,14 @@ def _create(
     return BenchFolder.create(out or _free(), plan, {config.name: _remembering(config, same_task) for config in configs})
 
 
-def _go_on(folder: BenchFolder) -> None:
-    if other := folder.add_session(_session()):
-        told = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in other.items())
-        click.echo(f"exact: {folder.path} goes on by other code or elsewhere than before, as its tables will say: {told}", err=True)
+def _add_session(folder: BenchFolder) -> None:
+    if changes := folder.add_session(_session()):
+        listed = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in changes.items())
+        click.echo(f"exact: {folder.path} resumes with other code or on another machine, which its tables will say: {listed}", err=True)
 
 
 def _session() -> BenchSession:
-    """This one."""
+    """Return the description of the present session."""
     import platform
 
     from exact.evaluation.plan import BenchSession
@@ -171,21 +203,21 @@ def _session() -> BenchSession:
 
 
 def _remembering(config: Config, same_task: bool) -> Config:
-    """Unless it is allowed, nothing learned on any seed of a task is shown on that task."""
+    """Return the configuration that shows, or hides, reflections from other seeds of the same task."""
     import msgspec
 
     return msgspec.structs.replace(config, reflection=msgspec.structs.replace(config.reflection, exclude_same_task=not same_task))
 
 
 def _named(suite: tuple[str, ...], own: bool) -> tuple[str, ...]:
-    """As tables call it: of files not where they lie."""
+    """Return the patterns for tables: task files by their names, without their folders."""
     if not own:
         return suite
     return tuple(f"{Path(file).name}{sign}{pattern}" for file, sign, pattern in (each.partition("#") for each in suite))
 
 
 def _asks_models(tasks: tuple[Task, ...], own: bool) -> bool:
-    """Whether verdicts on any of them may be asked of models."""
+    """Return whether the evaluator of any task may ask a model."""
     from exact.benchmarks import registry
     from exact.benchmarks.base import ModelEvaluatedSuite
     from exact.benchmarks.own import by_rules
@@ -194,7 +226,7 @@ def _asks_models(tasks: tuple[Task, ...], own: bool) -> bool:
 
 
 def _own_tasks(files: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
-    """The tasks of files, each with its own seed or with those that are given."""
+    """Return the tasks of files, with the given seeds or with their own."""
     import msgspec
 
     from exact.benchmarks.ids import join, split_pattern
@@ -207,12 +239,12 @@ def _own_tasks(files: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
             msgspec.structs.replace(task, id=join(names[task.id][0], seed), seed=seed) for task in found for seed in names[task.id][1]
         )
     if twice := [id for id, count in Counter(task.id for task in found).items() if count > 1]:
-        raise UsageError(f"two tasks are named {twice[0]}: each needs an id of its own, or a seed")
+        raise UsageError(f"two tasks are named {twice[0]}: give each its own id or seed")
     return found
 
 
 def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
-    """What the patterns name; a bare suite is all of it, and so is a file of tasks."""
+    """Return the tasks that patterns name. A bare suite or task file stands for all its tasks."""
     from exact.benchmarks import registry
     from exact.cli.task_files import are_task_files
 
@@ -227,20 +259,22 @@ def _tasks(suite: tuple[str, ...], seeds: str | None) -> tuple[Task, ...]:
 
 
 def _fixed(path: Path, given: Mapping[str, object]) -> None:
-    """Raises UsageError where an option was given that a benchmark has had since it began."""
+    """Raise UsageError where an option was given that is fixed since the benchmark was created."""
     if names := ", ".join(name for name, value in given.items() if value):
-        raise UsageError(f"{names} cannot be changed with --resume: {path} goes on as it began; leave it out, or choose another --out")
+        raise UsageError(
+            f"{names} cannot be changed with --resume: {path} continues as it was created; leave it out, or choose another --out"
+        )
 
 
 def _same(folder: BenchFolder, suite: tuple[str, ...], agents: tuple[str, ...], seeds: str | None) -> None:
-    """Raises UsageError where what is asked for is not what the benchmark to go on with was asked."""
+    """Raise UsageError where the given tasks or agents are not those of the benchmark."""
     from exact.evaluation.agents import agent_config
 
     plan = folder.plan
     if suite and {task.id for task in _tasks(suite, seeds)} != {task.id for task in plan.tasks}:
-        raise UsageError(f"{folder.path} is of other tasks ({plan.suite}): name none with --resume, or choose another --out")
+        raise UsageError(f"{folder.path} has other tasks ({plan.suite}): name none with --resume, or choose another --out")
     if agents and {agent_config(each).name for each in agents} != set(plan.agents):
-        raise UsageError(f"{folder.path} is of other agents ({', '.join(plan.agents)}): name none with --resume, or choose another --out")
+        raise UsageError(f"{folder.path} has other agents ({', '.join(plan.agents)}): name none with --resume, or choose another --out")
 
 
 async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: ResourceLimits, *, as_json: bool) -> list[Result]:
@@ -258,8 +292,9 @@ async def _run(folder: BenchFolder, engine: str, parallel: int, bounds: Resource
         if as_json:
             click.echo(msgspec.json.encode(result))
             return
-        came = f"score {result.score:g}" if result.score is not None else f"{result.status}: {result.reason}"
-        click.echo(f"{done}/{of} {result.agent} {result.task} {came}, {result.transitions} steps, {result.seconds:.1f} s", err=True)
+        outcome = f"score {result.score:g}" if result.score is not None else f"{result.status}: {result.reason}"
+        steps = counted(result.transitions, "step")
+        click.echo(f"{done}/{of} {result.agent} {result.task} {outcome}, {steps}, {result.seconds:.1f} s", err=True)
 
     def notify(text: str) -> None:
         click.echo(f"exact: {text}", err=True)
@@ -296,13 +331,13 @@ async def _engine(folder: BenchFolder, engine: str, parallel: int, bounds: Resou
 
 
 def lane_engine(folder: BenchFolder, lanes: int, cores: float | None, environments: int | None) -> LocalEngine:
-    """One lane's part of what all of them may use. Who looks for one that hangs is outside."""
+    """Return the engine of one of `lanes`, with its part of the limits. The process that started the lanes detects hangs."""
     part = ResourceLimits(cores=cores and cores / lanes, environments=environments and max(1, environments // lanes))
     return local_engine(folder, 1, part, share=1 / lanes)
 
 
 def local_engine(folder: BenchFolder, parallel: int, bounds: ResourceLimits, *, share: float = 1.0) -> LocalEngine:
-    """Attempts in this process. `share`: of what providers of models allow."""
+    """Return an engine that runs attempts in this process. `share`, in (0, 1]: its part of the providers' rate limits."""
     from functools import partial
 
     from exact.benchmarks.open import environment_kind, open_environments
@@ -327,14 +362,17 @@ def local_engine(folder: BenchFolder, parallel: int, bounds: ResourceLimits, *, 
 
 
 def _wanted(folder: BenchFolder) -> int:
-    """Environments that one attempt may hold at once."""
+    """Return how many environments one attempt may hold at once."""
     from exact.evaluation.local import environments_wanted
 
     return max(environments_wanted(folder.agent(agent)[1]) for agent in folder.plan.agents)
 
 
 def _fitting(folder: BenchFolder, parallel: int, environments: int | None) -> int:
-    """As many attempts at once as can have all their environments: who waits for an environment while holding one would wait for ever."""
+    """Return how many attempts can run at once and have all their environments.
+
+    An attempt that waits for an environment while it holds another could wait for ever. Raises UsageError where none fits.
+    """
     if environments is not None and environments < _wanted(folder):
         raise UsageError(
             f"--environments {environments} is too few: one attempt may need {_wanted(folder)}; give more, or search.workers=1"
@@ -343,7 +381,7 @@ def _fitting(folder: BenchFolder, parallel: int, environments: int | None) -> in
 
 
 def _memory(gib: float | None) -> int | None:
-    """Bytes; by default 0.8 of what is free now, where this system tells."""
+    """Return the limit in bytes; by default 0.8 of the free memory, None where the system does not report it."""
     if gib is not None:
         return int(gib * 2**30)
     with contextlib.suppress(OSError, ValueError, IndexError):
@@ -365,7 +403,7 @@ def _outputs(folder: BenchFolder, *, png: bool, quiet: bool) -> None:
 
 
 def rewards_of(folder: BenchFolder) -> Mapping[str, Reward]:
-    """Other readings of the suite's own figure, where it names them."""
+    """Return the rewards that the benchmark's suite defines, by name."""
     from exact.benchmarks import registry
     from exact.benchmarks.base import RewardedSuite
 

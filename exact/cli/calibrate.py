@@ -1,4 +1,4 @@
-"""`exact calibrate`: what a value function's judgements were worth, and a curve that makes them probabilities."""
+"""`exact calibrate`: compare the estimates of a value function with outcomes, and fit a curve that makes them probabilities."""
 
 from __future__ import annotations
 
@@ -20,16 +20,21 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option("--label", "count", type=click.IntRange(0), default=0, metavar="N", help="Also finds outcomes for N states drawn at random.")
-@click.option("--seed", type=int, default=0, help="Of the drawing.")
-@click.option("--fit", type=NewFile(), help="Writes the fitted curve here, for value.calibration.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of tables.")
+@click.option(
+    "--label", "count", type=click.IntRange(0), default=0, metavar="N", help="Also determine the outcomes of N states drawn at random."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random draw.")
+@click.option("--fit", type=NewFile(), help="File to write the fitted curve to, for value.calibration.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, as_json: bool) -> None:
-    """Compares the judgements in RUNs with outcomes: reliability, Brier score, and how well success is told from failure (AUC).
+    """Compare the estimates of the value function in RUNs with outcomes.
 
-    States on committed paths have the benchmark's verdict for free, but they are a biased sample: only what was chosen. With --label
-    N, states drawn at random are gone to in fresh environments, the policy finishes, and the benchmark judges. Labels are kept in
-    RUN/labels.jsonl. "Refitted" is through a curve that was fitted to other tasks.
+    The tables show the reliability, the Brier score, and how well the estimates separate success from failure (AUC). "Refitted" is the
+    score after a curve that was fitted to other tasks.
+
+    States on committed paths take the outcome of their attempt, but they are a biased sample, because search chose them. With --label N,
+    states drawn at random are restored in fresh environments, the policy finishes the task, and the benchmark evaluates it. These labels
+    are saved in RUN/labels.jsonl.
     """
     from exact.calibration.collect import committed, open_source
     from exact.runs.journal.store import RunFolder
@@ -46,23 +51,23 @@ def calibrate(runs: tuple[Path, ...], count: int, seed: int, fit: Path | None, a
     if not found:
         from exact.errors import UsageError
 
-        raise UsageError("no judged state with an outcome: the attempts were not scored; try --label 50")
+        raise UsageError("no evaluated state has an outcome, because no attempt was scored: try --label 50")
     if fit is not None:
         _write(fit, found)
     click.echo(json.dumps([_figures(*key, judged) for key, judged in found.items()]) if as_json else "\n".join(_lines(found)))
 
 
 async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list[LabelledState]:
-    """Those that are kept, and as many new ones as are missing."""
+    """Return the saved labels, after adding as many as are missing."""
     from exact.agents.agent import build_agent
     from exact.calibration.label import LabelledState, label
     from exact.runs.journal.store import append_line, read_lines
     from exact.runs.runner import open_models
 
     path = source.folder.path / "labels.jsonl"
-    kept = list(read_lines(path, LabelledState))
-    if count <= len(kept):
-        return kept
+    labels = list(read_lines(path, LabelledState))
+    if count <= len(labels):
+        return labels
     from exact.benchmarks.open import environment_kind, open_environments
     from exact.models.open import Models
     from exact.prompts.library import use_folder
@@ -78,32 +83,35 @@ async def _labels(source: Source, count: int, seed: int, *, quiet: bool) -> list
     try:
         with use_folder(config.prompts):
             policy = build_agent(config, models.__getitem__).policy
-            known, missing = {(each.task, each.node) for each in kept}, count - len(kept)
+            known, missing = {(each.task, each.node) for each in labels}, count - len(labels)
             async with shared:
                 async for each in label(source, missing, environments=shared, policy=policy, seed=seed, known=known):
-                    kept.append(each)
+                    labels.append(each)
                     append_line(path, each)
                     if not quiet:
-                        said = each.reason or ("success" if each.success else "failure")
-                        click.echo(f"{len(kept)} of {count}: {each.task} state {each.node}, valued {each.value:.2f}: {said}", err=True)
+                        outcome = each.reason or ("success" if each.success else "failure")
+                        click.echo(f"{len(labels)} of {count}: {each.task} state {each.node}, value {each.value:.2f}: {outcome}", err=True)
     finally:
         await opened_models.close()
-    return kept
+    return labels
 
 
 def _refuse_calibrated(sources: Sequence[Source]) -> None:
-    """Raises UsageError: a curve that is fitted to what came through another undoes that one."""
+    """Raise UsageError where a run used a calibration: a curve fitted to calibrated values would undo it."""
     from exact.errors import UsageError
 
     for source in sources:
         if curve := source.config.value.calibration:
             raise UsageError(
-                f"the judgements in {source.folder.path} went through value.calibration {curve}: fit a curve to runs without one"
+                f"the values in {source.folder.path} are calibrated by value.calibration {curve}: fit a curve to runs without one"
             )
 
 
 def _write(path: Path, groups: dict[tuple[str, str], list[Prediction]]) -> None:
-    """The curve of the drawn states where there are any, else of the committed ones. Raises UsageError for several value functions."""
+    """Write the curve of the drawn states, or of the committed ones where none were drawn.
+
+    Raises UsageError where the runs have several value functions.
+    """
     import msgspec
 
     from exact.calibration.measure import fit
@@ -111,7 +119,7 @@ def _write(path: Path, groups: dict[tuple[str, str], list[Prediction]]) -> None:
 
     judges = {judge for judge, _ in groups}
     if len(judges) != 1:
-        raise UsageError(f"a curve is of one value function, not of {len(judges)}: name runs with the same one")
+        raise UsageError(f"one curve cannot fit {len(judges)} value functions: name runs with the same one")
     [judge] = judges
     kind = "drawn" if (judge, "drawn") in groups else "committed"
     judged = groups[judge, kind]
@@ -139,12 +147,14 @@ def _figures(judge: str, sample: str, judged: Sequence[Prediction]) -> dict[str,
 def _lines(groups: dict[tuple[str, str], list[Prediction]]) -> Iterator[str]:
     for (judge, sample), judged in groups.items():
         found = _figures(judge, sample, judged)
-        yield f"{judge}: {found['states']} {sample} states of {found['tasks']} tasks, {found['success']:.0%} of them came to success"
+        yield f"{judge}: {found['states']} {sample} states of {found['tasks']} tasks, {found['success']:.0%} of them led to success"
         for name, words in (("brier", "Brier score"), ("brier_refitted", "refitted"), ("auc", "AUC")):
             figure = found[name]
-            shown = f"{figure[0]:.3f} [{figure[1]:.3f}, {figure[2]:.3f}]" if figure else "-  (needs states of both outcomes, of two tasks)"
+            shown = (
+                f"{figure[0]:.3f} [{figure[1]:.3f}, {figure[2]:.3f}]" if figure else "-  (requires states of both outcomes, from two tasks)"
+            )
             yield f"  {words:<12} {shown}"
-        yield "  valued        states  mean   came to success"
+        yield "  value         states  mean   led to success"
         for bin in found["reliability"]:
             bar = "█" * round(20 * bin["rate"])
             yield f"  {bin['low']:.1f} to {bin['high']:.1f}    {bin['states']:>6}  {bin['value']:.2f}   {bin['rate']:>4.0%} {bar}"

@@ -1,4 +1,4 @@
-"""`exact check`: does an environment keep the contract that searches rely on?"""
+"""`exact check`: check an environment against the contract that search relies on."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("environment", metavar="ENV")
-@click.option("--task", "task_id", metavar="ID", help="The task to reset to, where ENV is a module:factory.")
-@click.option("--goal", default="", metavar="TEXT", help="Its instruction.")
-@click.option("--quick", is_flag=True, help="Fewer depths and cycles: under a minute, save where a step takes seconds.")
-@click.option("--limit", default=30.0, show_default=True, metavar="SECONDS", help="How long one call may take before it counts as hung.")
-@click.option("--python", metavar="PATH", help="Run module:factory or file.py:factory in a process of its own, by this interpreter.")
+@click.option("--task", "task_id", metavar="ID", help="Task to reset to, where ENV is a module:factory.")
+@click.option("--goal", default="", metavar="TEXT", help="Instruction of that task.")
+@click.option("--quick", is_flag=True, help="Run fewer depths and cycles: under a minute, unless a step takes seconds.")
+@click.option("--limit", default=30.0, show_default=True, metavar="SECONDS", help="Seconds after which a call counts as hung.")
+@click.option("--python", metavar="PATH", help="Interpreter that runs module:factory or file.py:factory in a process of its own.")
 @click.option(
     "--sandbox/--no-sandbox",
     default=None,
-    help="Run it where it can be checkpointed and restored (gVisor), or not. Default: for a tasks.yaml as a run would, otherwise not.",
+    help="Run the environment in a gVisor sandbox, or not. Default: as a run would for a tasks.yaml, otherwise not.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON array instead of a table.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def check(
     environment: str, task_id: str | None, goal: str, quick: bool, limit: float, python: str | None, sandbox: bool | None, as_json: bool
 ) -> int:
-    """Tries the promises of the environment contract on ENV; exit code 1 if one is not kept.
+    """Check the guarantees of the environment contract on ENV. The exit code is 1 where one does not hold.
 
-    ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), whose first task is taken, a task of your own (tasks.yaml#name), or
-    module:factory: a callable without arguments that gives EnvironmentFactory, or an async context manager of them. With --python or
-    --sandbox the latter is what exact/environments/process/guest.py describes, and may be file.py:factory.
+    ENV is a task id (miniwob/click-button?seed=1), a suite (desktop), of which the first task is used, a task of your own
+    (tasks.yaml#name), or module:factory. The factory is a callable without arguments that returns an EnvironmentFactory or an async context
+    manager of one. With --python or --sandbox it is a guest as exact/environments/process/guest.py describes, and may be file.py:factory.
     """
     if python and ":" not in environment:
-        raise UsageError(f"{environment!r} names no factory for --python: write module:factory or file.py:factory")
+        raise UsageError(f"{environment!r} is no factory, which --python requires: write module:factory or file.py:factory")
     guest = ":" in environment and (python or sandbox)
     if environment.partition("#")[0].endswith((".yaml", ".yml")):
         own = _own(environment)
@@ -99,7 +99,7 @@ def _same(task: Task) -> Task:
 
 
 def _site(task: Task, sandbox: bool | None) -> AbstractAsyncContextManager[EnvironmentFactory]:
-    """Its environments."""
+    """Open the environments of a task on the user's own site."""
     from exact.benchmarks.open import open_environments
     from exact.config import BrowserConfig, Config
 
@@ -126,7 +126,7 @@ def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsy
         config = BrowserConfig(screenshots=False, sandbox="required" if sandbox else "never")
         return environments_for(registry.suite(environment), _task(environment, task_id, ""), config)
     if not all(module.split(".")) or not name:
-        raise UsageError(f"{environment!r} names no factory: write module:factory")
+        raise UsageError(f"{environment!r} is no factory: write module:factory")
     try:
         made = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError) as error:
@@ -135,11 +135,11 @@ def _opened(environment: str, task_id: str | None, sandbox: bool) -> AbstractAsy
 
 
 def findings_table(findings: list[Finding]) -> str:
-    """One line a finding, and how many promises are not kept."""
+    """Return one line for each finding, and the number of guarantees that do not hold."""
     width = max(len(finding.name) for finding in findings)
     rows = [f"{_mark(finding)}  {finding.name:{width}}  {finding.seconds:7.1f} s  {finding.detail}" for finding in findings]
     broken = sum(not finding.passed for finding in findings)
-    return "\n".join([*rows, f"{broken} of {len(findings)} promises are not kept" if broken else "all promises are kept"])
+    return "\n".join([*rows, f"{broken} of {len(findings)} guarantees do not hold" if broken else "all guarantees hold"])
 
 
 def _mark(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""`exact compare`: two runs, task by task."""
+"""`exact compare`: compare two runs task by task."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("a", metavar="RUN_A", type=click.Path(path_type=Path))
 @click.argument("b", metavar="RUN_B", type=click.Path(path_type=Path))
-@click.option("--all", "every", is_flag=True, help="Tasks on which both did alike too.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--all", "every", is_flag=True, help="Also list the tasks on which both runs did equally well.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
-    """Compares RUN_A with RUN_B on the tasks and seeds that both have a score for: who won where, and whether it is more than luck.
+    """Compare RUN_A with RUN_B on the tasks and seeds that both have a score for.
 
-    A run is one folder with run.json: of `exact run`, or BENCH/agents/NAME of `exact bench`.
+    The table shows the wins and losses by task, and p values of the gain. A run is a folder of `exact run`, or BENCH/agents/NAME of
+    `exact bench`.
     """
     import msgspec
 
@@ -42,10 +43,10 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
     gain, (one, other) = found.versus, map(agent_label, sides)
     click.echo(
         f"\ngain of {one}: {gain.gain}; wins {gain.wins}, losses {gain.losses}, ties {gain.ties}; "
-        f"p {gain.mcnemar:.3f} (McNemar, attempts taken for independent), {gain.by_task:.3f} (whole tasks flipped)"
+        f"p {gain.mcnemar:.3f} (McNemar, assumes independent attempts), {gain.by_task:.3f} (sign flips by task)"
     )
     if any(found.only):
-        click.echo(f"not compared: {found.only[0]} scores of {one} alone, {found.only[1]} of {other} alone")
+        click.echo(f"not compared: {found.only[0]} scores that only {one} has, {found.only[1]} that only {other} has")
     shown = [each for each in found.tasks if every or each.wins or each.losses]
     if shown:
         body = [[t.task, f"{t.a:.2f}", f"{t.b:.2f}", str(t.seeds), str(t.wins), str(t.losses)] for t in shown]
@@ -53,7 +54,7 @@ def compare(a: Path, b: Path, every: bool, as_json: bool) -> None:
 
 
 def _plain(found: Comparison) -> dict[str, object]:
-    """As mappings: tuples with names would be lists in JSON."""
+    """Return mappings, because JSON would encode named tuples as lists."""
     return {
         **found._asdict(),
         "a": _mapped(found.a._asdict()),

@@ -1,4 +1,4 @@
-"""`exact config`: what a configuration means once its defaults are filled in."""
+"""`exact config`: show configurations with their defaults."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import click
 
 @click.group()
 def config() -> None:
-    """Shows what a configuration means."""
+    """Show a configuration, the model providers or the search algorithms."""
 
 
 @config.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Overrides one key; may be given more than once.")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of YAML.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key. Repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
 def show(file: Path, overrides: tuple[str, ...], as_json: bool) -> None:
-    """Prints the configuration in FILE with every key written out."""
+    """Print the configuration in FILE with the value of every key."""
     import msgspec
 
     from exact.config import dump, load
@@ -27,10 +27,13 @@ def show(file: Path, overrides: tuple[str, ...], as_json: bool) -> None:
 
 
 @config.command("providers")
-@click.option("--file", "-f", default="", metavar="FILE", help="Further providers: `models.providers` of a configuration.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of one provider a line.")
+@click.option("--file", "-f", default="", metavar="FILE", help="File of further providers, as `models.providers` of a configuration.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def providers_(file: str, as_json: bool) -> None:
-    """Prints who may serve models: name, address, and the environment variable of the key."""
+    """Print the providers of models.
+
+    The columns are the name, the address, and the environment variable of the key.
+    """
     import msgspec
 
     from exact.models.providers import providers
@@ -45,9 +48,12 @@ def providers_(file: str, as_json: bool) -> None:
 
 
 @config.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON array instead of one name a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def algorithms(as_json: bool) -> None:
-    """Prints the names that `search.algorithm` may have: built in, then registered by installed packages."""
+    """Print the values of `search.algorithm`.
+
+    Built-in algorithms come first, then those of installed packages.
+    """
     import json
 
     from exact.search.registry import names

@@ -1,4 +1,4 @@
-"""`exact cost`: what the model calls of a run took."""
+"""`exact cost`: the tokens and money that the model calls of a run used."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import click
 if TYPE_CHECKING:
     from exact.runs.journal.costs import Spent
 
-_HEAD = ("", "calls", "tokens in", "cached", "out", "dollars", "given up")
+_HEAD = ("", "calls", "tokens in", "cached", "out", "dollars", "abandoned")
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--by", type=click.Choice(["role", "node", "model", "prompt", "task"]), default="role", help="How calls are grouped.")
-@click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option(
+    "--by", type=click.Choice(["role", "node", "model", "prompt", "task"]), default="role", show_default=True, help="Grouping of the calls."
+)
+@click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def cost(run: Path, by: str, pattern: str | None, as_json: bool) -> None:
-    """Prints what the model calls of RUN took: tokens and money for each role, node, model, prompt or task.
+    """Print the tokens and money that the model calls of RUN used, by role, node, model, prompt or task.
 
-    A price that is not known is shown as such, and so are requests that were given up on: they may have been charged for.
+    Calls at an unknown price are counted as unknown. Abandoned requests, which the provider may have charged for, are counted too.
     """
     import msgspec
 

@@ -1,4 +1,4 @@
-"""`exact doctor`: what is installed, what is missing, and how to get it."""
+"""`exact doctor`: show what is installed, what is missing, and how to install it."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--model", metavar="NAME", help="Also make one cheap call to this model and show what it can do.")
-@click.option("--base-url", metavar="URL", help="Where the model is served, if not by OpenAI: http://127.0.0.1:8000/v1")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@click.option("--model", metavar="NAME", help="Model to test with one cheap call, to show its features.")
+@click.option("--base-url", metavar="URL", help="Address of the model's server, if not OpenAI: http://127.0.0.1:8000/v1")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(model: str | None, base_url: str | None, as_json: bool) -> int:
-    """Says what is installed, what is missing, and how to get it.
+    """Show what is installed, what is missing, and how to install it.
 
-    Exit code 1 if something is missing that exact cannot do without, or if the model does not answer.
+    The exit code is 1 where a required part is missing or the model does not answer.
     """
     from exact.cli import health
     from exact.config import ModelConfig
     from exact.errors import UsageError
 
     if base_url and not model:
-        raise UsageError("--base-url goes with --model NAME: which model is it?")
+        raise UsageError("--base-url requires --model: give the name of the model")
     checks = health.checks()
     report = None
     if model:
@@ -59,7 +59,7 @@ def _text(well: bool, checks: list[HealthCheck], report: ModelReport | None) -> 
         rows += [("ok" if not report.error else "MISSING", name, found, "") for name, found in report.rows()]
     width = max(len(name) for _, name, _, _ in rows)
     lines = [f"{mark:8} {name:{width}}  {found}{f'  -> {fix}' if fix else ''}" for mark, name, found, fix in rows]
-    return "\n".join([*lines, "all that is needed is here" if well else "something is missing: see MISSING above"])
+    return "\n".join([*lines, "all required parts are installed" if well else "required parts are missing: see MISSING above"])
 
 
 def _mark(check: HealthCheck) -> str:

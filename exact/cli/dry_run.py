@@ -1,4 +1,4 @@
-"""`exact run --dry-run`: what a run would call, write and spend at worst."""
+"""`exact run --dry-run`: the calls, files and costs of a run at worst."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from exact.task import Task
 
 
 def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
-    """The plan in aligned lines; the last one says so where the run would be refused."""
+    """Return the plan in aligned lines. The last line gives the reason where the run would be refused."""
     limits, n = config.limits, len(tasks)
     names = [task.id for task in tasks[:5]] + ([f"... and {n - 5} more"] if n > 5 else [])
     models = [_called(config, role) for role in roles(config)]
@@ -32,17 +32,17 @@ def describe(tasks: tuple[Task, ...], config: Config, out: Path) -> str:
     try:
         check_models(config)
     except UsageError as error:
-        rows.append(("refused", f"as things are, this run would not start: {error}"))
+        rows.append(("refused", f"this run would not start: {error}"))
     return "Dry run: nothing was called or written. At worst:\n" + "\n".join(f"  {name:12} {text}" for name, text in rows)
 
 
 def _called(config: Config, role: str) -> str:
-    """Which model, and where it is served."""
+    """Return the model of a role and the addresses that serve it."""
     model = model_for(config, role)
     try:
         provider = serving(model, providers(config.models.providers))
     except UsageError:
-        return f"{role}: {model.model} at an address that is not known yet"
+        return f"{role}: {model.model} at an address that is not configured yet"
     return f"{role}: {model.model} at {', '.join(place.base_url for place in provider.places)}"
 
 

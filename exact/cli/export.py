@@ -1,4 +1,4 @@
-"""`exact export`: an attempt in other forms: a Playwright test, a graph, a drawing, a moving picture."""
+"""`exact export`: export attempts as Playwright tests, graphs, drawings or animations."""
 
 from __future__ import annotations
 
@@ -16,36 +16,28 @@ if TYPE_CHECKING:
     from exact.task import Task
 
 KINDS = {
-    "playwright": ".py",
-    "json": ".json",
-    "graphml": ".graphml",
-    "dot": ".dot",
-    "svg": ".svg",
-    "pdf": ".pdf",
-    "png": ".png",
-    "path": ".png",
-    "trajectory": ".svg",
+    "playwright": (".py", "the committed path as a Playwright test"),
+    "json": (".json", "every state and action with its statistics"),
+    "graphml": (".graphml", "the same as a graph, for networkx, Gephi or yEd"),
+    "dot": (".dot", "the tree for Graphviz"),
+    "svg": (".svg", "the tree as a drawing (requires Graphviz)"),
+    "pdf": (".pdf", "the same as PDF (requires Graphviz)"),
+    "png": (".png", "the same as PNG (requires Graphviz)"),
+    "path": (".png", "the committed path and its siblings as PNG (requires Graphviz)"),
+    "trajectory": (".svg", "the committed path as an SVG animation of screenshots"),
 }
-"""The ending of each kind's file."""
+"""File name suffix and description of each kind."""
+
+_HELP = "\b\n" + "\n".join(f"{kind:12}{text}" for kind, (_, text) in KINDS.items())
 
 
-@click.command()
+@click.command(epilog=_HELP)
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed: 'miniwob/click-*'.")
-@click.option("--out", type=NewFile(), help="Where to write that of a single task; - for the terminal.")
+@click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed: 'miniwob/click-*'.")
+@click.option("--out", type=NewFile(), help="File to write the export of a single task to; - for standard output.")
 def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
-    """Writes each attempt of RUN in another form, beside its journal, and prints the paths.
-
-    \b
-    playwright  the committed path as a Playwright test
-    json        every state and action with its statistics
-    graphml     the same as a graph, for networkx, Gephi or yEd
-    dot         the tree for Graphviz
-    svg         the tree as a drawing; likewise pdf and png (these need Graphviz)
-    path        the decision path and what was one action away from it, as a PNG (needs Graphviz)
-    trajectory  the committed path as an SVG that moves from screenshot to screenshot
-    """
+    """Export each attempt of RUN as KIND, beside its journal, and print the paths."""
     from exact.cli.report import started_tasks
     from exact.config import load_recorded
     from exact.errors import UsageError
@@ -55,7 +47,7 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
     folder = RunFolder.open(run)
     config, tasks = load_recorded(folder.path), started_tasks(folder, pattern)
     if out is not None and len(tasks) != 1:
-        raise UsageError(f"--out names one file, but {len(tasks)} tasks were chosen: name one with --task")
+        raise UsageError(f"--out names one file, but {len(tasks)} tasks match: select one with --task")
     for task in tasks:
         reading = Reading(folder.task_folder(task) / "journal.jsonl", config, folder.blobs)
         content = asyncio.run(_content(kind, task, reading))
@@ -63,7 +55,7 @@ def export(kind: str, run: Path, pattern: str | None, out: Path | None) -> None:
             sys.stdout.buffer.write(content)
             continue
         name = {"trajectory": "trajectory", "playwright": "test_path", "path": "path"}.get(kind, "tree")
-        path = out or folder.task_folder(task) / f"{name}{KINDS[kind]}"
+        path = out or folder.task_folder(task) / f"{name}{KINDS[kind][0]}"
         write_whole(path, content)
         click.echo(path)
 

@@ -1,4 +1,4 @@
-"""The single checks of `exact doctor`. None changes anything or goes to the network."""
+"""The checks of `exact doctor`. They change nothing and use no network."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from exact.errors import ExactError
 
 _GIB = 2**30
 _NEEDED = {"memory": 1 * _GIB, "disk": _GIB // 2, "shared memory": _GIB // 16}
-"""Bytes: what one search with one browser and its run directory take."""
+"""Bytes that a search with one browser and its run folder use."""
 _INSTALL = "shells/setup.sh, or pip install 'exact-agent[miniwob]'"
 
 
 class HealthCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is there or not."""
+    """The result of one check."""
 
     name: str
     ok: bool
     found: str
-    """What is there: a version, a path, an amount; or what was looked for in vain."""
+    """Version, path or amount that was found, or the reason why the part is missing."""
     fix: str = ""
-    """How to get it."""
+    """Instruction to install the part."""
     required: bool = True
-    """Whether exact can do nothing without it."""
+    """Whether exact cannot work without the part."""
 
 
 def checks() -> list[HealthCheck]:
-    """All checks, in the order in which a newcomer would settle them."""
+    """Run all checks, in the order in which a new user would fix them."""
     return [
         _python(),
         HealthCheck(name="exact", ok=True, found=f"{exact.__version__} in {Path(exact.__file__).parent}"),
@@ -49,7 +49,7 @@ def checks() -> list[HealthCheck]:
         _sandbox(),
         _desktop(),
         _browsergym(),
-        *_room(),
+        *_resources(),
         _run_directory(Path("runs")),
     ]
 
@@ -98,7 +98,7 @@ def _program(name: str, purpose: str, fix: str) -> HealthCheck:
 
 
 def _sandbox() -> HealthCheck:
-    """Environments that fork, shown by a real checkpoint and restore."""
+    """Check that environments fork, by a checkpoint and a restore."""
     from exact.environments.sandbox.probe import probe_forking, suggest_fix
     from exact.environments.sandbox.runsc import INSTALL_HINT, find_runsc
 
@@ -134,9 +134,9 @@ def _browsergym() -> HealthCheck:
         return HealthCheck(name="browsergym", ok=False, found=str(error), fix=fix, required=False)
 
 
-def _room() -> Iterator[HealthCheck]:
-    """Free memory, disk and shared memory, each against what is needed."""
-    yield _amount("memory", _free_memory(), "close other programs, or take a machine with more", required=True)
+def _resources() -> Iterator[HealthCheck]:
+    """Check the free memory, disk and shared memory against what a search uses."""
+    yield _amount("memory", _free_memory(), "close other programs, or use a machine with more memory", required=True)
     yield _amount("disk", shutil.disk_usage(".").free, "free some space, or choose another --out", required=True)
     if (shm := Path("/dev/shm")).is_dir():
         yield _amount("shared memory", shutil.disk_usage(shm).free, "in a container: --shm-size=1g", required=False)
@@ -144,7 +144,7 @@ def _room() -> Iterator[HealthCheck]:
 
 def _amount(name: str, free: int | None, fix: str, *, required: bool) -> HealthCheck:
     if free is None:
-        return HealthCheck(name=name, ok=True, found="this system does not tell")
+        return HealthCheck(name=name, ok=True, found="not reported by this system")
     needed = _NEEDED[name]
     ok = free >= needed
     return HealthCheck(name=name, ok=ok, found=f"{_size(free)} free, {_size(needed)} needed", fix=fix, required=required)
@@ -155,7 +155,7 @@ def _size(bytes: int) -> str:
 
 
 def _free_memory(proc: Path = Path("/proc/meminfo"), group: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """Bytes that this machine, and the container around us, would still give."""
+    """Return the bytes of memory available in this machine and container; None where the system does not report it."""
     amounts = []
     if proc.is_file():
         lines = dict(line.split(":", 1) for line in proc.read_text().splitlines() if ":" in line)
@@ -172,4 +172,4 @@ def _run_directory(path: Path) -> HealthCheck:
         there = there.parent
     ok = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
     found = f"{path.absolute()} {'can be written' if ok else 'cannot be written'}"
-    return HealthCheck(name="run directory", ok=ok, found=found, fix="go to a folder you may write to, or choose --out")
+    return HealthCheck(name="run directory", ok=ok, found=found, fix="change to a folder that you may write to, or choose --out")

@@ -1,4 +1,4 @@
-"""`exact init`: the files for one's own application, made from a few answers and tried at once."""
+"""`exact init`: write the files for your own application and check them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from exact.cli.counted import counted
 from exact.errors import UsageError
 from exact.safety import is_web
 
@@ -20,54 +21,64 @@ if TYPE_CHECKING:
     from exact.task import Task
 
 FILES = ("site.yaml", "tasks.yaml", "agent.yaml")
-PROMISES = ("resets alike", "elements can be acted on", "snapshots are states")
-"""Of `exact check`, what says how far the application can be searched."""
+GUARANTEES = ("resets alike", "elements can be acted on", "snapshots are states")
+"""The checks of `exact check` that show how far the application can be searched."""
 WHERE, LOGIN = ("elsewhere", "here", "hooks"), ("none", "file", "script", "basic")
-_QUESTION = """Where does it run, and what undoes what is done?
-  here: it is started with the browser, and rolled back with it
-  hooks: elsewhere, and there are ways to reset it, to keep its state and to bring it back
-  elsewhere: what is done stays done
+_QUESTION = """Where does the application run, and what undoes its side effects?
+  here: it is started with the browser and rolled back with it
+  hooks: elsewhere, with commands or addresses that reset it, save its state and restore it
+  elsewhere: side effects are permanent
 """
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=Path(), metavar="[FOLDER]")
-@click.option("--url", prompt="Address of the start page", help="Where tasks start.")
-@click.option("--name", help="Of the site. Default: its host.")
-@click.option("--where", type=click.Choice(WHERE), prompt=_QUESTION, default="elsewhere", help="Where it runs, and so what undoes.")
-@click.option("--command", help="here: how it is started, run in FOLDER.")
-@click.option("--ready-url", help="here: what answers once it is ready. Default: the start page.")
-@click.option("--reset", help="hooks: address or command that brings it to its start.")
-@click.option("--snapshot", help="hooks: what keeps its state under {name}.")
-@click.option("--restore", help="hooks: what brings {name} back.")
-@click.option("--login", type=click.Choice(LOGIN), prompt="Log-in", default="none", help="How an environment logs in.")
-@click.option("--login-url", default="", help="script: where it begins. Default: the start page.")
+@click.option("--url", prompt="Address of the start page", help="Start page of the tasks.")
+@click.option("--name", help="Name of the site. Default: its host.")
 @click.option(
-    "--model", prompt="Model (empty: the built-in agent, which needs none)", default="", help="Name of a chat model; PROVIDER/MODEL."
+    "--where",
+    type=click.Choice(WHERE),
+    prompt=_QUESTION,
+    default="elsewhere",
+    help="Where the application runs, which decides what undoes its side effects.",
 )
-@click.option("--goal", prompt="A first task, in words", help="What the agent is to achieve.")
-@click.option("--check/--no-check", "checked", default=True, show_default=True, help="Open the start page and try the promises.")
+@click.option("--command", help="here: command that starts the application, run in FOLDER.")
+@click.option("--ready-url", help="here: address that answers once the application is ready. Default: the start page.")
+@click.option("--reset", help="hooks: address or command that resets the application.")
+@click.option("--snapshot", help="hooks: address or command that saves the state as {name}.")
+@click.option("--restore", help="hooks: address or command that restores the state {name}.")
+@click.option("--login", type=click.Choice(LOGIN), prompt="Log-in", default="none", help="Log-in method of an environment.")
+@click.option("--login-url", default="", help="script: page of the log-in. Default: the start page.")
+@click.option(
+    "--model",
+    prompt="Model (empty: the built-in agent, which needs none)",
+    default="",
+    help="Chat model: NAME or PROVIDER/MODEL. Default: the built-in agent.",
+)
+@click.option("--goal", prompt="A first task, in words", help="Instruction of a first task.")
+@click.option("--check/--no-check", "checked", default=True, show_default=True, help="Open the start page and check the guarantees.")
 def init(folder: Path, checked: bool, **answers: Any) -> int:
-    """Asks what there is to know about your own application, writes site.yaml, tasks.yaml and agent.yaml, and tries them.
+    """Write site.yaml, tasks.yaml and agent.yaml for your own application and check them.
 
-    Every question is an option too. The last line says how far the application can be searched; exit code 1 if a promise is not kept.
+    The command asks for what no option gives. The last line says how far the application can be searched. The exit code is 1 where a
+    guarantee does not hold.
     """
     files = file_texts(answers)
     if there := [name for name in FILES if (folder / name).exists()]:
-        raise UsageError(f"{folder / there[0]} is there already: name another folder, or remove it")
+        raise UsageError(f"{folder / there[0]} exists already: choose another folder, or remove it")
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
         click.echo(f"wrote {folder / name}")
     if not checked:
         return 0
-    return _try(folder)
+    return _check(folder)
 
 
 def file_texts(answers: dict[str, Any]) -> dict[str, str]:
-    """The three files' text. Raises UsageError for answers that do not go together."""
+    """Return the text of the three files by name. Raises UsageError for invalid answers."""
     if not is_web(answers["url"]):
-        raise UsageError(f"--url {answers['url']!r} is no web address: write http://host/path")
+        raise UsageError(f"invalid --url {answers['url']!r}: write a web address such as http://host/path")
     parts = urlsplit(answers["url"])
     site: dict[str, Any] = {"name": answers["name"] or parts.hostname, "url": answers["url"]}
     site |= _placed(answers, f"{parts.scheme}://{parts.netloc}")
@@ -78,7 +89,7 @@ def file_texts(answers: dict[str, Any]) -> dict[str, str]:
 
 
 def _placed(answers: dict[str, Any], base: str) -> dict[str, Any]:
-    """Where it runs."""
+    """Return the part of the site file that says where the application runs."""
     if answers["where"] == "here":
         command = answers["command"] or _ask("Command that starts it, run in the folder", "--command")
         return {"services": [{"command": _words(command, "--command"), "ready_url": answers["ready_url"] or answers["url"]}]}
@@ -96,13 +107,13 @@ def _hook(text: str, option: str) -> dict[str, Any]:
 
 
 def _words(text: str, option: str) -> list[str]:
-    """Program and arguments, parted as a shell does. Raises UsageError where there are none."""
+    """Split a command as a shell does. Raises UsageError where it is empty or cannot be split."""
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"{option} {text!r} is no command: {error}") from error
+        raise UsageError(f"invalid command for {option}: {text!r}: {error}") from error
     if not words:
-        raise UsageError(f"{option} {text!r} is no command: write a program and its arguments")
+        raise UsageError(f"invalid command for {option}: {text!r}: write a program and its arguments")
     return words
 
 
@@ -121,7 +132,7 @@ def _login(answers: dict[str, Any]) -> dict[str, Any]:
 
 
 def _agent(model: str) -> dict[str, Any]:
-    """An agent that searches a little, with a cap on everything."""
+    """Return the configuration of an agent with a short search and limits on every cost."""
     limits = {"actions": 10, "transitions": 200, "seconds": 900}
     if not model:
         return {"name": "own", "search": {"iterations": 16}, "limits": limits}
@@ -144,25 +155,25 @@ def _ask(question: str, option: str) -> str:
         raise UsageError(f"{question.lower()}: give {option}") from error
 
 
-def _try(folder: Path) -> int:
+def _check(folder: Path) -> int:
     from exact.benchmarks.own import read
     from exact.config import load
 
     if (folder / "site.yaml").read_text().find("state: login.json") >= 0 and not (folder / "login.json").exists():
-        click.echo(f"log in next, then try it: exact login {folder / 'site.yaml'}; exact check '{folder / 'tasks.yaml'}#first' --quick")
+        click.echo(f"log in next, then check: exact login {folder / 'site.yaml'}; exact check '{folder / 'tasks.yaml'}#first' --quick")
         return 0
     [task] = read(folder / "tasks.yaml")
     config = load(folder / "agent.yaml")
-    findings, fidelity, writes = asyncio.run(_tried(task, config))
+    findings, fidelity, isolated = asyncio.run(_findings(task, config))
     from exact.cli.check import findings_table
 
     click.echo(findings_table(findings))
-    click.echo(search_summary(fidelity, writes))
+    click.echo(search_summary(fidelity, isolated))
     click.echo(f"next: exact run {folder / 'tasks.yaml'} --config {folder / 'agent.yaml'}")
     return 0 if all(finding.passed for finding in findings) else 1
 
 
-async def _tried(task: Task, config: Config) -> tuple[list[Finding], str, bool]:
+async def _findings(task: Task, config: Config) -> tuple[list[Finding], str, bool]:
     import msgspec
 
     from exact.benchmarks.open import open_environments
@@ -172,19 +183,20 @@ async def _tried(task: Task, config: Config) -> tuple[list[Finding], str, bool]:
     config = msgspec.structs.replace(config, browser=browser)
     async with open_environments(task, config, benchmark=False, notify=lambda text: click.echo(text, err=True)) as opened:
         async with opened.open(simulation=True) as environment:
-            seen = await environment.reset(task)
-            click.echo(f"opened {seen.url}: {json.dumps(seen.title)}, {len(seen.elements)} elements")
-            can = environment.capabilities
-        return await check(opened, task, quick=True, names=PROMISES), can.fidelity, can.isolated
+            observation = await environment.reset(task)
+            elements = counted(len(observation.elements), "element")
+            click.echo(f"opened {observation.url}: {json.dumps(observation.title)}, {elements}")
+            capabilities = environment.capabilities
+        return await check(opened, task, quick=True, names=GUARANTEES), capabilities.fidelity, capabilities.isolated
 
 
 def search_summary(fidelity: str, isolated: bool) -> str:
-    """One line: what a state comes back with, and so what is explored."""
-    come = {
-        "environment": "browser and application come back as one",
-        "client": "the browser comes back whole, the application does not",
-        "page": "pages come back without the state of their scripts",
-        "replay": "states are reached by a reset and the same steps again",
+    """Return one line on what a restore recovers and how writes are explored."""
+    recovered = {
+        "full": "a restore recovers the browser and the application",
+        "client": "a restore recovers the browser, but not the application",
+        "page": "a restore recovers pages without the state of their scripts",
+        "replay": "states are restored by a reset and a replay of the steps",
     }[fidelity]
-    writes = "explored and rolled back" if isolated else "held back while looking ahead, and done once, at a commit"
-    return f"fidelity {fidelity}: {come}; writes are {writes}"
+    writes = "explored and rolled back" if isolated else "blocked in simulation, and sent once, at a commit"
+    return f"fidelity {fidelity}: {recovered}; writes are {writes}"

@@ -1,4 +1,4 @@
-"""The results of a run as JUnit's XML, which continuous integration reads."""
+"""Results of a run as JUnit XML, for continuous integration."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from exact.errors import UsageError
 from exact.runs.journal.store import Line, write_whole
 
 SURE = 0.5
-"""The agent's own verdict from which an attempt that nothing else judges counts as solved here. In tables of success it never does."""
+"""Lowest value from the agent itself that counts as solved where a task has no evaluator. In tables of success it never counts."""
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def is_solved(line: Line) -> bool:
-    """Whether an attempt ended as it should."""
+    """Return whether an attempt counts as solved."""
     if line.status == "judged":
         return line.value is not None and line.value >= SURE
     return line.score is not None and line.score >= 1
 
 
 def junit_xml(lines: Sequence[Line], name: str) -> bytes:
-    """A test suite with a case for each attempt. Not solved is a failure; what the infrastructure did to it is an error."""
+    """Return a test suite with a case for each attempt: unsolved is a failure, an infrastructure failure is an error."""
     failures, errors = (
         sum(not is_solved(line) and line.status != "failed" for line in lines),
         sum(line.status == "failed" for line in lines),
@@ -42,7 +42,7 @@ def junit_xml(lines: Sequence[Line], name: str) -> bytes:
 
 
 def write_junit(lines: Sequence[Line], name: str, path: Path) -> None:
-    """The file, whole. Raises UsageError where it cannot be written."""
+    """Write the file atomically. Raises UsageError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, junit_xml(lines, name))
@@ -57,8 +57,8 @@ def _case(line: Line) -> ET.Element:
         ET.SubElement(case, "error", message=_text(line.reason), type="infrastructure")
     elif not is_solved(line):
         ET.SubElement(case, "failure", message=_text(_why(line)), type=line.status)
-    said = f"status: {line.status}\nscore: {line.score}\nown verdict: {line.value}\nactions: {line.actions}\nsteps: {line.transitions}\n"
-    ET.SubElement(case, "system-out").text = _text(said + (f"reason: {line.reason}\n" if line.reason else ""))
+    details = f"status: {line.status}\nscore: {line.score}\nown value: {line.value}\nactions: {line.actions}\nsteps: {line.transitions}\n"
+    ET.SubElement(case, "system-out").text = _text(details + (f"reason: {line.reason}\n" if line.reason else ""))
     return case
 
 
@@ -66,10 +66,10 @@ def _why(line: Line) -> str:
     if line.score is not None:
         return f"score {line.score:g}{f': {line.reason}' if line.reason else ''}"
     if line.status == "judged":
-        return f"the agent itself judges it {line.value if line.value is not None else 'not at all'}"
+        return f"no evaluator; the agent's own value is {line.value if line.value is not None else 'unknown'}"
     return f"{line.status}: {line.reason}"
 
 
 def _text(text: str) -> str:
-    """Without what XML cannot hold."""
+    """Replace the characters that XML cannot hold."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

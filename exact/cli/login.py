@@ -1,4 +1,4 @@
-"""`exact login`: log in by hand once, in a window, and keep what the browser then holds."""
+"""`exact login`: log in to a site by hand, in a window, and save the session."""
 
 from __future__ import annotations
 
@@ -22,24 +22,29 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("site", metavar="SITE")
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Default: what the site file names, else in ~/.config/exact/logins.")
-@click.option("--until", metavar="REGEX", help="Done as soon as an address matches; else when you press Enter.")
-@click.option("--seconds", default=600.0, show_default=True, help="How long to wait for that.")
-@click.option("--headless", is_flag=True, help="Without a window: for sites that log in by themselves, and for trying it out.")
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="File to save to. Default: the one that the site file names, else in ~/.config/exact/logins.",
+)
+@click.option("--until", metavar="REGEX", help="Save as soon as the address matches. Default: save when you press Enter.")
+@click.option("--seconds", default=600.0, show_default=True, help="Seconds to wait for a matching address.")
+@click.option("--headless", is_flag=True, help="Show no window, for sites that log in without input.")
 def login(site: str, out: Path | None, until: str | None, seconds: float, headless: bool) -> int:
-    """Opens a browser on SITE, an address or a site file, and keeps cookies and storage once you are logged in.
+    """Log in to SITE by hand and save its cookies and storage.
 
-    Nothing is judged or recorded meanwhile, so single sign-on may go wherever it goes. The file is for you alone (mode 0600) and outside of
-    any run. Name it in the site file: browser: {login: {state: FILE}}.
+    SITE is an address or a site file. Requests are neither restricted nor recorded, so that single sign-on works. The file is readable by
+    you alone (mode 0600) and must lie outside of any run. Refer to it in the site file: browser: {login: {state: FILE}}.
     """
     pattern = _compiled(until)
-    url, given = _place(site)
+    url, given = _target(site)
     path = (out or given or _default(url)).expanduser().absolute()
-    _refuse(path)
+    _refuse_run(path)
     if not pattern and not sys.stdin.isatty():
-        raise UsageError("there is no terminal to press Enter in: say with --until which address means that you are in")
+        raise UsageError("no terminal to press Enter in: give the address after the log-in with --until")
     asyncio.run(_login(url, path, pattern, seconds, headless))
-    click.echo(f"kept in {path}\nname it in the site file: browser: {{login: {{state: {path}}}}}")
+    click.echo(f"saved to {path}\nrefer to it in the site file: browser: {{login: {{state: {path}}}}}")
     return 0
 
 
@@ -47,21 +52,21 @@ def _compiled(until: str | None) -> re.Pattern[str] | None:
     try:
         return re.compile(until) if until else None
     except re.error as error:
-        raise UsageError(f"--until {until!r} is no regular expression: {error}") from error
+        raise UsageError(f"invalid regular expression --until {until!r}: {error}") from error
 
 
-def _place(site: str) -> tuple[str, Path | None]:
-    """The address, and the file that a site file names."""
+def _target(site: str) -> tuple[str, Path | None]:
+    """Return the address of a site, and the session file that its site file names, if any."""
     if not site.endswith((".yaml", ".yml")):
         url = site if "://" in site else f"https://{site}"
         if not is_web(url):
-            raise UsageError(f"{site!r} is no web address: write https://host")
+            raise UsageError(f"invalid address {site!r}: write https://host")
         return url, None
     from exact.benchmarks.own import read_site
 
     found = read_site(Path(site))
     if not is_web(found.url):
-        raise UsageError(f"the site's url {found.url!r} is no web address: write https://host")
+        raise UsageError(f"invalid url {found.url!r} in {site}: write https://host")
     state = (found.browser.get("login") or {}).get("state", "")
     return found.url, Path(site).absolute().parent / Path(state).expanduser() if state else None
 
@@ -71,11 +76,11 @@ def _default(url: str) -> Path:
     return home / "exact" / "logins" / f"{urlsplit(url).netloc.replace(':', '-')}.json"
 
 
-def _refuse(path: Path) -> None:
-    """A log-in must not get into a run, which people hand around."""
+def _refuse_run(path: Path) -> None:
+    """Raise UsageError where a path is in a run folder, because run folders are shared."""
     for folder in path.parents:
         if (folder / "run.json").exists():
-            raise UsageError(f"{path} is in the run {folder}: keep log-ins elsewhere")
+            raise UsageError(f"{path} is in the run {folder}: save log-ins elsewhere")
 
 
 async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: float, headless: bool) -> None:
@@ -86,7 +91,9 @@ async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: f
     from exact.environments.browser.launch.launch import chromium_arguments
 
     if not headless and sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise EnvironmentFailure("a browser window needs a screen, and DISPLAY is not set: run this where there is one, and copy the file")
+        raise EnvironmentFailure(
+            "a browser window needs a screen, and DISPLAY is not set: run this on a machine with a screen, and copy the file"
+        )
     async with start_driver() as playwright:
         try:
             browser = await playwright.chromium.launch(
@@ -98,7 +105,7 @@ async def _login(url: str, path: Path, until: re.Pattern[str] | None, seconds: f
             state = await context.storage_state()
             await browser.close()
         except Error as error:
-            raise EnvironmentFailure(f"the browser was closed, or could not go to {url}: {str(error).splitlines()[0]}") from error
+            raise EnvironmentFailure(f"the browser was closed, or could not open {url}: {str(error).splitlines()[0]}") from error
     write_private(path, json.dumps(state))
 
 
@@ -111,14 +118,14 @@ async def _wait(browser: Browser, context: BrowserContext, until: re.Pattern[str
         async with asyncio.timeout(seconds):
             while not any(until.search(page.url) for page in context.pages):
                 if not browser.is_connected() or not context.pages:
-                    raise EnvironmentFailure("the window was closed before anybody was logged in: nothing was kept")
+                    raise EnvironmentFailure("the window was closed before the log-in: nothing was saved")
                 await asyncio.sleep(0.1)
     except TimeoutError as error:
-        raise EnvironmentFailure(f"no address matched {until.pattern!r} within {seconds:g} s: nothing was kept") from error
+        raise EnvironmentFailure(f"no address matched {until.pattern!r} within {seconds:g} s: nothing was saved") from error
 
 
 def write_private(path: Path, text: str) -> None:
-    """For this user alone, whole or not at all."""
+    """Write a file atomically, readable by this user only."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(half, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:

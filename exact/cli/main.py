@@ -1,7 +1,7 @@
 """The command `exact`: finds the subcommand, runs it, and turns errors into one line and an exit code.
 
-Exit codes: 0 done, 1 failure of the infrastructure, 2 wrong usage, 3 not solved (where `--fail-unsolved` asks), 130 interrupted. A
-subcommand's module is imported only when it is called.
+Exit codes: 0 done, 1 infrastructure failure, 2 wrong usage, 3 not solved (with `--fail-unsolved`), 130 interrupted. The module of a
+subcommand is imported when the subcommand is called.
 """
 
 from __future__ import annotations
@@ -18,45 +18,45 @@ import exact
 from exact.errors import ExactError, unknown
 
 COMMANDS = {
-    "run": ("exact.cli.run:run", "Lets one agent attempt some tasks and writes a report of each."),
-    "init": ("exact.cli.init:init", "Writes the files for your own application, and tries them."),
-    "login": ("exact.cli.login:login", "Lets you log in to a site by hand, and keeps it."),
-    "resume": ("exact.cli.resume:resume", "Goes on with a run that was interrupted."),
-    "bench": ("exact.cli.bench:bench", "Lets several agents attempt a suite, paired and at equal budgets, and writes tables and curves."),
-    "compare": ("exact.cli.compare:compare", "Compares two runs task by task."),
-    "rescore": ("exact.cli.rescore:rescore", "Takes the committed actions of a run again in fresh environments and evaluates them."),
-    "report": ("exact.cli.report:report", "Builds the reports of a run again."),
-    "view": ("exact.cli.view:view", "Shows searches in a browser while they run, and takes commands for them."),
-    "show": ("exact.cli.show:show", "Prints what a search found: figures, warnings, the principal variation, one state."),
-    "calibrate": ("exact.cli.calibrate:calibrate", "Compares a value function's judgements with outcomes."),
-    "export": ("exact.cli.export:export", "Writes a run in other forms: a Playwright test, a graph, a drawing, a moving picture."),
-    "memory": ("exact.cli.memory:memory", "Shows and tidies what was learned: list, search, forget, restore, export, merge."),
-    "tasks": ("exact.cli.tasks:tasks", "Names the tasks of the benchmarks."),
-    "check": ("exact.cli.check:check", "Tries whether an environment keeps the contract that searches rely on."),
-    "cost": ("exact.cli.cost:cost", "Prints what the model calls of a run took."),
-    "prompts": ("exact.cli.prompts:prompts", "Shows what models are asked, word for word."),
-    "config": ("exact.cli.config:config", "Shows what a configuration means."),
-    "doctor": ("exact.cli.doctor:doctor", "Says what is installed, what is missing, and how to get it."),
+    "run": ("exact.cli.run:run", "Run one agent on tasks and write a report for each."),
+    "init": ("exact.cli.init:init", "Write the files for your own application and check them."),
+    "login": ("exact.cli.login:login", "Log in to a site by hand and save the session."),
+    "resume": ("exact.cli.resume:resume", "Resume a run that was interrupted or that failed."),
+    "bench": ("exact.cli.bench:bench", "Run several agents on a suite at equal budgets and compare them."),
+    "compare": ("exact.cli.compare:compare", "Compare two runs task by task."),
+    "rescore": ("exact.cli.rescore:rescore", "Replay the committed actions of a run in fresh environments and evaluate them."),
+    "report": ("exact.cli.report:report", "Build the reports of a run again."),
+    "view": ("exact.cli.view:view", "Show running searches in a browser, and steer them."),
+    "show": ("exact.cli.show:show", "Print the statistics, warnings and principal variation of a search, or one state."),
+    "calibrate": ("exact.cli.calibrate:calibrate", "Compare the estimates of a value function with outcomes."),
+    "export": ("exact.cli.export:export", "Export a run as a Playwright test, a graph, a drawing or an animation."),
+    "memory": ("exact.cli.memory:memory", "Show and edit a memory of reflections."),
+    "tasks": ("exact.cli.tasks:tasks", "List the tasks of the benchmarks."),
+    "check": ("exact.cli.check:check", "Check an environment against the contract that search relies on."),
+    "cost": ("exact.cli.cost:cost", "Print the tokens and money that the model calls of a run used."),
+    "prompts": ("exact.cli.prompts:prompts", "Show the prompts that models are sent."),
+    "config": ("exact.cli.config:config", "Show a configuration with its defaults."),
+    "doctor": ("exact.cli.doctor:doctor", "Show what is installed, what is missing, and how to install it."),
 }
-"""Each subcommand's `module:function`, and its line in the help."""
+"""`module:function` and short help of each subcommand."""
 
 INTERRUPTED = 130
 CLOSED_PIPE = 141
-"""As the shell reports a program whose reader went away."""
+"""Exit code where the reader of a pipe has closed it, as shells report SIGPIPE."""
 
 _FIXES = {
-    errno.ENOSPC: "free some space, then go on with `exact resume`",
-    errno.EDQUOT: "free some of your quota, then go on with `exact resume`",
-    errno.EACCES: "choose a place you may write to",
-    errno.EROFS: "choose a place you may write to",
-    errno.ENOTDIR: "name another place",
-    errno.EISDIR: "name another place",
-    errno.EEXIST: "name another place",
+    errno.ENOSPC: "free some space, then run `exact resume`",
+    errno.EDQUOT: "free some of your quota, then run `exact resume`",
+    errno.EACCES: "choose a folder that you may write to",
+    errno.EROFS: "choose a folder that you may write to",
+    errno.ENOTDIR: "choose another path",
+    errno.EISDIR: "choose another path",
+    errno.EEXIST: "choose another path",
 }
 
 
 class _Lazy(click.Group):
-    """A group that knows its commands' names and short helps without importing them."""
+    """A group that knows the names and short helps of its commands without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -90,11 +90,11 @@ class _Lazy(click.Group):
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(exact.__version__, prog_name="exact", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Agents that solve tasks in real browsers by reflective tree search."""
+    """Solve tasks in real browsers and desktops with agents that use reflective tree search."""
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Runs one command line (by default this process's) and gives its exit code."""
+    """Run one command line, by default that of this process, and return its exit code."""
     try:
         result = cli.main(args, prog_name="exact", standalone_mode=False)
     except ExactError as error:
@@ -119,7 +119,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _expected(group: ExceptionGroup[Exception]) -> ExactError | None:
-    """The first of a group that holds nothing but errors of this package; else None."""
+    """Return the first error of a group that contains only errors of this package; None for any other group."""
     own, other = group.split(ExactError)
     if other is not None or own is None:
         return None

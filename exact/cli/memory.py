@@ -1,4 +1,4 @@
-"""`exact memory`: what was learned, and what became of it."""
+"""`exact memory`: show and edit a memory of reflections."""
 
 from __future__ import annotations
 
@@ -23,32 +23,41 @@ if TYPE_CHECKING:
 
 _SERVERS = ("postgresql://", "postgres://")
 _WHERE = click.argument("where", metavar="MEMORY")
-_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
 _IDS = click.argument("ids", nargs=-1, metavar="ID...")
 _CONFIG = click.option(
-    "--config", "-c", type=click.Path(path_type=Path), help="YAML file of the runs that use MEMORY, where a model makes its vectors."
+    "--config", "-c", type=click.Path(path_type=Path), help="YAML file of the runs that use MEMORY, where a model makes its embeddings."
 )
-_COUNT = click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many at most.")
+_COUNT = click.option(
+    "--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="Largest number of reflections to print."
+)
 
 
 @click.group()
 def memory() -> None:
-    """Shows and tidies a memory of reflections: a file, a run's folder, or postgresql://...
+    """Show and edit a memory of reflections.
 
-    Nothing is taken out for good: `restore` brings back what was forgotten, evicted, merged or quarantined.
+    MEMORY is a file, the folder of a run, or postgresql://... Nothing is deleted: `restore` recovers reflections that were forgotten,
+    evicted, merged or quarantined.
     """
 
 
 @memory.command("list")
 @_WHERE
-@click.option("--status", type=click.Choice(["kept", "forgotten", "evicted", "merged", "quarantined", "all"]), default="kept")
-@click.option("--quarantined", is_flag=True, help="Those that try to instruct: the same as --status quarantined.")
-@click.option("--kind", type=click.Choice(["policy", "value"]))
-@click.option("--task", default="", metavar="PATTERN", help="Only from tasks such as 'miniwob/click-*', whatever their seed.")
+@click.option(
+    "--status",
+    type=click.Choice(["kept", "forgotten", "evicted", "merged", "quarantined", "all"]),
+    default="kept",
+    show_default=True,
+    help="Select by status.",
+)
+@click.option("--quarantined", is_flag=True, help="Select those that try to give instructions: --status quarantined.")
+@click.option("--kind", type=click.Choice(["policy", "value"]), help="Select by kind.")
+@click.option("--task", default="", metavar="PATTERN", help="Select by task, for any seed: 'miniwob/click-*'.")
 @_COUNT
 @_JSON
 def list_(where: str, status: str, quarantined: bool, kind: Any, task: str, limit: int, as_json: bool) -> None:
-    """Prints the newest reflections of MEMORY, one a line."""
+    """Print the newest reflections of MEMORY."""
     wanted: Any = "quarantined" if quarantined else None if status == "all" else status
     with _opened(where) as opened:
         _print(opened.entries(wanted, kind=kind, task=task, limit=limit), as_json)
@@ -59,7 +68,7 @@ def list_(where: str, status: str, quarantined: bool, kind: Any, task: str, limi
 @click.argument("id")
 @_JSON
 def show(where: str, id: str, as_json: bool) -> None:
-    """Prints one reflection with all that is known of it. Of ID the beginning is enough."""
+    """Print one reflection with all its fields and uses. The beginning of ID is enough."""
     with _opened(where) as opened:
         entry = opened.entry(id)
         uses = opened.uses(entry.reflection.id)
@@ -71,7 +80,7 @@ def show(where: str, id: str, as_json: bool) -> None:
         if value not in ("", None):
             click.echo(f"{name}: {_line(str(value), 1000)}")
     for use in uses:
-        ended = {True: "went well", False: "went badly", None: "nobody knows how it ended"}[use.success]
+        ended = {True: "succeeded", False: "failed", None: "outcome unknown"}[use.success]
         click.echo(f"shown in: {_line(use.attempt, 200)}: {ended}")
 
 
@@ -81,7 +90,10 @@ def show(where: str, id: str, as_json: bool) -> None:
 @_COUNT
 @_JSON
 def search(where: str, words: tuple[str, ...], limit: int, as_json: bool) -> None:
-    """Prints those kept with some of WORDS in the lesson, its action or its situation, the best first."""
+    """Print the reflections that contain some of WORDS.
+
+    The text, the action and the situation are searched. The best match comes first.
+    """
     with _opened(where) as opened:
         _print(opened.search(" ".join(words), k=limit), as_json)
 
@@ -89,12 +101,12 @@ def search(where: str, words: tuple[str, ...], limit: int, as_json: bool) -> Non
 @memory.command()
 @_WHERE
 @_IDS
-@click.option("--task", default="", metavar="PATTERN", help="All from tasks such as 'miniwob/click-*'.")
-@click.option("--note", default="", help="Why.")
+@click.option("--task", default="", metavar="PATTERN", help="Forget all from the tasks that match: 'miniwob/click-*'.")
+@click.option("--note", default="", help="Reason to record.")
 def forget(where: str, ids: tuple[str, ...], task: str, note: str) -> None:
-    """Shows some reflections to no one any more. `restore` undoes it."""
+    """Stop showing reflections to agents. `restore` undoes it."""
     if not ids and not task:
-        raise UsageError("nothing to forget: name ids, or --task PATTERN")
+        raise UsageError("nothing to forget: give ids, or --task PATTERN")
     with _opened(where) as opened:
         chosen = [*ids, *(entry.reflection.id for entry in (opened.entries(task=task) if task else []))]
         click.echo(f"{opened.forget(dict.fromkeys(chosen), note)} forgotten")
@@ -104,20 +116,23 @@ def forget(where: str, ids: tuple[str, ...], task: str, note: str) -> None:
 @_WHERE
 @_IDS
 def restore(where: str, ids: tuple[str, ...]) -> None:
-    """Keeps some again that were forgotten, evicted, merged or quarantined."""
+    """Restore reflections by ID.
+
+    They were forgotten, evicted, merged or quarantined before.
+    """
     if not ids:
-        raise UsageError("nothing to restore: name ids; `exact memory list --status all` shows them")
+        raise UsageError("nothing to restore: give ids; `exact memory list --status all` shows them")
     with _opened(where) as opened:
         click.echo(f"{opened.restore(ids)} restored")
 
 
 @memory.command()
 @_WHERE
-@click.option("--out", "-o", type=NewFile(), help="File; else to standard output.")
+@click.option("--out", "-o", type=NewFile(), help="File to write to. Default: standard output.")
 def export(where: str, out: Path | None) -> None:
-    """Writes all that is kept as JSON lines, oldest first: what `import` reads.
+    """Write the reflections as JSON lines, for `import`.
 
-    What was merged into it is written too, so that it counts as learned on the same tasks there. Statuses and use stay behind.
+    The oldest comes first. Merged reflections are written too, so that their tasks are known. Statuses and uses are not written.
     """
     with _opened(where) as opened:
         lines = [msgspec.json.encode(each) for each in opened.lessons()]
@@ -135,14 +150,19 @@ def export(where: str, out: Path | None) -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @_CONFIG
 def import_(where: str, files: tuple[Path, ...], config: Path | None) -> None:
-    """Adds reflections from JSON lines to MEMORY, made if there is none. Each is judged anew: one that instructs is quarantined."""
+    """Add reflections from JSON lines to MEMORY.
+
+    MEMORY is created where it does not exist. Each reflection is checked again: one that tries to give instructions is quarantined.
+    """
     found = [reflection for file in files for reflection in _read(file)]
 
     def work(opened: StoredMemory) -> str:
         before = len(opened.entries("quarantined"))
         new = opened.add_all(found)
-        held = len(opened.entries("quarantined")) - before
-        return f"{new} of {len(found)} are new" + (f"; {held} quarantined, see `exact memory list --quarantined`" if held else "")
+        quarantined = len(opened.entries("quarantined")) - before
+        return f"{new} of {len(found)} are new" + (
+            f"; {quarantined} quarantined, see `exact memory list --quarantined`" if quarantined else ""
+        )
 
     click.echo(_worked(where, config, work, new=True))
 
@@ -152,7 +172,10 @@ def import_(where: str, files: tuple[Path, ...], config: Path | None) -> None:
 @click.argument("others", nargs=-1, metavar="[OTHER...]")
 @_CONFIG
 def merge(where: str, others: tuple[str, ...], config: Path | None) -> None:
-    """Adds what OTHER memories keep to MEMORY, and merges those that say the same of the same situation."""
+    """Add the reflections of OTHER memories to MEMORY.
+
+    Reflections that say the same of the same situation are merged.
+    """
 
     def work(opened: StoredMemory) -> str:
         new = 0
@@ -168,7 +191,7 @@ def merge(where: str, others: tuple[str, ...], config: Path | None) -> None:
 @_WHERE
 @_JSON
 def stats(where: str, as_json: bool) -> None:
-    """Prints how many there are of each status, how often they were shown, and with what result."""
+    """Print numbers of reflections by status, kind and use."""
     with _opened(where) as opened:
         entries, version = opened.entries(None), opened.version
     counts: dict[str, Any] = {"version": version, "all": len(entries)}
@@ -186,17 +209,17 @@ def stats(where: str, as_json: bool) -> None:
 
 
 def _opened(where: str, *, new: bool = False) -> StoredMemory:
-    """A memory that is there, or a new one. Raises UsageError."""
+    """Open an existing memory, or a `new` one. Raises UsageError where none exists."""
     from exact.reflection.memory import open_memory
 
-    place = _place(where)
-    if not new and not place.startswith(_SERVERS) and not Path(place).is_file():
-        raise UsageError(f"there is no memory at {place}: name a file, a run's folder or postgresql://...")
-    return open_memory(place, browse=True)
+    location = _location(where)
+    if not new and not location.startswith(_SERVERS) and not Path(location).is_file():
+        raise UsageError(f"no memory at {location}: give a file, the folder of a run or postgresql://...")
+    return open_memory(location, browse=True)
 
 
-def _place(where: str) -> str:
-    """The file or server; of a run's folder, what its configuration names."""
+def _location(where: str) -> str:
+    """Return the file or server of a memory; for the folder of a run, the one that its configuration names."""
     path = Path(where)
     if where.startswith(_SERVERS) or not path.is_dir():
         return where
@@ -208,14 +231,14 @@ def _place(where: str) -> str:
 
 
 def _worked(where: str, path: Path | None, work: Callable[[StoredMemory], str], *, new: bool) -> str:
-    """What comes of some work on a memory; with a configuration, its model makes the vectors."""
+    """Return the result of work on a memory. With a configuration, its model makes the embeddings."""
     if path is None:
         with _opened(where, new=new) as opened:
             return work(opened)
     from exact.config import load
 
     config = load(path)
-    reflection = msgspec.structs.replace(config.reflection, memory=_place(where), kind="builtin")
+    reflection = msgspec.structs.replace(config.reflection, memory=_location(where), kind="builtin")
     return asyncio.run(_worked_by_model(msgspec.structs.replace(config, reflection=reflection), work))
 
 
@@ -234,7 +257,7 @@ async def _worked_by_model(config: Config, work: Callable[[StoredMemory], str]) 
 
 
 def _read(file: Path) -> Iterator[Any]:
-    """The reflections in a file. Raises UsageError with the line that is none."""
+    """Yield the reflections in a file. Raises UsageError that names the first invalid line."""
     from exact.context import Reflection
 
     try:
@@ -246,7 +269,7 @@ def _read(file: Path) -> Iterator[Any]:
             try:
                 yield msgspec.json.decode(line, type=Reflection)
             except (msgspec.DecodeError, msgspec.ValidationError) as error:
-                raise UsageError(f"{file}, line {number} is no reflection: {error}") from error
+                raise UsageError(f"invalid reflection in {file}, line {number}: {error}") from error
 
 
 def _print(entries: Sequence[Entry], as_json: bool) -> None:
@@ -261,7 +284,7 @@ def _print(entries: Sequence[Entry], as_json: bool) -> None:
 
 
 def _line(text: str, limit: int) -> str:
-    """As one line without what a terminal would act on."""
+    """Return a text as one line without control characters, cut to `limit` characters."""
     plain = "".join(c if c.isprintable() else " " for c in text)
     joined = " ".join(plain.split())
     return joined if len(joined) <= limit else joined[: limit - 1] + "…"

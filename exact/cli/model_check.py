@@ -1,4 +1,4 @@
-"""What a model can do, found out by one cheap call: `exact doctor --model NAME`."""
+"""Test of a model's features by one cheap call: `exact doctor --model NAME`."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ _WORDS = 'Answer with this JSON object and nothing else, filled in: {"colour": "
 
 
 class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of the call."""
+    """Features of a model, or the reason why it did not answer."""
 
     model: str
     error: str = ""
-    """Why there was no answer; then the rest means nothing."""
+    """Reason why the model did not answer; the other fields are then meaningless."""
     n: int = 0
-    """Answers that one request gave, of the two asked for."""
+    """Number of answers to one request for two."""
     logprobs: bool = False
     token_ids: bool = False
     images: str = ""
     """`seen`, `accepted, colour not recognised` or `refused`."""
     json: bool = False
-    """Whether the answer was JSON, as asked."""
+    """Whether the answer was JSON, as requested."""
     seconds: float = 0.0
-    """From question to answer."""
+    """Seconds from request to answer."""
     input_price: float | None = None
-    """US dollars for a million tokens; None where the price list does not know the model."""
+    """US dollars for a million tokens; None where the price list lacks the model."""
     output_price: float | None = None
     cost: float | None = None
     """US dollars for the answered call."""
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """Name and finding, for people."""
+        """Yield the name and the finding of each row of the text output."""
         yield "model", self.error or self.model
         if self.error:
             return
-        yield "n", f"{self.n} of {_ASKED} answers in one request{'' if self.n == _ASKED else ': the others take a request each'}"
+        yield "n", f"{self.n} of {_ASKED} answers in one request{'' if self.n == _ASKED else ': each further answer takes a request'}"
         yield "logprobs", f"{_yes(self.logprobs)}; token ids: {_yes(self.token_ids)}"
         yield "images", self.images
         yield "JSON", _yes(self.json)
@@ -54,15 +54,15 @@ class ModelReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def _price(self) -> str:
         if self.input_price is None or self.output_price is None:
-            return "unknown: give models.policy.price in the configuration, or a money cap cannot be kept"
+            return "unknown: give models.policy.price in the configuration to use a limit on money"
         cost = "" if self.cost is None else f"; this call ${self.cost:.6f}"
         return f"${self.input_price:g} in, ${self.output_price:g} out for a million tokens{cost}"
 
 
 async def check_model(config: ModelConfig) -> ModelReport:
-    """Asks for two answers, log-probabilities, a picture and JSON at once; what is refused is left out and asked again.
+    """Request two answers, log-probabilities, JSON and a description of a picture at once. Refused features are tried one by one.
 
-    A model that does not answer the plain question either is a report with an error. Raises UsageError for a missing key.
+    The report has an error where the model does not answer a plain request either. Raises UsageError for a missing key.
     """
     from exact.models.openai import OpenAIModel
 
@@ -83,7 +83,7 @@ async def _checked(model: ChatModel) -> ModelReport:
     except ModelError:
         return ModelReport(model=model.name, error=refused)
     for image, logprobs in ((True, False), (False, True)):
-        with suppress(ModelError):  # the model answers, so it is this feature that is refused
+        with suppress(ModelError):  # the model answers plain requests, so it refuses this feature
             return await _asked(model, image=image, logprobs=logprobs)
     return plain
 
@@ -125,7 +125,7 @@ def _is_json(text: str) -> bool:
 
 
 def _red() -> bytes:
-    """A small red PNG."""
+    """Return a small red PNG."""
     from PIL import Image as Picture
 
     buffer = io.BytesIO()

@@ -1,4 +1,4 @@
-"""An option that names a file to be written."""
+"""The type of an option that names a file to write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 class NewFile(click.Path):
-    """A file that may be there or not; `-` is left to the command. Refused before anything is done where its folder is not there."""
+    """A path to write to, which may exist. Its folder must exist, which is checked before the command runs. Commands interpret `-`."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False)
@@ -17,7 +17,7 @@ class NewFile(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """The path. Fails where no file can be written there."""
+        """Return the path. Fails where its folder does not exist."""
         folder = Path(value).parent
         if not folder.is_dir():
             self.fail(f"there is no folder {folder}: make it, or name another", param, ctx)

@@ -1,4 +1,4 @@
-"""Progress of a run: a live line on a terminal, a line a task elsewhere, JSON where asked for."""
+"""Progress of a run: a live line on a terminal, and one line or JSON object for each task."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from exact.cli.counted import counted
 from exact.config import Config
 from exact.runs.journal.events import AnyEvent
 from exact.runs.journal.state import State
@@ -22,7 +23,7 @@ _MARKS = {"scored": ("✗", "red"), "judged": ("•", "cyan"), "failed": ("!", "
 
 
 class RunProgress:
-    """Shows one run. Quiet about what happens inside a task unless standard error is a terminal."""
+    """Progress display of one run. It shows events within a task only where standard error is a terminal."""
 
     def __init__(self, folder: RunFolder, config: Config, *, as_json: bool) -> None:
         self._folder, self._config, self._json = folder, config, as_json
@@ -37,7 +38,7 @@ class RunProgress:
         if self._live:
             self._live.start()
         elif not self._json:
-            click.echo(f"{self._config.name}: {self._total} tasks, {self._done} done, into {self._folder.path}", err=True)
+            click.echo(f"{self._config.name}: {counted(self._total, 'task')}, {self._done} done, into {self._folder.path}", err=True)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -47,22 +48,23 @@ class RunProgress:
             self._summary()
 
     def event(self, task: Task, state: State, event: AnyEvent) -> None:
-        """Called with each event of an attempt."""
+        """Show an event of an attempt."""
         if self._live:
             self._live.update(self._now(task, state))
 
     def finished(self, task: Task, line: Line, report: Path) -> None:
-        """Called at the end of each attempt."""
+        """Print the line of an ended attempt."""
         self._done += 1
         if self._json:
             click.echo(msgspec.json.encode({**msgspec.to_builtins(line), "report": str(report)}))
             return
         mark, colour = ("✓", "green") if line.score is not None and line.score >= 1 else _MARKS[line.status]
-        verdict = f"score {line.score:g}" if line.score is not None else f"{line.status}: {line.reason}"
+        outcome = f"score {line.score:g}" if line.score is not None else f"{line.status}: {line.reason}"
         cost = f"  ${line.cost:.4f}" if line.cost else "" if line.cost == 0 else "  cost unknown"
-        text = f"{verdict:7}  {line.actions:2} actions  {line.transitions:4} steps  {line.seconds:6.1f} s{cost}"
+        actions, steps = f"{counted(line.actions, 'action'):>10}", f"{counted(line.transitions, 'step'):>10}"
+        text = f"{outcome:7}  {actions}  {steps}  {line.seconds:6.1f} s{cost}"
         if self._live:
-            self._live.stop()  # it is drawn below what is written
+            self._live.stop()  # the live line is drawn below the printed lines
         click.echo(f"{click.style(mark, fg=colour)} {task.id:{self._width}}  {text}")
         if self._live:
             self._live.start()
@@ -74,16 +76,16 @@ class RunProgress:
         row.add_row(
             f"[bold]{self._done + 1}/{self._total}[/]",
             task.id,
-            f"{len(state.tree.nodes)} nodes",
+            counted(len(state.tree.nodes), "node"),
             "best –" if best is None else f"best {best:.2f}",
-            f"{int(spent.get('actions', 0))} actions",
+            counted(int(spent.get("actions", 0)), "action"),
             f"${spent.get('money', 0):.4f}",
             f"{state.elapsed:.0f} s",
         )
         return row
 
     def _last(self) -> list[Line]:
-        """Each task's last line: what failed before it was made again."""
+        """Return the last line of each task, without those of failed attempts that were rerun."""
         return list({line.task: line for line in self._folder.results()}.values())
 
     def _summary(self) -> None:
@@ -93,9 +95,9 @@ class RunProgress:
         scored = [line.score for line in lines if line.score is not None]
         failed = sum(line.status == "failed" for line in lines)
         judged = sum(line.status == "judged" for line in lines)
-        solved = f"{sum(score >= 1 for score in scored)} of {len(scored)} solved" if scored else f"{judged} judged by the agent itself"
+        solved = f"{sum(score >= 1 for score in scored)} of {len(scored)} solved" if scored else f"{judged} evaluated by the agent itself"
         scores = f"{solved}{f', {failed} failed (not scored)' if failed else ''}"
         if failed:
-            scores += f"; once that is mended: exact resume {self._folder.path}"
+            scores += f"; when the cause is fixed, run: exact resume {self._folder.path}"
         click.echo(f"\n{scores}. Reports: {self._folder.path / 'index.html'}")
         sys.stdout.flush()

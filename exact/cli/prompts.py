@@ -1,4 +1,4 @@
-"""`exact prompts`: what models are asked, word for word."""
+"""`exact prompts`: show the prompts that models are sent."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ Command = Callable[..., Any]
 
 def _folder(command: Command) -> Command:
     return click.option(
-        "--folder", "-f", default="", metavar="DIR", help="Templates that take the place of the package's: `prompts` of a configuration."
+        "--folder",
+        "-f",
+        default="",
+        metavar="DIR",
+        help="Folder of templates that replace those of the package, as `prompts` of a configuration.",
     )(command)
 
 
 @click.group()
 def prompts() -> None:
-    """Shows what models are asked.
+    """Show the prompts that models are sent.
 
     To change a prompt: mkdir mine; exact prompts show policy > mine/policy.j2; edit it; exact run ... --set prompts=mine
     """
@@ -29,9 +33,12 @@ def prompts() -> None:
 
 @prompts.command("list")
 @_folder
-@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def list_(folder: str, as_json: bool) -> None:
-    """Prints each prompt's name, version, hash and inputs, and the file of one that is the user's own."""
+    """Print the names and inputs of the prompts.
+
+    Each name is followed by its version and hash, and by the file of a prompt of your own.
+    """
     import json
 
     from exact.prompts.library import use_folder
@@ -50,7 +57,7 @@ def list_(folder: str, as_json: bool) -> None:
 @click.argument("name")
 @_folder
 def show(name: str, folder: str) -> None:
-    """Prints the template NAME as it stands in its file."""
+    """Print the template NAME as in its file."""
     from exact.prompts.library import use_folder
 
     with use_folder(folder) as library:
@@ -60,16 +67,16 @@ def show(name: str, folder: str) -> None:
 @prompts.command()
 @click.argument("name")
 @_folder
-@click.option("--example", is_flag=True, help="For a made-up state; so far there is no other.")
-@click.option("--out", "-o", type=NewFile(), help="Write it there instead.")
+@click.option("--example", is_flag=True, help="Render for an invented state. Required.")
+@click.option("--out", "-o", type=NewFile(), help="File to write to. Default: standard output.")
 def render(name: str, folder: str, example: bool, out: Path | None) -> None:
-    """Prints what a model is sent for the prompt NAME, both turns."""
+    """Print the messages that the prompt NAME renders to."""
     from exact.errors import UsageError
     from exact.prompts.example import example_inputs
     from exact.prompts.library import use_folder
 
     if not example:
-        raise UsageError(f"nothing to render {name} for: add --example; prompts of a run are in `exact show` and its report")
+        raise UsageError(f"no state to render {name} for: add --example; the prompts of a run are in its report")
     with use_folder(folder) as library:
         rendered = library.render(name, **example_inputs(library.prompt(name)))
     text = f"=== {rendered.id}\n=== system\n{rendered.system}\n\n=== user\n{rendered.user}\n"

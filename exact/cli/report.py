@@ -1,4 +1,4 @@
-"""`exact report`: writes the pages of a run anew, from its journals and blobs."""
+"""`exact report`: build the reports of runs again from their journals and blobs."""
 
 from __future__ import annotations
 
@@ -17,39 +17,38 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("runs", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="RUN...")
-@click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed: 'miniwob/click-*'.")
+@click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed: 'miniwob/click-*'.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the report of a single task, or the comparison."
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write the report of a single task, or the comparison, to."
 )
-@click.option("--no-screenshots", is_flag=True, help="Leaves the pictures out: a smaller file.")
+@click.option("--no-screenshots", is_flag=True, help="Leave out the screenshots, for a smaller file.")
 @click.option(
-    "--max-size", type=click.FloatRange(min=0.01), metavar="MB", help="At most so large a file: pictures shrink, then texts are cut."
+    "--max-size", type=click.FloatRange(min=0.01), metavar="MB", help="Largest size of a file: pictures are shrunk, then texts are cut."
 )
-@click.option(
-    "--share", is_flag=True, help="A redacted copy, shared.html: no pictures; keys, addresses, typed texts and the like taken out."
-)
-@click.option("--redact", "words", multiple=True, metavar="TEXT", help="With --share: take this out too. Repeatable.")
-@click.option("--open", "show", is_flag=True, help="Opens it in a browser.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of paths, one a line.")
+@click.option("--share", is_flag=True, help="Write a redacted copy, shared.html, without pictures, keys, addresses and typed texts.")
+@click.option("--redact", "words", multiple=True, metavar="TEXT", help="Further text to redact. Requires --share. Repeatable.")
+@click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of paths.")
 def report(
     runs: tuple[Path, ...], pattern: str | None, out: Path | None, no_screenshots: bool, max_size: float | None, share: bool,
     words: tuple[str, ...], show: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Writes a page for each task of each RUN that was started, and index.html; prints their paths.
+    """Build the reports of RUN again and print their paths.
 
-    Of several runs it writes compare.html beside the first one too: all attempts in one table, and where two of them part. A running,
-    interrupted or torn journal gives a report of what it holds.
+    The command writes a page for each started task, and index.html. For several runs it also writes compare.html beside the first run: a
+    table of all attempts, and the first difference between two of them. A running, interrupted or torn journal gives a report up to its
+    end.
     """
     from exact.errors import UsageError
     from exact.report import build_index, build_report, build_suite
     from exact.runs.journal.store import RunFolder
 
     if words and not share:
-        raise UsageError("--redact takes texts out of a shared copy: give --share with it")
+        raise UsageError("--redact requires --share: it removes texts from a shared copy")
     folders = [RunFolder.open(run) for run in runs]
     tasks = [(folder, task) for folder in folders for task in started_tasks(folder, pattern)]
     if out is not None and len(folders) == 1 and len(tasks) != 1:
-        raise UsageError(f"--out names one file, but {len(tasks)} tasks were chosen: name one with --task")
+        raise UsageError(f"--out names one file, but {len(tasks)} tasks match: select one with --task")
     alone = out if len(folders) == 1 else None
     paths = [
         build_report(folder, task, out=alone, screenshots=not no_screenshots, most=max_size, share=share, words=words)
@@ -68,7 +67,7 @@ def report(
 
 
 def started_tasks(run: RunFolder, pattern: str | None) -> Sequence[Task]:
-    """The started tasks that fit. Raises UsageError where none does."""
+    """Return the started tasks that match a pattern. Raises UsageError where there are none."""
     from exact.errors import UsageError, unknown
 
     tasks = run.manifest.tasks
@@ -77,7 +76,7 @@ def started_tasks(run: RunFolder, pattern: str | None) -> Sequence[Task]:
         raise unknown("task", pattern or "", [task.id for task in tasks])
     started = [task for task in fitting if (run.task_folder(task) / "journal.jsonl").exists()]
     if not started:
-        raise UsageError(f"nothing to report in {run.path}: none of its {len(fitting)} chosen tasks was started")
+        raise UsageError(f"no started task in {run.path}: {len(fitting)} match, and none was started")
     return started
 
 

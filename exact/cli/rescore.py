@@ -1,4 +1,4 @@
-"""`exact rescore`: evaluates a run again without running it again."""
+"""`exact rescore`: replay the committed actions of a run in fresh environments and evaluate them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ if TYPE_CHECKING:
 
 
 class _Rescored(NamedTuple):
-    """One attempt: its score in the run, and what came now."""
+    """The score of one attempt in its run, and its replay."""
 
     agent: str
     task: str
     before: float | None
     replay: Replay | None
-    trouble: str = ""
+    error: str = ""
+    """Reason why the attempt could not be replayed."""
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed.")
-@click.option("--adopt", is_flag=True, help="Let the new scores count: in `exact compare`, and in a benchmark's results and tables.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
+@click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed.")
+@click.option("--adopt", is_flag=True, help="Use the new scores in `exact compare` and in the results and tables of a benchmark.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each task.")
 def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
-    """Takes the committed actions of RUN again, each task in a fresh environment, and evaluates where they lead. Nothing is searched, no
-    model is asked for an action, and results.jsonl stays as it is unless --adopt is given; the new scores are in rescored.jsonl.
+    """Replay the committed actions of RUN in fresh environments and evaluate them.
 
-    RUN is a run of `exact run`, or a benchmark. Where an evaluator was mended, or a score is in doubt, this is the way to another one.
+    RUN is a run or a benchmark. Nothing is searched and no model is asked for an action. The new scores are written to rescored.jsonl;
+    results.jsonl changes only with --adopt. Use it after an evaluator was fixed, or to check a score.
     """
     from exact.evaluation.folder import BenchFolder
     from exact.runs.runner import reopen
@@ -53,22 +54,22 @@ def rescore(run: Path, pattern: str | None, adopt: bool, as_json: bool) -> int:
 
             bench.write_results(bench.gather())
             write_outputs(bench, rewards_of(bench))
-    return 1 if any(each.trouble for each in found) else 0
+    return 1 if any(each.error for each in found) else 0
 
 
 async def _rescored(runs: Mapping[str, tuple[RunFolder, Config]], pattern: str | None, adopt: bool, as_json: bool) -> list[_Rescored]:
-    """Each is told as soon as it came."""
+    """Replay the attempts and print each score at once."""
     from exact.cli.report import started_tasks
 
     tasks, found = {agent: started_tasks(folder, pattern) for agent, (folder, _) in runs.items()}, []
     for agent, (folder, config) in runs.items():
-        async for each in _taken_again(agent, folder, config, tasks[agent], adopt):
+        async for each in _replays(agent, folder, config, tasks[agent], adopt):
             found.append(each)
             click.echo(_as_json(each) if as_json else _line(each))
     return found
 
 
-async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Sequence[Task], adopt: bool) -> AsyncIterator[_Rescored]:
+async def _replays(agent: str, folder: RunFolder, config: Config, tasks: Sequence[Task], adopt: bool) -> AsyncIterator[_Rescored]:
     from exact.benchmarks.open import environment_kind, open_environments
     from exact.evaluation.replay import finished_state
     from exact.runs.environment_cache import EnvironmentCache
@@ -82,17 +83,17 @@ async def _taken_again(agent: str, folder: RunFolder, config: Config, tasks: Seq
         for task in tasks:
             state = finished_state(folder, config, task)
             if state is None:
-                yield _Rescored(agent, task.id, before.get(task.id), None, "its attempt did not come to its end")
+                yield _Rescored(agent, task.id, before.get(task.id), None, "its attempt has not ended")
                 continue
-            again = await _again(agent, task, before.get(task.id), shared, folder, state)
-            if again.replay is not None:
-                append_line(folder.path / "rescored.jsonl", again.replay)
+            rescored = await _rescore(agent, task, before.get(task.id), shared, folder, state)
+            if rescored.replay is not None:
+                append_line(folder.path / "rescored.jsonl", rescored.replay)
                 if adopt:
-                    append_line(folder.path / "replays.jsonl", again.replay)
-            yield again
+                    append_line(folder.path / "replays.jsonl", rescored.replay)
+            yield rescored
 
 
-async def _again(agent: str, task: Task, before: float | None, shared: EnvironmentCache, folder: RunFolder, state: State) -> _Rescored:
+async def _rescore(agent: str, task: Task, before: float | None, shared: EnvironmentCache, folder: RunFolder, state: State) -> _Rescored:
     from exact.errors import EnvironmentFailure, ExactError, InfrastructureError
     from exact.evaluation.replay import replay
 
@@ -101,10 +102,10 @@ async def _again(agent: str, task: Task, before: float | None, shared: Environme
             try:
                 return _Rescored(agent, task.id, before, await replay(environments, task, state, folder.blobs))
             except EnvironmentFailure:
-                raise  # the environments are closed by it
-            except ExactError as error:  # of this task alone: it wrote where that stays, or nobody is named to judge it
+                raise  # the cache closes the environments
+            except ExactError as error:  # of this task alone: it wrote to a site that is not isolated, or it has no evaluator
                 return _Rescored(agent, task.id, before, None, str(error))
-            except Exception as error:  # noqa: BLE001 - whatever an evaluator raises is of its own task, and ends no other
+            except Exception as error:  # noqa: BLE001 - any error of an evaluator concerns its own task only
                 return _Rescored(agent, task.id, before, None, f"{type(error).__name__}: {error}")
     except InfrastructureError as error:
         return _Rescored(agent, task.id, before, None, str(error))
@@ -123,7 +124,7 @@ def _as_json(each: _Rescored) -> bytes:
 def _line(each: _Rescored) -> str:
     old = "none" if each.before is None else f"{each.before:g}"
     if each.replay is None:
-        return f"! {each.agent} {each.task}: {each.trouble}"
+        return f"! {each.agent} {each.task}: {each.error}"
     new = "none" if each.replay.score is None else f"{each.replay.score:g}"
     mark = "=" if old == new else "*"
     why = f" ({each.replay.verdict}: {each.replay.reason})" if each.replay.verdict != "same" else ""

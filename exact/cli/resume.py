@@ -1,4 +1,4 @@
-"""`exact resume`: go on with a run that was interrupted or that failed."""
+"""`exact resume`: resume a run that was interrupted or that failed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ import click
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--repeat-uncertain", is_flag=True, help="Do again a real action that a crash cut short, though it may have happened.")
-@click.option("--fail-unsolved", is_flag=True, help="Exit code 3 unless every task is solved.")
+@click.option(
+    "--repeat-uncertain", is_flag=True, help="Repeat a committed action that a crash interrupted, although it may have been executed."
+)
+@click.option("--fail-unsolved", is_flag=True, help="Exit with code 3 unless every task is solved.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JUnit XML.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each task.")
 def resume(run: Path, repeat_uncertain: bool, as_json: bool, fail_unsolved: bool, junit: Path | None) -> int:
-    """Go on with RUN where its journals end. No journalled model call or environment step is made again. A pause is lifted."""
+    """Resume RUN where its journals end.
+
+    Recorded model calls and environment steps are not repeated. A paused search continues.
+    """
     from exact.cli.attempt import attempt
     from exact.runs.journal.commands import lift
     from exact.runs.runner import reopen

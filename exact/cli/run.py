@@ -1,4 +1,4 @@
-"""`exact run`: one agent, some tasks."""
+"""`exact run`: run one agent on tasks."""
 
 from __future__ import annotations
 
@@ -18,40 +18,50 @@ from exact.task import Task
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
 @click.option(
-    "--config", "-c", "path", type=click.Path(path_type=Path), help="YAML file: agent, search, models, limits. Default: the built-in agent."
+    "--config",
+    "-c",
+    "path",
+    type=click.Path(path_type=Path),
+    help="YAML file of the agent, its search, models and limits. Default: the built-in agent.",
 )
-@click.option("--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Change one key: search.iterations=32. Repeatable.")
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder of the run. Default: runs/<name>-<number>.")
-@click.option("--url", help="Start on your own site instead of a benchmark's task.")
-@click.option("--goal", help="With --url: what to achieve, in words.")
-@click.option("--site", type=click.Path(path_type=Path), metavar="FILE", help="With --goal: a site file, as `exact init` writes it.")
+@click.option(
+    "--set", "-s", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one configuration key: search.iterations=32. Repeatable."
+)
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder to write the run to. Default: runs/<name>-<number>.")
+@click.option("--url", help="Start page on your own site, instead of a benchmark's task.")
+@click.option("--goal", help="Instruction for the agent. Requires --url or --site.")
+@click.option("--site", type=click.Path(path_type=Path), metavar="FILE", help="Site file, as written by `exact init`. Requires --goal.")
 @click.option(
     "--services",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --url: YAML list of the site's services (command, ready_url), started with the browser in one sandbox.",
+    help="YAML list of the site's services (command, ready_url), which run in one sandbox with the browser. Requires --url.",
 )
 @click.option(
-    "--tasks", "own", type=click.Path(path_type=Path), metavar="FILE", help="YAML list of tasks of your own; see docs/benchmarks.md."
+    "--tasks", "own", type=click.Path(path_type=Path), metavar="FILE", help="YAML list of your own tasks; see docs/benchmarks.md."
 )
-@click.option("--fail-unsolved", is_flag=True, help="Exit code 3 unless every task is solved.")
+@click.option("--fail-unsolved", is_flag=True, help="Exit with code 3 unless every task is solved.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Write the results as JUnit XML.")
 @click.option(
-    "--allow-origin", "origins", multiple=True, metavar="ORIGIN", help="Let pages of https://host[:port] be opened too. Repeatable."
+    "--allow-origin",
+    "origins",
+    multiple=True,
+    metavar="ORIGIN",
+    help="Further origin that pages may be opened from: https://host[:port]. Repeatable.",
 )
-@click.option("--allow-same-task", is_flag=True, help="Show what was learned on the same task too; the results say so.")
-@click.option("--dry-run", is_flag=True, help="Say what would be called, written and spent at worst; do nothing.")
-@click.option("--watch", is_flag=True, help="Show the browser.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a task instead of text.")
+@click.option("--allow-same-task", is_flag=True, help="Also show reflections from the same task. The results record it.")
+@click.option("--dry-run", is_flag=True, help="Print the calls, files and costs of the run at worst, and stop.")
+@click.option("--watch", is_flag=True, help="Show the browser window.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each task.")
 def run(
     tasks: tuple[str, ...], path: Path | None, overrides: tuple[str, ...], out: Path | None, url: str | None, goal: str | None,
     site: Path | None, services: Path | None, origins: tuple[str, ...], allow_same_task: bool, dry_run: bool, watch: bool, as_json: bool,
     own: Path | None, fail_unsolved: bool, junit: Path | None,
 ) -> int:  # fmt: skip
-    """Let one agent attempt some tasks and write a report of each.
+    """Run one agent on tasks and write a report for each.
 
-    TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact tasks list` names them. Or it is a file of tasks on
-    your own site: tasks.yaml for all, 'tasks.yaml#open-*' for some.
+    TASK is an id or a pattern: miniwob/click-test, 'miniwob/click-*?seed=1..3'. `exact tasks list` prints the ids. TASK may also be a file
+    of tasks on your own site: tasks.yaml for all of them, 'tasks.yaml#open-*' for some.
     """
     config = _config(path, overrides, origins, watch)
     if allow_same_task:
@@ -71,7 +81,7 @@ def run(
     from exact.cli.attempt import attempt
     from exact.runs.runner import check_models, create
 
-    check_models(config)  # a missing key or an unknown price is said before anything is written
+    check_models(config)  # a missing key or an unknown price is reported before anything is written
     mine = bool(url or site or own) or any(is_task_file(each) for each in tasks)
     folder = create(out, found, config, benchmark=not mine)
     return attempt(folder, config, as_json=as_json, fail_unsolved=fail_unsolved, junit=junit)
@@ -90,7 +100,7 @@ def _config(path: Path | None, overrides: tuple[str, ...], origins: tuple[str, .
 
 def _tasks(patterns: tuple[str, ...]) -> tuple[Task, ...]:
     if not patterns:
-        raise UsageError("no task: name one, e.g. `exact run miniwob/click-test`, or give --url and --goal")
+        raise UsageError("no task given: name one, e.g. `exact run miniwob/click-test`, or give --url and --goal")
     if are_task_files(patterns):
         return read_task_files(patterns)
     from exact.benchmarks import registry
@@ -102,13 +112,13 @@ def _on_site(path: Path, url: str | None, goal: str | None, tasks: tuple[str, ..
     from exact.benchmarks.own import Entry, own_task, read_site
 
     if not goal or tasks:
-        raise UsageError('--site and --goal go together, without TASK: exact run --site site.yaml --goal "Find the opening hours"')
+        raise UsageError('--site requires --goal and no TASK: exact run --site site.yaml --goal "Find the opening hours"')
     return (own_task(read_site(path), Entry(id="goal", instruction=goal, start=url or ""), path.parent.absolute()),)
 
 
 def _own_tasks(path: Path, others: object) -> tuple[Task, ...]:
     if others:
-        raise UsageError("--tasks goes without TASK, --url, --goal, --site and --services: each task of the file has its own")
+        raise UsageError("--tasks excludes TASK, --url, --goal, --site and --services: each task of the file has its own")
     from exact.benchmarks.own import read
 
     return read(path)
@@ -116,16 +126,16 @@ def _own_tasks(path: Path, others: object) -> tuple[Task, ...]:
 
 def _own_site(url: str | None, goal: str | None, services: Path | None, tasks: tuple[str, ...]) -> tuple[Task, ...]:
     if not (url and goal) or tasks:
-        raise UsageError('--url and --goal go together, without TASK: exact run --url https://example.org --goal "Find the opening hours"')
+        raise UsageError('--url requires --goal and no TASK: exact run --url https://example.org --goal "Find the opening hours"')
     if not is_web(url):
-        raise UsageError(f"--url {url!r} is no web address: write https://host/path")
+        raise UsageError(f"invalid --url {url!r}: write a web address such as https://host/path")
     parts = urlsplit(url)
     task = Task(id=f"site/{parts.netloc}{parts.path}".rstrip("/"), instruction=goal, start=url)
     return (task if services is None else _with_services(task, services),)
 
 
 def _with_services(task: Task, path: Path) -> Task:
-    """The task with what a file declares. Raises UsageError where that reads as no list of services."""
+    """Return the task with the services that a file declares. Raises UsageError where the file is no list of services."""
     import yaml
 
     from exact.environments.sandbox.service import declared_services

@@ -1,4 +1,4 @@
-"""`exact show`: what a search found, in text: figures, health, the principal variation, one state."""
+"""`exact show`: print the statistics, warnings and principal variation of a search, or one state."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--node", metavar="N", type=int, help="One state and its actions, and the principal variation from there.")
-@click.option("--task", "pattern", metavar="GLOB", help="Only tasks whose id fits, with or without its seed: 'miniwob/click-*'.")
+@click.option("--node", metavar="N", type=int, help="State to show, with its actions and the principal variation from it.")
+@click.option("--task", "pattern", metavar="GLOB", help="Select the tasks whose id matches, with or without its seed: 'miniwob/click-*'.")
 @click.option(
-    "--tree", "depth", metavar="DEPTH", type=click.IntRange(1), help="Also the tree, so many actions deep, from the start or the node."
+    "--tree", "depth", metavar="DEPTH", type=click.IntRange(1), help="Also draw the tree to this depth, from the start or the node."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on each line.")
 def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as_json: bool) -> None:
-    """Prints the figures, the warnings and the principal variation of each search of RUN.
+    """Print the statistics, warnings and principal variation of each search of RUN.
 
-    A running, interrupted or torn journal is shown as far as it reads.
+    A running, interrupted or torn journal is shown up to its end.
     """
     from exact.cli.report import started_tasks
     from exact.config import load_recorded
@@ -45,7 +45,7 @@ def show(run: Path, node: int | None, pattern: str | None, depth: int | None, as
 
 
 def _draw(reading: Reading, node: Node, depth: int) -> None:
-    """The tree below a state, on the terminal; what was committed in bold, what is closed dimmed."""
+    """Draw the tree below a state on the terminal: committed actions in bold, closed ones dimmed."""
     from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree as Drawn
@@ -65,12 +65,12 @@ def _draw(reading: Reading, node: Node, depth: int) -> None:
 
 
 def _node(reading: Reading, id: int | None) -> Node:
-    """The state to show, the first where none is named. Raises UsageError if there is none of that id."""
+    """Return the state of an id, by default the first. Raises UsageError where the tree has no such state."""
     from exact.errors import UsageError
 
     nodes = reading.state.tree.nodes
     if id is not None and not 0 <= id < len(nodes):
-        raise UsageError(f"there is no node {id}: this tree has 0 to {len(nodes) - 1}; choose one task with --task")
+        raise UsageError(f"no node {id}: this tree has the nodes 0 to {len(nodes) - 1}; select one task with --task")
     return nodes[id or 0]
 
 
@@ -84,8 +84,8 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
     if not whole:
         yield from _state(node)
     below = "" if whole else "below it: "
-    yield f"  {below}{figures.states} states, {figures.evaluations} judgements, {figures.depth} deep (mean {figures.mean_depth:.1f})"
-    yield f"  {figures.proposals} proposals, {_figure(figures.branching)} a state, {_percent(figures.unused)} never followed"
+    yield f"  {below}{figures.states} states, {figures.evaluations} evaluations, {figures.depth} deep (mean {figures.mean_depth:.1f})"
+    yield f"  {figures.proposals} proposals, {_figure(figures.branching)} a state, {_percent(figures.unused)} never tried"
     yield f"  visit entropy {_figure(figures.entropy)}, agreement of Q and V {_figure(figures.agreement)}"
     if whole:
         yield from (f"  {line}" for line in lines(travel(reading)))
@@ -98,24 +98,24 @@ def _lines(task: str, reading: Reading, node: Node, *, whole: bool) -> Iterator[
 def _state(node: Node) -> Iterator[str]:
     from exact.report.model.text import one_line
 
-    kind = " end" if node.terminated else " held back" if node.blocked else ""
-    yield f"  node {node.id}{kind}, depth {node.depth}, N {node.visits}, V {_figure(node.value)} of {node.evaluations} judgements"
+    kind = " end" if node.terminated else " blocked" if node.blocked else ""
+    yield f"  node {node.id}{kind}, depth {node.depth}, N {node.visits}, V {_figure(node.value)} of {node.evaluations} evaluations"
     yield f"  fingerprint {one_line(node.fingerprint) or '-'}, observation {node.observation[:12] or '-'}"
     if node.closed:
         yield f"  closed: {one_line(node.closed)}"
     if node.evaluation is not None:
-        yield from _judgement(node.evaluation)
+        yield from _evaluation(node.evaluation)
     yield from (f"    {index:2} {_edge(edge)}" for index, edge in enumerate(node.edges))
 
 
-def _judgement(found: Evaluation) -> Iterator[str]:
-    """The first judgement of a state: its reason, where its opinions part, and what was said in a debate."""
+def _evaluation(found: Evaluation) -> Iterator[str]:
+    """Yield the first evaluation of a state: its rationale, the disagreement of its samples, and the arguments of a debate."""
     from exact.report.model.text import one_line
 
-    yield f"  judged {found.value:.2f}: {one_line(found.rationale) or '-'}"
+    yield f"  value {found.value:.2f}: {one_line(found.rationale) or '-'}"
     if len(found.samples) > 1:
         parts = f"within {found.within:.2f}, between {found.between:.2f}, order effect {found.order_effect:+.2f}"
-        yield f"  {len(found.samples)} opinions, {parts}"
+        yield f"  {len(found.samples)} samples, {parts}"
     yield from (f"    {argument.side}, round {argument.round + 1}: {one_line(argument.text)}" for argument in found.arguments)
     yield from (f"    {one_line(said)}" for said in found.judges)
 

@@ -1,4 +1,4 @@
-"""Files of tasks of one's own, named where ids of benchmarks may be: `tasks.yaml`, `tasks.yaml#open-*`."""
+"""Task files given in place of task ids: `tasks.yaml`, `tasks.yaml#open-*`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def is_task_file(pattern: str) -> bool:
-    """Whether it names a file of tasks."""
+    """Return whether a pattern names a task file."""
     return pattern.partition("#")[0].endswith((".yaml", ".yml"))
 
 
 def are_task_files(patterns: Sequence[str]) -> bool:
-    """Whether they name files of tasks, and no benchmark. Raises UsageError where some do and some do not."""
+    """Return whether the patterns name task files and no benchmark. Raises UsageError where they name both."""
     files = [is_task_file(each) for each in patterns]
     if any(files) and not all(files):
-        raise UsageError("files of tasks and ids of benchmarks do not go into one run: start two")
+        raise UsageError("task files and benchmark ids do not go into one run: start two runs")
     return any(files)
 
 
 def read_task_files(patterns: Sequence[str]) -> tuple[Task, ...]:
-    """The tasks of files. Raises UsageError."""
+    """Return the tasks of files. Raises UsageError where a file cannot be read or a pattern matches nothing."""
     from exact.benchmarks.own import read
 
     return tuple(task for each in patterns for task in read(Path(each.partition("#")[0]), each.partition("#")[2] or "*"))

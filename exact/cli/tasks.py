@@ -1,4 +1,4 @@
-"""`exact tasks`: what there is to attempt."""
+"""`exact tasks`: list and show the tasks of the benchmarks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import msgspec
 
 @click.group()
 def tasks() -> None:
-    """Names the tasks of the benchmarks."""
+    """List the tasks of the benchmarks."""
 
 
 @tasks.command("list")
 @click.argument("suite", required=False)
-@click.option("--json", "as_json", is_flag=True, help="One JSON array instead of one id a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def list_tasks(suite: str | None, as_json: bool) -> None:
-    """Prints the ids of all tasks, or of those of one SUITE (or a pattern: miniwob/click-*?seed=1..3), one a line."""
+    """Print the ids of all tasks, one on a line.
+
+    SUITE selects a suite (miniwob) or a pattern ('miniwob/click-*?seed=1..3').
+    """
     ids = _ids(suite)
     if as_json:
         click.echo(json.dumps(ids))
@@ -27,9 +30,9 @@ def list_tasks(suite: str | None, as_json: bool) -> None:
 
 @tasks.command()
 @click.argument("id")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(id: str, as_json: bool) -> None:
-    """Prints what the task ID says about itself."""
+    """Print the fields of the task ID."""
     from exact.benchmarks import registry
 
     fields = msgspec.to_builtins(registry.task(id))

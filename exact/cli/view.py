@@ -1,4 +1,4 @@
-"""`exact view`: watch searches in a browser while they run, and tell them what to do."""
+"""`exact view`: show running searches in a browser, and steer them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ import click
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), default=Path("runs"), metavar="[RUN|DIR]")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen. Beyond this machine a token is asked for.")
-@click.option("--port", type=click.IntRange(0, 65535), default=7575, show_default=True, help="0: any that is free.")
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="A name by which browsers may reach it. Repeatable.")
-@click.option("--token", envvar="EXACT_VIEW_TOKEN", help="What a browser must show. Default: none on this machine alone, else a new one.")
-@click.option("--look-only", is_flag=True, help="Take no commands: nobody can pause or steer a search.")
-@click.option("--open", "show", is_flag=True, help="Opens it in a browser.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on. Other machines need a token.")
+@click.option("--port", type=click.IntRange(0, 65535), default=7575, show_default=True, help="Port to listen on. 0 chooses a free one.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME", help="Further host name by which browsers may reach the server. Repeatable."
+)
+@click.option(
+    "--token", envvar="EXACT_VIEW_TOKEN", help="Token that browsers must send. Default: none on a loopback address, otherwise a new one."
+)
+@click.option("--look-only", is_flag=True, help="Accept no commands that pause or steer a search.")
+@click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
 def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | None, look_only: bool, show: bool) -> None:
-    """Serves the reports of RUN, or of all runs in DIR (default: runs), as they grow. End it with Ctrl-C; searches go on."""
+    """Show running searches in a browser, and steer them.
+
+    The command serves the reports of RUN, or of all runs in DIR (default: runs), and updates them. Stop it with Ctrl-C; searches continue.
+    """
     from exact.errors import UsageError
 
     try:
@@ -30,11 +37,11 @@ def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | 
     from exact.report.live.access import is_loopback
 
     if not path.is_dir():
-        raise UsageError(f"no run and no folder of runs in {path}: name one, e.g. `exact view runs`")
+        raise UsageError(f"no run and no folder of runs at {path}: give one, e.g. `exact view runs`")
     local = is_loopback(host)
     token = token if token is not None else "" if local else secrets.token_urlsafe(24)
     if not local and len(token) < 16:
-        raise UsageError("a token of at least 16 characters is needed beyond this machine: leave --token out to get a new one")
+        raise UsageError("a token for other machines needs at least 16 characters: omit --token to get a new one")
     try:
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
@@ -54,7 +61,7 @@ def view(path: Path, host: str, port: int, hosts: tuple[str, ...], token: str | 
 
 
 def _addresses(host: str) -> set[str]:
-    """The addresses of this machine, where it listens on all of them."""
+    """Return the addresses of this machine where `host` stands for all of them."""
     if host not in ("0.0.0.0", "::"):
         return set()
     found = socket.getaddrinfo(socket.gethostname(), None)

@@ -121,13 +121,13 @@ def test_verdicts_of_own_rules_are_one_model_s_too(tmp_path: Path, capsys: pytes
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("bench",), "name a suite and an agent"),
+        (("bench",), "no suite or no agent given"),
         (("bench", "miniwob", "--agent", "mct"), "did you mean 'mcts'?"),
         (("bench", "miniwob/click-tset", "--agent", "mcts"), "did you mean 'miniwob/click-test'?"),
         (("bench", "miniwob", "--agent", "mcts", "--agent", "mcts"), "two agents are named 'mcts'"),
         (("bench", "miniwob", "--agent", "mcts", "--budget", "actons=3"), "did you mean 'actions'?"),
         (("bench", "miniwob", "--agent", "mcts", "--budget", "actions=2.7"), "--budget actions=2.7: actions are counted"),
-        (("bench", "--resume"), "--resume needs --out"),
+        (("bench", "--resume"), "--resume requires --out"),
         (("bench", "--resume", "--out", "nowhere"), "no benchmark in nowhere"),
         (("compare", "nowhere", "nowhere"), "no run in nowhere"),
         (("rescore", "nowhere"), "no run in nowhere"),
@@ -180,7 +180,7 @@ def test_a_benchmark_is_not_gone_on_with_as_another(tmp_path: Path, capsys: pyte
 
     folder = toy_bench(tmp_path / "bench")
     out = str(folder.path)
-    assert "is of other tasks" in told(capsys, "bench", "miniwob/click-test", "--resume", "--out", out)
+    assert "has other tasks" in told(capsys, "bench", "miniwob/click-test", "--resume", "--out", out)
     assert "already holds a benchmark" in told(capsys, "bench", "miniwob/click-test", "--agent", "react", "--out", out)
 
 
@@ -197,10 +197,10 @@ def test_a_benchmark_that_other_code_goes_on_with_says_so_in_one_line(
     monkeypatch.setattr(versions, "versions", lambda: {"exact": "1", "commit": "abc"})
     out = str(tmp_path / "bench")
     assert main(["bench", *SMALL, "--out", out]) == 0 == main(["bench", "--resume", "--out", out])
-    assert "goes on by other code" not in capsys.readouterr().err
+    assert "resumes with other code" not in capsys.readouterr().err
     monkeypatch.setattr(versions, "versions", lambda: {"exact": "1", "commit": "def"})
     assert main(["bench", "--resume", "--out", out]) == 0
-    told = [line for line in capsys.readouterr().err.splitlines() if "goes on by other code" in line]
+    told = [line for line in capsys.readouterr().err.splitlines() if "resumes with other code" in line]
     assert len(told) == 1 and told[0].endswith("commit abc -> def")
     assert "commit def" in (tmp_path / "bench" / "table.md").read_text()
     assert [each.versions["commit"] for each in BenchFolder(tmp_path / "bench").plan.sessions] == ["abc", "abc", "def"]

@@ -35,7 +35,7 @@ def run(tmp_path: Path) -> Path:
 def test_it_reports_what_the_judgements_were_worth(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", str(run)]) == 0
     out = capsys.readouterr().out
-    assert "committed states of 1 tasks" in out and "Brier score" in out and "came to success" in out
+    assert "committed states of 1 tasks" in out and "Brier score" in out and "led to success" in out
 
 
 def test_as_json_it_is_one_object_a_sample(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,8 +39,8 @@ def test_init_asks_opens_the_page_writes_the_files_and_ends_with_a_verdict(https
     url = httpserver.url_for("/")
     done = CliRunner().invoke(init, [str(tmp_path / "own")], input=f"{url}\nelsewhere\nnone\n\nFind the hours.\n", standalone_mode=False)
     assert done.exception is None, done.output
-    assert "opened http" in done.output and '"Hours", 1 elements' in done.output
-    assert "fidelity replay: states are reached by a reset and the same steps again; writes are held back" in done.output
+    assert "opened http" in done.output and '"Hours", 1 element' in done.output
+    assert "fidelity replay: states are restored by a reset and a replay of the steps; writes are blocked" in done.output
     assert {path.name for path in (tmp_path / "own").iterdir()} == {"site.yaml", "tasks.yaml", "agent.yaml"}
     assert yaml.safe_load((tmp_path / "own" / "site.yaml").read_text())["url"] == url
 
@@ -48,8 +48,8 @@ def test_init_asks_opens_the_page_writes_the_files_and_ends_with_a_verdict(https
 def test_init_overwrites_nothing_and_says_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--url", "http://a.test/", "--where", "elsewhere", "--login", "none", "--model", "", "--goal", "Look", "--no-check"]
     assert main(["init", str(tmp_path), *given]) == 0
-    assert main(["init", str(tmp_path), *given]) == 2 and "site.yaml is there already" in capsys.readouterr().err
-    assert main(["init", str(tmp_path / "x"), *given, "--url", "ftp://a"]) == 2 and "no web address" in capsys.readouterr().err
+    assert main(["init", str(tmp_path), *given]) == 2 and "site.yaml exists already" in capsys.readouterr().err
+    assert main(["init", str(tmp_path / "x"), *given, "--url", "ftp://a"]) == 2 and "invalid --url" in capsys.readouterr().err
 
 
 def test_commands_are_parted_as_a_shell_does() -> None:
@@ -64,9 +64,9 @@ def test_commands_are_parted_as_a_shell_does() -> None:
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ({"url": "http://[::1"}, r"--url 'http://\[::1' is no web address"),
-        ({"where": "hooks", "reset": " ", "snapshot": "x", "restore": "x"}, "--reset ' ' is no command"),
-        ({"where": "here", "command": 'sh -c "x'}, "--command .* is no command: No closing quotation"),
+        ({"url": "http://[::1"}, r"invalid --url 'http://\[::1'"),
+        ({"where": "hooks", "reset": " ", "snapshot": "x", "restore": "x"}, "invalid command for --reset: ' '"),
+        ({"where": "here", "command": 'sh -c "x'}, "invalid command for --command: .*: No closing quotation"),
     ],
 )
 def test_answers_that_cannot_be_are_refused(answers: dict[str, str], said: str) -> None:
@@ -81,7 +81,7 @@ def test_a_file_is_no_folder_for_the_files(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_the_verdict_says_what_is_explored() -> None:
-    assert search_summary("environment", True).endswith("writes are explored and rolled back")
+    assert search_summary("full", True).endswith("writes are explored and rolled back")
 
 
 def test_a_log_in_is_kept_for_its_user_alone(httpserver: HTTPServer, executable: str, tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_a_log_in_is_kept_out_of_runs_and_says_when_it_did_not_happen(
     (tmp_path / "run.json").write_text("{}")
     inside = str(tmp_path / "deep" / "login.json")
     assert main(["login", "https://a.test", "--headless", "--until", "x", "--out", inside]) == 2
-    assert "keep log-ins elsewhere" in capsys.readouterr().err
+    assert "save log-ins elsewhere" in capsys.readouterr().err
     (tmp_path / "run.json").unlink()
     never = ["login", httpserver.url_for("/"), "--headless", "--until", "/home$", "--seconds", "0.3", "--out", inside]
-    assert main(never) == 1 and "nothing was kept" in capsys.readouterr().err
+    assert main(never) == 1 and "nothing was saved" in capsys.readouterr().err
     assert not Path(inside).exists()

@@ -69,7 +69,7 @@ def test_an_interrupt_gives_130(run: Run, capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_full_disk_is_one_line_with_the_way_out(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(OSError(errno.ENOSPC, "No space left on device", "runs/x")) == 1
-    assert capsys.readouterr().err == "exact: No space left on device: runs/x: free some space, then go on with `exact resume`\n"
+    assert capsys.readouterr().err == "exact: No space left on device: runs/x: free some space, then run `exact resume`\n"
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_a_full_disk_is_one_line_with_the_way_out(run: Run, capsys: pytest.Captu
         (["taks"], "unknown command 'taks': did you mean 'tasks'?"),
         (["tasks", "list", "--jsn"], "--json"),
         (["tasks", "show"], "Missing argument 'ID'"),
-        (["run", "--url", "http://[::1", "--goal", "Look."], "--url 'http://[::1' is no web address"),
-        (["login", "http://[::1", "--until", "x"], "'http://[::1' is no web address"),
-        (["login", "http://a.test", "--until", "("], "--until '(' is no regular expression: missing )"),
-        (["check", ":factory"], "':factory' names no factory: write module:factory"),
-        (["check", ".a:factory"], "'.a:factory' names no factory: write module:factory"),
+        (["run", "--url", "http://[::1", "--goal", "Look."], "invalid --url 'http://[::1'"),
+        (["login", "http://[::1", "--until", "x"], "invalid address 'http://[::1'"),
+        (["login", "http://a.test", "--until", "("], "invalid regular expression --until '(': missing )"),
+        (["check", ":factory"], "':factory' is no factory: write module:factory"),
+        (["check", ".a:factory"], "'.a:factory' is no factory: write module:factory"),
     ],
 )
 def test_wrong_usage_is_one_line_and_2(capsys: pytest.CaptureFixture[str], args: list[str], said: str) -> None:
@@ -115,7 +115,7 @@ def test_a_file_in_a_folder_that_is_not_there_is_refused_before_anything_is_done
 )
 def test_a_place_of_another_kind_is_one_line_with_the_way_out(run: Run, capsys: pytest.CaptureFixture[str], error: OSError) -> None:
     assert run(error) == 1
-    assert capsys.readouterr().err == f"exact: {error.strerror}: {error.filename}: name another place\n"
+    assert capsys.readouterr().err == f"exact: {error.strerror}: {error.filename}: choose another path\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

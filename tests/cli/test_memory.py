@@ -85,7 +85,7 @@ def test_the_figures_add_up(path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_one_that_was_used_says_in_which_attempts(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "shown in: x: went well" in said(capsys, "show", path, "aa")
+    assert "shown in: x: succeeded" in said(capsys, "show", path, "aa")
 
 
 def test_of_a_runs_folder_it_is_the_memory_that_its_configuration_names(
@@ -114,10 +114,10 @@ async def test_a_memory_of_a_models_vectors_can_be_read_tidied_and_moved_without
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("list", "nowhere.sqlite"), "there is no memory at nowhere.sqlite"),
+        (("list", "nowhere.sqlite"), "no memory at nowhere.sqlite"),
         (("show", "{path}", "zz"), "no reflection has the id zz"),
         (("forget", "{path}"), "nothing to forget"),
-        (("import", "{path}", "{path}"), "line 1 is no reflection"),
+        (("import", "{path}", "{path}"), "invalid reflection in"),
     ],
 )
 def test_a_mistake_is_one_line(path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str) -> None:

@@ -59,7 +59,7 @@ def test_on_a_terminal_it_tells_nodes_best_value_money_and_time_and_else_it_is_q
     told = said.getvalue()
     if not terminal:
         assert not told
-    for words in ("1/2", "shop/a", "1 nodes", "best", "$0.0000", " s") if terminal else ():
+    for words in ("1/2", "shop/a", "1 node", "best", "$0.0000", " s") if terminal else ():
         assert words in told, words
 
 
@@ -67,7 +67,7 @@ def test_a_failed_run_names_the_way_on(run: RunFolder, capsys: pytest.CaptureFix
     with RunProgress(run, Config(), as_json=False) as progress:
         for task, status in zip(TASKS, ("failed", "scored"), strict=True):
             progress.finished(task, end(run, task, status, 1.0 if status == "scored" else None), run.path)
-    assert f"1 of 1 solved, 1 failed (not scored); once that is mended: exact resume {run.path}" in capsys.readouterr().out
+    assert f"1 of 1 solved, 1 failed (not scored); when the cause is fixed, run: exact resume {run.path}" in capsys.readouterr().out
 
 
 def test_a_run_without_a_key_is_wrong_usage_and_leaves_nothing(

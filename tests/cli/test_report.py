@@ -32,7 +32,7 @@ def test_report_of_one_task_goes_where_out_says(tmp_path: Path, capsys: pytest.C
     ("args", "says"),
     [
         (["--task", "shop/te"], "did you mean 'shop/tea?seed="),
-        (["--task", "shop/*", "--out", "x.html"], "2 tasks were chosen"),
+        (["--task", "shop/*", "--out", "x.html"], "2 tasks match"),
         ([], "was started"),
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exact.cli.main import main
-from exact.cli.show import _judgement
+from exact.cli.show import _evaluation
 from exact.context import Argument, Evaluation
 from tests.report.journals import shop_run
 
@@ -18,7 +18,7 @@ def shown(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> str:
 
 def test_show_prints_figures_and_the_principal_variation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = shown(tmp_path, capsys)
-    assert said.startswith("shop/tea?seed=1\n") and "judgements" in said and "visit entropy" in said and "environments came" in said
+    assert said.startswith("shop/tea?seed=1\n") and "evaluations" in said and "visit entropy" in said and "environments came" in said
     first = said.partition("principal variation:\n")[2].splitlines()[0]
     assert "N " in first and "-> node" in first
 
@@ -45,7 +45,7 @@ def test_show_as_json_has_the_same_figures(tmp_path: Path, capsys: pytest.Captur
 
 def test_a_node_that_is_not_there_is_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(shop_run(tmp_path / "run").path), "--node", "9999"]) == 2
-    assert "there is no node 9999" in capsys.readouterr().err
+    assert "no node 9999" in capsys.readouterr().err
 
 
 def test_a_torn_journal_is_shown_as_far_as_it_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,9 +62,9 @@ def test_show_prints_what_was_said_in_a_debate() -> None:
         arguments=(Argument(side="for", text="It is\nopen."), Argument(side="against", text="No size.", round=1)),
         judges=("value.judge, for first: 0.50, so", "value.judge.1, against first: 0.70, no"),
     )  # fmt: skip
-    assert list(_judgement(found)) == [
-        "  judged 0.60: half done",
-        "  2 opinions, within 0.10, between 0.00, order effect -0.20",
+    assert list(_evaluation(found)) == [
+        "  value 0.60: half done",
+        "  2 samples, within 0.10, between 0.00, order effect -0.20",
         "    for, round 1: It is open.",
         "    against, round 2: No size.",
         "    value.judge, for first: 0.50, so",

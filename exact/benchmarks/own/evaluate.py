@@ -35,7 +35,7 @@ from exact.benchmarks.webarena.judges import Judges, opener
 from exact.benchmarks.webarena.variables import Addresses
 from exact.config import ModelsConfig
 from exact.environments.browser.environment import Evaluator
-from exact.environments.browser.page.setup import place_of
+from exact.environments.browser.page.setup import geolocation_of
 from exact.environments.process.thread import run_in_thread
 from exact.environments.sandbox.service import Service
 from exact.errors import EvaluatorError, ExactError, UsageError
@@ -133,7 +133,7 @@ def _task(path: Path, number: int, item: object) -> Task:
         metadata=metadata, private=judged,
     )  # fmt: skip
     with at(str(path)):
-        place_of(made)
+        geolocation_of(made)
     return made
 
 

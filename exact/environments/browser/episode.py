@@ -21,7 +21,7 @@ from exact.environments.browser.observer import Observer
 from exact.environments.browser.page.clock import START
 from exact.environments.browser.page.ids import Ids
 from exact.environments.browser.page.script import script_call
-from exact.environments.browser.page.setup import Beginning, PageSetup, place_of, tabs_of
+from exact.environments.browser.page.setup import Beginning, PageSetup, geolocation_of, tabs_of
 from exact.environments.browser.page.timeouts import PAGE_TIMEOUT
 from exact.environments.browser.secrets import SecretMasking
 from exact.environments.browser.shared import SharedState
@@ -98,7 +98,7 @@ class EpisodeSetup:
             if self.setup.begin:
                 await self.run_begin(task)
             if self.setup.instruction:
-                instruction = await self.tabs.present.evaluate(self.setup.instruction, page_environment=True)
+                instruction = await self.tabs.present.evaluate(self.setup.instruction, in_page=True)
                 self.observer.instruction = self.secrets.mask(str(instruction or ""))
 
     async def begin(self, task: Task, now: int = START, downloads: tuple[str, ...] = ()) -> None:
@@ -147,7 +147,7 @@ class EpisodeSetup:
             tabs.window.opened,
             tuple(OpenTab(tab.target.id, tab.index, tab.traffic.documents) for tab in tabs.window.tabs),
             tabs.clock.now if tabs.clock else 0,
-            downloads=tabs.downloads.kept,
+            downloads=tabs.downloads.completed,
             account=self.account_name,
         )
 
@@ -165,8 +165,8 @@ class EpisodeSetup:
         if not self.simulation:
             await self._trace.begin(self.context, self.config.traces, task.id if task else "")
         if tabs.clock:
-            await tabs.clock.hold(self.context, now)
-        if task and (place := place_of(task)):
+            await tabs.clock.pause(self.context, now)
+        if task and (place := geolocation_of(task)):
             await self.context.set_geolocation({"latitude": place[0], "longitude": place[1]})
             await self.context.grant_permissions(["geolocation"])
         self.context.set_default_timeout(PAGE_TIMEOUT * 1000)
@@ -175,8 +175,8 @@ class EpisodeSetup:
 
     async def run_begin(self, task: Task) -> None:
         """Call the page set-up's `begin` function in the present page."""
-        call = self.tabs.present.evaluate(f"({self.setup.begin})({task.seed})", page_environment=True)
-        await (self.tabs.clock.under(call) if self.tabs.clock else call)
+        call = self.tabs.present.evaluate(f"({self.setup.begin})({task.seed})", in_page=True)
+        await (self.tabs.clock.run_while(call) if self.tabs.clock else call)
 
     def check_login(self, url: str) -> None:
         """Raise EnvironmentFailure where the page at `url` shows that the log-in has expired."""
@@ -271,8 +271,8 @@ class EpisodeSetup:
         allowed = origins(task.start, *task.origins, *config.allow_origins)
         policy = RequestPolicy(allowed, writes=explores or not self.simulation, frames=self.tabs.window, only=only)
         policy.mask = self.secrets.mask
-        policy.own, policy.headers = own, self._authenticator.headers(config.login)
-        policy.most = config.download_bytes
+        policy.task_origins, policy.headers = own, self._authenticator.headers(config.login)
+        policy.document_bytes = config.download_bytes
         return policy
 
     def _logins(self) -> tuple[Login, ...]:

@@ -90,6 +90,6 @@ class Interaction:
         tabs = self.tabs
         return ActionContext(
             tab=tab, ids=self.observer.ids, width=tabs.config.width, height=tabs.config.height, others=tabs.window.others,
-            focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.policy.allowed), behind=tabs.back,
+            focus=tabs.window.focus, refusal=lambda url: target_refusal(url, tabs.policy.allowed), previous_url=tabs.back,
             fill=self.secrets.fill, files=self.files, clipboard=self.clipboard,
         )  # fmt: skip

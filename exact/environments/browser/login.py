@@ -101,7 +101,7 @@ class Authenticator:
 
     async def _follow(self, session: LoginSession) -> None:
         """Do what the script says; its writes are sent. Raises EnvironmentFailure with the step that could not be done."""
-        session.policy.unlocked = True
+        session.policy.unrestricted_writes = True
         try:
             await session.open(urljoin(session.home, session.config.url))
             seen = await session.look()
@@ -112,7 +112,7 @@ class Authenticator:
                     raise EnvironmentFailure(f"the log-in script's step {number}, {text}, cannot be done: {error}") from error
                 seen = await session.look()
         finally:
-            session.policy.unlocked = False
+            session.policy.unrestricted_writes = False
         if _expired(session, seen.url):
             raise EnvironmentFailure(f"after the log-in script nobody is logged in, at {seen.url}: check browser.login.secrets")
         if session.config.expired:  # else nobody could tell that it is over
@@ -136,7 +136,7 @@ async def _restore(session: LoginSession, state: State) -> bool:
         if refusal(each["origin"], session.policy.allowed) or not each.get("localStorage"):
             continue
         opened, address = True, origin(each["origin"]) + _BLANK
-        session.policy.blanks.add(address)
+        session.policy.blank_pages.add(address)
         await session.open(address)
         entries = json.dumps([[entry["name"], entry["value"]] for entry in each["localStorage"]])
         await session.tab().evaluate(f"{entries}.forEach(([name, value]) => localStorage.setItem(name, value))")

@@ -45,7 +45,7 @@ class Observer:
         tab = self._window.present
 
         async def is_over() -> bool:
-            return bool(terminated) and bool(await tab.evaluate(f"Boolean({terminated})", page_environment=True))
+            return bool(terminated) and bool(await tab.evaluate(f"Boolean({terminated})", in_page=True))
 
         asked, screenshot = capture.questions(tab), None
         if config.screenshots:  # the browser may answer what comes after one before it is taken
@@ -81,7 +81,7 @@ class Observer:
         """The dialog that is open; its page can be asked nothing."""
 
         def look() -> DialogView:
-            return dialogs.shown(self.ids, self._window.present.index, self._secrets.mask, self.way)
+            return dialogs.view(self.ids, self._window.present.index, self._secrets.mask, self.way)
 
         shown, tabs = look(), self._other_urls()
         fingerprint = describe.fingerprint(shown.digest, shown.elements, tabs).fingerprint
@@ -102,17 +102,19 @@ class Observer:
         return tuple(self._secrets.mask(other.page.url) for other in self._window.others)
 
     def _files(self, downloads: Downloads) -> tuple[str, ...]:
-        return tuple(self._secrets.mask(each) for each in downloads.kept)
+        return tuple(self._secrets.mask(each) for each in downloads.completed)
 
     def _senders(self, documents: list[Document], elements: Sequence[Element]) -> tuple[str, ...]:
         known = set(senders(documents))
-        return tuple(e.id for e in elements if (place := self.ids.place(e.id)) and (place.frame, place.backend) in known) if known else ()
+        return (
+            tuple(e.id for e in elements if (place := self.ids.location(e.id)) and (place.frame, place.backend) in known) if known else ()
+        )
 
     def _where(self, documents: list[Document], elements: Sequence[Element], config: BrowserConfig) -> list[str]:
         """Where each element is in its document; nothing where no mask asks for it."""
         if not config.learn_masks:
             return []
         known = places(documents)
-        found = [known.get((place.frame, place.backend), "") if (place := self.ids.place(e.id)) else "" for e in elements]
+        found = [known.get((place.frame, place.backend), "") if (place := self.ids.location(e.id)) else "" for e in elements]
         self.looks = {where: describe.part(element) for where, element in zip(found, elements, strict=True)}
         return found

@@ -59,7 +59,7 @@ class Tabs:
             return "a page is opening"
         if any(tab.traffic.navigating for tab in self.window.tabs):
             return "a page is loading"
-        return "a file is coming in" if self.downloads.under_way else ""
+        return "a file is coming in" if self.downloads.in_progress else ""
 
     def begin(self, downloads: tuple[str, ...] = ()) -> None:
         """Begin an episode without dialogs. `downloads`: lines about the files that the episode had downloaded before."""

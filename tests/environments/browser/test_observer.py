@@ -34,6 +34,6 @@ async def test_whether_the_episode_is_over_is_asked_after_all_else(
             "Accessibility.getFullAXTree",
             *(["Page.captureScreenshot"] if screenshots else []),
         }
-        await env.tabs.present.evaluate("globalThis.over = true", page_environment=True)
+        await env.tabs.present.evaluate("globalThis.over = true", in_page=True)
         seen, over = await env.observer.page(config, env.tabs.downloads, setup.terminated)
         assert over and seen.screenshot is None

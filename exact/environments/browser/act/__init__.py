@@ -1,1 +1,1 @@
-"""Acting on a page: one handler for each verb, and the grammar that names them."""
+"""The actions of a browser: their grammar, and a handler for each verb."""

@@ -23,11 +23,11 @@ from exact.environments.browser.page.script import script, script_call
 from exact.environments.browser.page.tab import Tab
 from exact.errors import ActionError, EnvironmentFailure
 
-_TYPED = 64
-"""Characters up to which text is typed key by key; longer text is put in at once."""
-_MOMENT = 1000
-"""Milliseconds that `wait`, or a click for what hovering shows, waits at most."""
-_GONE = (
+_MOST_KEYSTROKES = 64
+"""Characters up to which a text is typed key by key. A longer one is inserted at once."""
+_WAIT_LIMIT = 1000
+"""Milliseconds that `wait` waits at most, and a click for requests that hovering started."""
+_VANISHED = (
     "No node",
     "Could not find node",
     "detached",
@@ -36,38 +36,41 @@ _GONE = (
     "Cannot find context",
     "No frame",
 )
-_SILENT = ("CONNECTION_", "NAME_", "ADDRESS_", "NETWORK_", "INTERNET_", "PROXY_", "TUNNEL_", "SOCKET_", "TIMED_OUT", "EMPTY_RESPONSE")
-"""How Chromium's errors begin that say that there is no server."""
+"""Parts of CDP's errors about an element that is no longer there."""
+_UNREACHABLE = ("CONNECTION_", "NAME_", "ADDRESS_", "NETWORK_", "INTERNET_", "PROXY_", "TUNNEL_", "SOCKET_", "TIMED_OUT", "EMPTY_RESPONSE")
+"""Beginnings of Chromium's errors for a server that cannot be reached."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActionContext:
-    """What an action is done with."""
+    """The tab and the environment that an action is carried out in."""
 
     tab: Tab
     ids: Ids
     width: int
     height: int
+    """Size of the viewport in CSS pixels."""
     others: Sequence[Tab] = ()
-    """The other tabs, in the order in which they are listed."""
+    """The other tabs, in the order in which observations list them."""
     refusal: Callable[[str], str]
-    """Why the agent may not go to a URL; empty if it may."""
-    behind: Callable[[], str]
-    """Takes the address that going back leads to where the tab does not know it: the page was restored. Empty if there is none."""
+    """Returns the reason why the agent may not go to a URL; empty if it may."""
+    previous_url: Callable[[], str]
+    """Takes the address behind a restored page, whose tab has no history. Empty if there is none."""
     focus: Callable[[Tab], Awaitable[None]]
-    """Makes another tab the present one."""
+    """Brings another tab to the front."""
     fill: Callable[[str], str] = str
-    """A text as it is typed: with what an agent knows by name only."""
+    """Returns a text as it is typed, with secrets in place of their names."""
     files: Mapping[str, Path]
-    """What may be uploaded, by name."""
+    """Files that may be uploaded, by name."""
     clipboard: Clipboard | None = None
-    """Where environments share a browser, and with it one clipboard."""
+    """The environment's clipboard where environments share a browser, which has one for all of them."""
 
 
 async def act(context: ActionContext, action: Action) -> None:
-    """Carry out one action. Returns when the input was handed over, not when the page is quiet.
+    """Carry out one action. Return once the page has the input, before it is quiet.
 
-    Raises ActionError: nothing was done. PartialAction: something was. EnvironmentFailure: a server is gone.
+    Raises ActionError where nothing was done, PartialAction where a part was done, and EnvironmentFailure where a server cannot be
+    reached.
     """
     if action.name not in _HANDLERS:
         raise ActionError(f"unknown action {action}: valid: {', '.join(_HANDLERS)}")
@@ -81,46 +84,46 @@ async def _click(context: ActionContext, action: Action) -> None:
 async def _click_element(context: ActionContext, id: str) -> None:
     target = await _aim(context, id)
     if "option" in target:
-        await _ask(context, id, _place(context, id), script("act/select"), None)
+        await _ask(context, id, _location(context, id), script("act/select"), None)
     else:
-        await _click_on(context, target["x"], target["y"])
+        await _click_point(context, target["x"], target["y"])
 
 
 async def _click_at(context: ActionContext, action: Action) -> None:
     x, y = (float(value) for value in action.args)
     if x >= context.width or y >= context.height:
         raise ActionError(f"point {x:g}, {y:g} is outside the viewport of {context.width} by {context.height}")
-    await _click_on(context, x, y)
+    await _click_point(context, x, y)
 
 
-async def _click_on(context: ActionContext, x: float, y: float) -> None:
-    await _point(context, x, y)
+async def _click_point(context: ActionContext, x: float, y: float) -> None:
+    await _move_to(context, x, y)
     await click_mouse(context.tab.cdp, x, y)
 
 
 async def _double_click(context: ActionContext, action: Action) -> None:
-    await _click_otherwise(context, action, count=2)
+    await _click_with(context, action, count=2)
 
 
 async def _right_click(context: ActionContext, action: Action) -> None:
-    await _click_otherwise(context, action, button="right")
+    await _click_with(context, action, button="right")
 
 
-async def _click_otherwise(context: ActionContext, action: Action, *, count: int = 1, button: Button = "left") -> None:
+async def _click_with(context: ActionContext, action: Action, *, count: int = 1, button: Button = "left") -> None:
     target = await _aim(context, action.elements[0])
     if "option" in target:
         raise ActionError(f'[{action.elements[0]}] is an option of a drop-down: write select [id of the drop-down] "label"')
-    await _point(context, target["x"], target["y"])
+    await _move_to(context, target["x"], target["y"])
     await click_mouse(context.tab.cdp, target["x"], target["y"], button=button, count=count)
 
 
-async def _point(context: ActionContext, x: float, y: float) -> None:
-    """Move the pointer and let what that shows arrive: a picture that is still on its way has no size to be hit."""
+async def _move_to(context: ActionContext, x: float, y: float) -> None:
+    """Move the pointer and wait for requests that this starts: a picture that has not arrived has no size and cannot be hit."""
     await move_mouse(context.tab.cdp, x, y)
     await context.tab.evaluate(f"void document.elementFromPoint({x}, {y})?.getBoundingClientRect()")
     if not context.tab.traffic.is_idle:
         with suppress(TimeoutError):
-            async with asyncio.timeout(_MOMENT / 1000):
+            async with asyncio.timeout(_WAIT_LIMIT / 1000):
                 await context.tab.traffic.idle()
 
 
@@ -137,7 +140,7 @@ async def _drag(context: ActionContext, action: Action) -> None:
         await aim(one)
         end = await aim(other, covered=True)
         start = await aim(one)
-        if start["moved"]:  # and the other end with it
+        if start["moved"]:  # the other end moved too
             end = await aim(other, covered=True)
         if "option" in start or "option" in end:
             raise ActionError("options of a drop-down cannot be dragged")
@@ -154,34 +157,34 @@ async def _drag_at(context: ActionContext, action: Action) -> None:
 
 
 async def _drag_along(context: ActionContext, start: tuple[float, float], end: tuple[float, float]) -> None:
-    hand = context.tab.page.mouse  # which makes a drag of what can be dragged
-    await _point(context, *start)
-    await hand.move(*start)
-    await hand.down()
-    await hand.move(*end, steps=6)
-    await hand.move(*end)
-    await hand.up()
+    mouse = context.tab.page.mouse  # Playwright's, which also drags draggable elements
+    await _move_to(context, *start)
+    await mouse.move(*start)
+    await mouse.down()
+    await mouse.move(*end, steps=6)
+    await mouse.move(*end)
+    await mouse.up()
 
 
 async def _fill(context: ActionContext, action: Action) -> None:
     id, text = action.elements[0], context.fill(str(action.args[1]))
-    how = await _ask(context, id, _place(context, id), script("act/focus"), text)
-    if how["done"]:
+    answer = await _ask(context, id, _location(context, id), script("act/focus"), text)
+    if answer["done"]:
         return
     if text:
-        await _put_in(context, text)
+        await _type_text(context, text)
     else:
         await context.tab.page.keyboard.press("Delete")
 
 
 async def _type(context: ActionContext, action: Action) -> None:
     await context.tab.evaluate(script_call("act/new_word"))
-    await _put_in(context, context.fill(str(action.args[0])))
+    await _type_text(context, context.fill(str(action.args[0])))
 
 
-async def _put_in(context: ActionContext, text: str) -> None:
+async def _type_text(context: ActionContext, text: str) -> None:
     keyboard = context.tab.page.keyboard
-    if len(text) > _TYPED or not text.isprintable():
+    if len(text) > _MOST_KEYSTROKES or not text.isprintable():
         await keyboard.insert_text(text)
     else:
         await keyboard.type(text)
@@ -193,16 +196,16 @@ async def _press(context: ActionContext, action: Action) -> None:
         await context.tab.page.keyboard.insert_text(chord)
         return
     if not chord.isascii():
-        raise ActionError(f"{chord} is on no keyboard: use fill for such text")
+        raise ActionError(f"{chord} is on no keyboard: use fill for this text")
     if len(chord) == 1:
         await context.tab.evaluate(script_call("act/new_word"))
-    async with context.clipboard.turn() if context.clipboard and uses_clipboard(chord) else nullcontext():
+    async with context.clipboard.use() if context.clipboard and uses_clipboard(chord) else nullcontext():
         await context.tab.page.keyboard.press(chord)
 
 
 async def _select(context: ActionContext, action: Action) -> None:
     id, label = action.elements[0], str(action.args[1])
-    answer = await _ask(context, id, _place(context, id), script("act/select"), label)
+    answer = await _ask(context, id, _location(context, id), script("act/select"), label)
     if "labels" in answer:
         labels = answer["labels"]
         near = difflib.get_close_matches(label, labels, n=1, cutoff=0.4)
@@ -218,14 +221,14 @@ async def _scroll(context: ActionContext, action: Action) -> None:
 
 async def _scroll_in(context: ActionContext, action: Action) -> None:
     id, way = action.elements[0], str(action.args[1])
-    if not (await _ask(context, id, _place(context, id), script("act/scroll_in"), way))["moved"]:
-        raise ActionError(f"[{id}] is in nothing that scrolls {way} any further")
+    if not (await _ask(context, id, _location(context, id), script("act/scroll_in"), way))["moved"]:
+        raise ActionError(f"[{id}] is in no part of the page that scrolls further {way}")
 
 
 async def _upload(context: ActionContext, action: Action) -> None:
-    id, place = action.elements[0], _place(context, action.elements[0])
+    id, location = action.elements[0], _location(context, action.elements[0])
     await upload_files(
-        context.tab, id, str(action.args[1]), context.files, partial(_ask, context, id, place), lambda: _click_element(context, id)
+        context.tab, id, str(action.args[1]), context.files, partial(_ask, context, id, location), lambda: _click_element(context, id)
     )
 
 
@@ -236,17 +239,17 @@ async def _goto(context: ActionContext, action: Action) -> None:
         raise ActionError(f"cannot go to {url}: {reason}")
     answer = await context.tab.cdp.send("Page.navigate", {"url": url})
     error = answer.get("errorText", "").removeprefix("net::ERR_")
-    if error.startswith(_SILENT):
+    if error.startswith(_UNREACHABLE):
         raise EnvironmentFailure(f"{url} cannot be reached: {error}")
     if error and error != "ABORTED":
-        raise PartialAction(f"cannot go to {url}: {error}")  # the browser shows a page of its own instead
+        raise PartialAction(f"cannot go to {url}: {error}")  # the browser now shows an error page
 
 
 async def _go_back(context: ActionContext, action: Action) -> None:
     history = await context.tab.cdp.send("Page.getNavigationHistory")
     at, entries = history["currentIndex"], history["entries"]
     if at < 1 or entries[at - 1]["url"] == "about:blank":
-        if url := context.behind():
+        if url := context.previous_url():
             await context.tab.evaluate(f"location.replace({json.dumps(url)})")
             return
         if not context.others:
@@ -284,11 +287,11 @@ async def _close_tab(context: ActionContext, action: Action) -> None:
 
 
 async def _no_dialog(context: ActionContext, action: Action) -> None:
-    raise ActionError(f"{action.key} does not fit: no dialog is open")
+    raise ActionError(f"{action.key} is not possible: no dialog is open")
 
 
 async def _wait(context: ActionContext, action: Action) -> None:
-    await context.tab.evaluate(f"exact.change({_MOMENT})")
+    await context.tab.evaluate(f"exact.change({_WAIT_LIMIT})")
 
 
 _HANDLERS: dict[str, Callable[[ActionContext, Action], Awaitable[None]]] = {
@@ -319,39 +322,42 @@ _HANDLERS: dict[str, Callable[[ActionContext, Action], Awaitable[None]]] = {
 }
 
 
-def _place(context: ActionContext, id: str) -> NodeLocation:
-    place = context.ids.place(id)
-    if place is None:
+def _location(context: ActionContext, id: str) -> NodeLocation:
+    location = context.ids.location(id)
+    if location is None:
         raise ActionError(f"there is no element [{id}]: name an id from the observation")
-    if place.tab != context.tab.index or place.document != context.tab.traffic.documents:
-        raise ActionError(f"[{id}] was on a page that has gone: name an id from the present observation")
-    return place
+    if location.tab != context.tab.index or location.document != context.tab.traffic.documents:
+        raise ActionError(f"[{id}] is on a page that is gone: name an id from the present observation")
+    return location
 
 
 async def _aim(context: ActionContext, id: str) -> dict[str, Any]:
-    """The point to click, `{x, y}`, after scrolling it into view; or `{option}` for an option of a closed drop-down."""
+    """Return the point to click, `{x, y}`, after scrolling it into view, or `{option}` for an option of a closed drop-down."""
     async with _aiming(context) as aim:
         return await aim(id)
 
 
 @asynccontextmanager
 async def _aiming(context: ActionContext) -> AsyncIterator[Callable[..., Awaitable[dict[str, Any]]]]:
-    """To find the points of elements with. Where one then turns out not to fit, all that was scrolled is scrolled back."""
+    """Yield a function that finds the points of elements. On an ActionError scroll back all that it scrolled.
+
+    Raises PartialAction instead of ActionError where something was scrolled.
+    """
     moved = list[tuple[str, NodeLocation, Any]]()
 
-    async def at(id: str, place: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
-        answer = await _call(context, id, place, function, *args)
+    async def at(id: str, location: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
+        answer = await _call(context, id, location, function, *args)
         if before := answer.get("before"):
-            moved.append((id, place, before))
-        return _fit(id, answer)
+            moved.append((id, location, before))
+        return _accepted(id, answer)
 
     async def aim(id: str, *, covered: bool = False) -> dict[str, Any]:
-        """As `_aim`, and whether anything `moved`. `covered` admits a point where something else lies on top."""
-        place, had = _place(context, id), len(moved)
-        target, frame = await at(id, place, script("act/aim"), covered), place.frame
+        """Return what `_aim` does, and whether anything `moved`. `covered` accepts a point where something else lies on top."""
+        location, had = _location(context, id), len(moved)
+        target, frame = await at(id, location, script("act/aim"), covered), location.frame
         while "x" in target and frame != context.tab.main_frame:
             frame, owner = await context.tab.owner(frame)
-            around = NodeLocation(place.tab, place.document, owner, frame)
+            around = NodeLocation(location.tab, location.document, owner, frame)
             target = await at(id, around, script("act/aim_through_frame"), target["x"], target["y"], covered)
         return {**target, "moved": len(moved) > had}
 
@@ -360,31 +366,34 @@ async def _aiming(context: ActionContext) -> AsyncIterator[Callable[..., Awaitab
     except ActionError as error:
         if not moved:
             raise
-        with suppress(ActionError):  # it vanished meanwhile
-            for id, place, before in reversed(moved):
-                await _call(context, id, place, script("act/scroll_back"), before)
+        with suppress(ActionError):  # an element vanished meanwhile
+            for id, location, before in reversed(moved):
+                await _call(context, id, location, script("act/scroll_back"), before)
         raise PartialAction(str(error)) from error
 
 
-async def _ask(context: ActionContext, id: str, place: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
-    """Call a script on an element; its `refused` is an ActionError."""
-    return _fit(id, await _call(context, id, place, function, *args))
+async def _ask(context: ActionContext, id: str, location: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
+    """Call a script on an element. Raises ActionError where it refuses."""
+    return _accepted(id, await _call(context, id, location, function, *args))
 
 
-def _fit(id: str, answer: dict[str, Any]) -> dict[str, Any]:
+def _accepted(id: str, answer: dict[str, Any]) -> dict[str, Any]:
     if "refused" in answer:
         raise ActionError(f"[{id}] {answer['refused']}")
     return answer
 
 
-async def _call(context: ActionContext, id: str, place: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
-    """What a script on an element answers. Raises ActionError where it has vanished, PartialAction where it did under the script."""
+async def _call(context: ActionContext, id: str, location: NodeLocation, function: str, *args: Any) -> dict[str, Any]:
+    """Call a script on an element and return its answer.
+
+    Raises ActionError where the element has vanished, PartialAction where it vanished while the script ran.
+    """
     from playwright.async_api import Error
 
     try:
-        return dict(await context.tab.call(place.backend, place.frame, function, *args))
+        return dict(await context.tab.call(location.backend, location.frame, function, *args))
     except Error as error:
-        if not any(words in str(error) for words in _GONE):
+        if not any(words in str(error) for words in _VANISHED):
             raise
         kind = PartialAction if "callFunctionOn" in str(error) else ActionError
         raise kind(f"[{id}] has vanished: name an id from the present observation") from error

@@ -20,12 +20,12 @@ _MODIFIERS = {
     **dict.fromkeys(("meta", "cmd", "command", "super", "win"), "Meta"),
     "shift": "Shift",
 }
-_NAMED = (
+_KEY_NAMES = (
     *("Enter", "Tab", "Escape", "Backspace", "Delete", "Insert", "Home", "End", "PageUp", "PageDown"),
     *("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Space", "ContextMenu"),
     *(f"F{number}" for number in range(1, 13)),
 )
-_KEYS = {name.lower(): name for name in _NAMED} | {
+_KEYS = {name.lower(): name for name in _KEY_NAMES} | {
     "return": "Enter",
     "esc": "Escape",
     "del": "Delete",
@@ -40,23 +40,23 @@ _KEYS = {name.lower(): name for name in _NAMED} | {
     "spacebar": "Space",
     "plus": "+",
 }
-_FURTHEST = 99_999
-"""Pixels beyond which a point means nothing; also what keeps coordinates exact when written."""
+_MOST_PIXELS = 99_999
+"""Largest coordinate of a point, in CSS pixels."""
 
 _REFERENCE = re.compile(r"\[\s*(?P<role>[A-Za-z][\w-]*)?\s*(?P<name>\"(?:[^\"\\]|\\.)*\")\s*\]")
 """An element by role and name, or by name alone."""
 
 
 def chord(text: str) -> str:
-    """Canonical form of keys pressed together: modifiers by full name and sorted, then one key.
+    """Return the canonical form of keys pressed together: modifiers by full name and sorted, then one key.
 
     >>> chord("shift+ctrl+a")
     'Control+Shift+a'
 
-    A letter is lower case beside a modifier, and `Shift+a` alone is `A`. Raises ActionError on a name that is no key.
+    A letter is lower case beside a modifier, and `Shift+a` alone is `A`. Raises ActionError for an unknown key.
     """
-    *held, key = _split(text)
-    modifiers = sorted({_modifier(name) for name in held})
+    *modifiers_given, key = _split(text)
+    modifiers = sorted({_modifier(name) for name in modifiers_given})
     key = _key(key)
     if len(key) == 1 and key.isascii() and key.isalpha() and modifiers:
         key = key.lower()
@@ -66,7 +66,7 @@ def chord(text: str) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """The names in a chord; a plus sign at the end is the key itself."""
+    """Return the names in a chord. A plus sign at the end is the key itself."""
     if text.rstrip().endswith("++"):
         return [*text.rstrip()[:-2].split("+"), "+"]
     return [text] if len(text) == 1 else text.split("+")
@@ -88,7 +88,7 @@ def _key(name: str) -> str:
     if key.lower() in _KEYS:
         return _KEYS[key.lower()]
     near = difflib.get_close_matches(key.lower(), _KEYS, n=1)
-    hint = f"did you mean {_KEYS[near[0]]!r}?" if near else f"valid: one character, {', '.join(_NAMED[:9])}, ..."
+    hint = f"did you mean {_KEYS[near[0]]!r}?" if near else f"valid: one character, {', '.join(_KEY_NAMES[:9])}, ..."
     raise ActionError(f"unknown key {name!r}: {hint}")
 
 
@@ -97,8 +97,8 @@ def _chord(args: Args) -> Args:
 
 
 def _point(args: Args) -> Args:
-    if not all(isinstance(a, int | float) and 0 <= a <= _FURTHEST for a in args):
-        raise ActionError(f"point {args[0]} {args[1]} is nowhere: write CSS pixels from the top left corner of the viewport")
+    if not all(isinstance(a, int | float) and 0 <= a <= _MOST_PIXELS for a in args):
+        raise ActionError(f"point {args[0]} {args[1]} is invalid: write CSS pixels from the top left corner of the viewport")
     return tuple(float(round(a)) for a in args if not isinstance(a, str))
 
 
@@ -109,7 +109,7 @@ def _line(args: Args) -> Args:
 def _number(args: Args) -> Args:
     number = args[0]
     if isinstance(number, str) or number != int(number) or number < 1:
-        raise ActionError(f"tab {number} is none: write tab 1 for the first of the other tabs")
+        raise ActionError(f"there is no tab {number}: write tab 1 for the first of the other tabs")
     return args
 
 
@@ -131,7 +131,7 @@ def _url(args: Args) -> Args:
 
 _ELEMENT, _TEXT, _NUMBER = Parameter.ELEMENT, Parameter.TEXT, Parameter.NUMBER
 
-_PAGE = (
+_BASIC = (
     Verb(name="click", form=(_ELEMENT,), help="click an element"),
     Verb(name="fill", form=(_ELEMENT, _TEXT), help="replace the content of a field by typing"),
     Verb(name="press", form=(_TEXT,), normalise=_chord, help='press keys together, such as "Enter" or "Ctrl+a"'),
@@ -144,7 +144,7 @@ _PAGE = (
     Verb(name="go_back", help="go back to the previous page, or close a tab that has none"),
     Verb(name="wait", help="wait until the page changes, at most a second"),
 )
-_FURTHER = (
+_ADVANCED = (
     Verb(name="type", form=(_TEXT,), help="type a text where the focus is, beside what is there"),
     Verb(name="double_click", form=(_ELEMENT,), help="click an element twice"),
     Verb(name="right_click", form=(_ELEMENT,), help="click an element with the right button, for its menu"),
@@ -161,21 +161,22 @@ _FURTHER = (
 )
 _STOP = Verb(name="stop", form=(_TEXT,), final=True, help="end the task, with the answer if one was asked for")
 
-BROWSER_ACTIONS = ActionSpace((*_PAGE, *_FURTHER, _STOP))
-"""Every action of a browser environment."""
-PAGE_ACTIONS = ActionSpace((*_PAGE, _STOP))
-"""Those of an environment that is one page."""
+BROWSER_ACTIONS = ActionSpace((*_BASIC, *_ADVANCED, _STOP))
+"""All actions of a browser environment."""
+PAGE_ACTIONS = ActionSpace((*_BASIC, _STOP))
+"""Actions of an environment that is one page, without tabs, dialogs and files."""
 
 
 def resolve_names(text: str, elements: Sequence[Element]) -> str:
-    """An action with ids in place of what elements are called: `click [button "Sign in"]`, or `click ["Sign in"]`.
+    """Replace elements that an action refers to by role and name, `click [button "Sign in"]`, or by name, `click ["Sign in"]`, by ids.
 
-    The first element with that very name, else the first whose name holds it. Raises ActionError that names the nearest.
+    The first element with exactly that name is taken, else the first whose name contains it. Raises ActionError that suggests the
+    nearest name.
     """
-    return _REFERENCE.sub(lambda found: f"[{_called(found['role'] or '', json.loads(found['name']), elements).id}]", text)
+    return _REFERENCE.sub(lambda found: f"[{_element_named(found['role'] or '', json.loads(found['name']), elements).id}]", text)
 
 
-def _called(role: str, name: str, elements: Sequence[Element]) -> Element:
+def _element_named(role: str, name: str, elements: Sequence[Element]) -> Element:
     fit = [each for each in elements if role.lower() in ("", each.role.lower())]
     for each in (*(e for e in fit if e.name == name), *(e for e in fit if name.lower() in e.name.lower())):
         return each

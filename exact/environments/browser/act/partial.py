@@ -1,4 +1,4 @@
-"""Actions that turn out not to fit when part of them is done."""
+"""The error of an action that fails when a part of it has been done."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from exact.errors import ActionError
 
 
 class PartialAction(ActionError):
-    """It may not leave the environment as it was: whoever catches it looks, and only then raises an ActionError or tells what came."""
+    """An action that failed after partly executing. The caller must observe again before it reports an ActionError."""

@@ -1,4 +1,4 @@
-"""Files that a task declares, given to the pages that ask for some."""
+"""Uploads of the files that a task declares."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from exact.errors import ActionError, UsageError
 from exact.task import Task
 
 _CHOOSER_SECONDS = 1.0
-"""How long a page may take to ask for files after a click."""
+"""Seconds within which a page asks for files after a click."""
 
 Json = dict[str, Any]
 
 
 def declared_files(task: Task) -> dict[str, Path]:
-    """The task's files by name. Raises UsageError where one is not there, or two have one name."""
+    """Return the task's files by name. Raises UsageError where a file is missing, or two have the same name."""
     found: dict[str, Path] = {}
     for each in task.files:
         path = Path(each)
@@ -38,9 +38,10 @@ def declared_files(task: Task) -> dict[str, Path]:
 async def upload_files(
     tab: Tab, id: str, names: str, files: Mapping[str, Path], ask: Callable[..., Awaitable[Json]], click: Callable[[], Awaitable[None]]
 ) -> None:
-    """Give files to a field, or to the one that a click on a button opens. `names`: one, or several with `, ` between.
+    """Give files to a file field, or to the file chooser that a click on the element opens.
 
-    `ask` calls a script on the element. Raises ActionError; PartialAction once it was clicked.
+    `names`: names of files, separated by commas. `ask` calls a script on the element, `click` clicks it. Raises ActionError before the
+    element is clicked, and PartialAction after.
     """
     chosen = [await asyncio.to_thread(_read, files[name], name) for name in _named(names, files)]
     if (await ask(script("act/upload"), chosen)).get("field"):

@@ -1,1 +1,1 @@
-"""What a browser may request: request policy, interception, recordings, certificates."""
+"""The requests of a browser: policy, interception, recordings and trust."""

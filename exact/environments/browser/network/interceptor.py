@@ -1,8 +1,7 @@
-"""Judges every request of a browser before it is sent.
+"""Interception of every request of a browser by CDP's Fetch, before it is sent.
 
-One CDP `Fetch` on the browser's own session sees all of them from the first on: every context, frame, popup, worker and redirect hop
-(Playwright's `route` does not see redirects, and a session for each target would come too late for popups). A request of a context that
-nobody answers for is refused.
+Fetch on the browser's own session sees all requests: of every context, frame, popup, worker and redirect. Playwright's `route` does not see
+redirects, and a session per target would come too late for popups. A request of a context without a policy is refused.
 """
 
 from __future__ import annotations
@@ -27,78 +26,81 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 EVENTS = ("Target.targetCreated", "Target.targetDestroyed", "Fetch.requestPaused")
-"""What it hears of."""
-_SCRIPTED = ("Document", "Other")
-"""Kinds of requests whose responses become documents or workers, in which scripts run under the response's policy. Chromium takes a
-document's policy from what the server sent, whatever `continueResponse` says, so documents are handed over as a whole."""
-_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers that hold for the body as it was sent, not as it is handed on."""
-_ENDLESS = ("EventSource", "Media", "Ping", "Preflight")
-"""Kinds of answers that are not recorded."""
+"""CDP events that the interceptor handles."""
+_DOCUMENT_TYPES = ("Document", "Other")
+"""Types of requests whose responses become documents or workers, which run under the response's content security policy. Chromium ignores
+a policy that `continueResponse` adds to a document, so documents are fulfilled as a whole."""
+_TRANSFER_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers about the body as it was transferred, which do not hold for the decoded body."""
+_UNRECORDED = ("EventSource", "Media", "Ping", "Preflight")
+"""Types of requests whose answers are not recorded."""
 _HTML = ({"name": "Content-Type", "value": "text/html; charset=utf-8"},)
 _FRAME_TIMEOUT = 1.0
-"""Seconds a request of a frame that is not known yet is held back before it is refused."""
-_PAUSE = 0.02
-"""Seconds between two looks for its frame."""
+"""Seconds that a request of an unknown frame waits for its context to be found, before it is refused."""
+_POLL = 0.02
+"""Seconds between two attempts to find the context of a frame."""
 
 
 class RequestInterceptor:
-    """The one judge of a browser's requests; each context's RequestPolicy gives the rules."""
+    """The interceptor of a browser's requests, which the request policy of their context allows or refuses."""
 
     def __init__(self, cdp: CDPSession | CdpConnection, recording: Recording | None = None) -> None:
-        """`recording`: where answers are recorded, or where they come from."""
+        """Create an interceptor on the browser's own session. `recording`: where answers are recorded, or replayed from."""
         self._cdp, self._recording = cdp, recording
         self._policies: dict[str, RequestPolicy] = {}
+        """Policies by the CDP id of their browser context."""
         self._contexts: dict[str, str] = {}
+        """CDP ids of browser contexts by target or frame."""
         self._tasks: dict[asyncio.Task[None], Event] = {}
-        self._questions: dict[str, asyncio.Task[None]] = {}
-        """For the frames of contexts: one for each at a time."""
-        self._asked: tuple[Event, ...] | None = None
-        self._going = asyncio.Event()
-        self._going.set()
+        self._frame_queries: dict[str, asyncio.Task[None]] = {}
+        """Queries for the frames of contexts, at most one for each."""
+        self._resumed_requests: tuple[Event, ...] | None = None
+        self._running = asyncio.Event()
+        self._running.set()
 
     async def start(self) -> None:
-        """Judge from now on."""
-        self._cdp.on("Target.targetCreated", self._target)
-        self._cdp.on("Target.targetDestroyed", self._gone)
-        self._cdp.on("Fetch.requestPaused", self._paused)
-        again = [False, True] if self._asked is not None else [True]  # of a conversation that goes on: tell about all again
+        """Intercept from now on. Raises Playwright's Error or EnvironmentFailure."""
+        self._cdp.on("Target.targetCreated", self._target_created)
+        self._cdp.on("Target.targetDestroyed", self._target_destroyed)
+        self._cdp.on("Fetch.requestPaused", self._request_paused)
+        # On a resumed connection discovery is off for a moment, so that the browser reports all targets once more.
+        discover = [False, True] if self._resumed_requests is not None else [True]
         await asyncio.gather(
-            *(self._cdp.send("Target.setDiscoverTargets", {"discover": each}) for each in again), self._cdp.send("Fetch.enable", {})
+            *(self._cdp.send("Target.setDiscoverTargets", {"discover": each}) for each in discover), self._cdp.send("Fetch.enable", {})
         )
 
     @property
     def busy(self) -> bool:
-        """Whether a request is held back at the moment."""
+        """Return whether a request waits for an answer."""
         return bool(self._tasks)
 
     @property
     def unanswered(self) -> tuple[Event, ...]:
-        """Requests that are being judged."""
+        """Events of the requests that wait for an answer."""
         return tuple(self._tasks.values())
 
     def continue_from(self, unanswered: tuple[Event, ...]) -> None:
-        """Before `start`, over a conversation that goes on: judge what was not answered then."""
-        self._asked = unanswered
+        """Handle, after `start` and `resume`, requests that had no answer when the snapshot was taken. Call it before `start`."""
+        self._resumed_requests = unanswered
 
     def pause(self) -> None:
-        """Answer no request until `go`."""
-        self._going.clear()
+        """Answer no request until `resume`."""
+        self._running.clear()
 
     def resume(self) -> None:
-        """Answer requests, those that came meanwhile too."""
-        self._going.set()
-        asked, self._asked = self._asked or (), None
-        for event in asked:
-            self._paused(event)
+        """Answer requests again, including those that came meanwhile."""
+        self._running.set()
+        requests, self._resumed_requests = self._resumed_requests or (), None
+        for event in requests:
+            self._request_paused(event)
 
     def stop(self) -> None:
-        """Judge nothing any more: the browser goes, with all that asks."""
-        for task in (*self._tasks, *self._questions.values()):
+        """Drop all waiting requests: the browser is being closed."""
+        for task in (*self._tasks, *self._frame_queries.values()):
             task.cancel()
 
     def register(self, context: str, policy: RequestPolicy) -> None:
-        """Answer for a browser context, by its CDP id."""
+        """Set the policy of a browser context, by its CDP id."""
         self._policies[context] = policy
 
     def unregister(self, context: str) -> None:
@@ -106,19 +108,19 @@ class RequestInterceptor:
         self._policies.pop(context, None)
         self._contexts = {frame: owner for frame, owner in self._contexts.items() if owner != context}
 
-    def _target(self, event: Event) -> None:
+    def _target_created(self, event: Event) -> None:
         info = event["targetInfo"]
         target, context = info["targetId"], info.get("browserContextId", "")
         new, self._contexts[target] = target not in self._contexts, context
         if new and info["type"] == "page" and context in self._policies:
             self._policies[context].expect_popup(target)
 
-    def _gone(self, event: Event) -> None:
+    def _target_destroyed(self, event: Event) -> None:
         context = self._contexts.pop(event["targetId"], "")
         if context in self._policies:
             self._policies[context].forget_popup(event["targetId"])
 
-    def _paused(self, event: Event) -> None:
+    def _request_paused(self, event: Event) -> None:
         task = asyncio.ensure_future(self._answer(event))
         self._tasks[task] = event
         task.add_done_callback(self._tasks.pop)
@@ -126,14 +128,14 @@ class RequestInterceptor:
     async def _answer(self, event: Event) -> None:
         from playwright.async_api import Error
 
-        await self._going.wait()
+        await self._running.wait()
         try:
             if "responseStatusCode" in event or "responseErrorReason" in event:
                 await self._response(event)
             else:
                 await self._request(event)
         except (Error, EnvironmentFailure):
-            pass  # the request, its page or the browser is gone: there is nobody to answer to
+            pass  # the request, its page or the browser is gone
 
     async def _request(self, event: Event) -> None:
         request, kind = event["request"], event["resourceType"]
@@ -144,29 +146,29 @@ class RequestInterceptor:
                 policy.record(SideEffect(kind="blocked", method=request["method"], url=request["url"], detail=reason))
             await self._refuse(event, policy)
             return
-        if policy and request["url"] in policy.blanks:
+        if policy and request["url"] in policy.blank_pages:
             await self._cdp.send("Fetch.fulfillRequest", {"requestId": event["requestId"], "responseCode": 200, "responseHeaders": _HTML})
             return
         if policy and self._recording and self._recording.mode == "replay":
             await self._replay(event, policy)
             return
         answer: dict[str, Any] = {"requestId": event["requestId"]}
-        if request["method"] not in READS or kind in _SCRIPTED or self._records(event):
+        if request["method"] not in READS or kind in _DOCUMENT_TYPES or self._is_recorded(event):
             answer["interceptResponse"] = True
-        if policy and policy.headers and origin(request["url"]) in policy.own:
+        if policy and policy.headers and origin(request["url"]) in policy.task_origins:
             named = {name.lower() for name in policy.headers}
-            kept = [(name, value) for name, value in request["headers"].items() if name.lower() not in named]
-            answer["headers"] = [{"name": name, "value": value} for name, value in (*kept, *policy.headers.items())]
+            other = [(name, value) for name, value in request["headers"].items() if name.lower() not in named]
+            answer["headers"] = [{"name": name, "value": value} for name, value in (*other, *policy.headers.items())]
         if policy and request["method"] not in READS:
             policy.record_write(event["requestId"], SideEffect(kind="request", method=request["method"], url=request["url"]))
         await self._cdp.send("Fetch.continueRequest", answer)
 
-    def _records(self, event: Event) -> bool:
-        """Whether an answer is written down: it comes over the network, and has an end."""
-        return self._recording is not None and event["request"]["url"].startswith("http") and event["resourceType"] not in _ENDLESS
+    def _is_recorded(self, event: Event) -> bool:
+        """Return whether the answer to a request is recorded: it comes from the network and has an end."""
+        return self._recording is not None and event["request"]["url"].startswith("http") and event["resourceType"] not in _UNRECORDED
 
     async def _replay(self, event: Event, policy: RequestPolicy) -> None:
-        """Answer from the recording, where this was asked before."""
+        """Answer a request from the recording. Refuse it where it was never recorded."""
         assert self._recording is not None
         request = event["request"]
         if not request["url"].startswith("http"):
@@ -179,25 +181,25 @@ class RequestInterceptor:
             return
         if request["method"] not in READS:
             policy.record(SideEffect(kind="request", method=request["method"], url=request["url"], status=found.status))
-        headers = [{"name": name, "value": value} for name, value in found.headers if name.lower() not in _OF_THE_WIRE]
-        if event["resourceType"] in _SCRIPTED:
+        headers = [{"name": name, "value": value} for name, value in found.headers if name.lower() not in _TRANSFER_HEADERS]
+        if event["resourceType"] in _DOCUMENT_TYPES:
             headers.append({"name": "Content-Security-Policy", "value": policy.content_security_policy()})
         answer = {"requestId": event["requestId"], "responseCode": found.status, "responseHeaders": headers, "body": encoded(found.body)}
         await self._cdp.send("Fetch.fulfillRequest", answer)
 
     async def _record(self, event: Event, policy: RequestPolicy) -> None:
-        """Write an answer down. The body of a redirect cannot be had, and a download's goes to nobody."""
+        """Record an answer. CDP gives no body for redirects."""
         assert self._recording is not None
         status, body = event["responseStatusCode"], b""
         if not 300 <= status < 400:
             got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
             body = base64.b64decode(got["body"]) if got["base64Encoded"] else got["body"].encode()
         headers = [(each["name"], each["value"]) for each in event.get("responseHeaders", ())]
-        kept = [(name, value) for name, value in headers if name.lower() not in _OF_THE_WIRE]
-        self._recording.record(event["request"], status, kept, body, policy.mask)
+        content = [(name, value) for name, value in headers if name.lower() not in _TRANSFER_HEADERS]
+        self._recording.record(event["request"], status, content, body, policy.mask)
 
     async def _refuse(self, event: Event, policy: RequestPolicy | None) -> None:
-        """Aborting a navigation leaves the page as it was; a popup that never became a page is closed."""
+        """Abort a request. An aborted navigation leaves the page as it was; a popup without a page is closed."""
         await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
         if policy and event["resourceType"] == "Document" and policy.forget_popup(event["frameId"]):
             await self._cdp.send("Target.closeTarget", {"targetId": event["frameId"]})
@@ -207,17 +209,17 @@ class RequestInterceptor:
         policy = await self._policy_of(event["frameId"])
         if policy:
             policy.record_answer(event["requestId"], status)
-        if policy and status and self._records(event):
+        if policy and status and self._is_recorded(event):
             await self._record(event, policy)
         if policy and status == 401 and event["resourceType"] == "Document":
             policy.unauthorized = request["url"]
         answer: dict[str, Any] = {"requestId": event["requestId"]}
-        if policy is None or event["resourceType"] not in _SCRIPTED or not 200 <= status < 600 or 300 <= status < 400:
+        if policy is None or event["resourceType"] not in _DOCUMENT_TYPES or not 200 <= status < 600 or 300 <= status < 400:
             await self._cdp.send("Fetch.continueResponse", answer)
             return
         given = event.get("responseHeaders", ())
         csp = {"name": "Content-Security-Policy", "value": policy.content_security_policy()}
-        if event["resourceType"] == "Document" and status == 200 and _is_pdf(given, policy.most):
+        if event["resourceType"] == "Document" and status == 200 and _is_pdf(given, policy.document_bytes):
             await self._show_pdf(event)
             return
         answer |= {"responseCode": status, "responseHeaders": [*given, csp]}
@@ -225,12 +227,12 @@ class RequestInterceptor:
             await self._cdp.send("Fetch.continueResponse", answer)
             return
         body = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
-        answer["responseHeaders"] = [*(each for each in given if each["name"].lower() not in _OF_THE_WIRE), csp]
+        answer["responseHeaders"] = [*(each for each in given if each["name"].lower() not in _TRANSFER_HEADERS), csp]
         answer["body"] = body["body"] if body["base64Encoded"] else base64.b64encode(body["body"].encode()).decode()
         await self._cdp.send("Fetch.fulfillRequest", answer)
 
     async def _show_pdf(self, event: Event) -> None:
-        """Hand over the text of a PDF instead: a page without scripts."""
+        """Answer with the text of a PDF as a page without scripts."""
         got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
         body = base64.b64decode(got["body"]) if got["base64Encoded"] else got["body"].encode("latin-1", "replace")
         page = await asyncio.to_thread(as_page, body, urlsplit(event["request"]["url"]).path)
@@ -239,51 +241,51 @@ class RequestInterceptor:
         await self._cdp.send("Fetch.fulfillRequest", {**answer, "responseHeaders": [*_HTML, still]})
 
     async def _policy_of(self, frame: str) -> RequestPolicy | None:
-        """Who answers for a frame or worker: known by its target, by its environment, or told by the browser in time."""
+        """Return the policy of a frame or worker. Wait a moment for an unknown one to be reported; return None where it is not."""
         until = asyncio.get_running_loop().time() + _FRAME_TIMEOUT
-        while (context := self._owner(frame)) is None:
+        while (context := self._context_of(frame)) is None:
             if asyncio.get_running_loop().time() >= until:
                 return None
-            if not await self._learn(frame):
-                await asyncio.sleep(_PAUSE)
+            if not await self._query_frames(frame):
+                await asyncio.sleep(_POLL)
         return self._policies.get(context)
 
-    def _owner(self, frame: str) -> str | None:
-        """The context of a frame or worker, if it is known."""
+    def _context_of(self, frame: str) -> str | None:
+        """Return the context of a frame or worker; None where it is unknown."""
         if frame not in self._contexts and (found := next((c for c, policy in self._policies.items() if policy.frames.has(frame)), None)):
             self._contexts[frame] = found
         return self._contexts.get(frame)
 
-    async def _learn(self, frame: str) -> bool:
-        """Ask all environments for their frames; whether this one is known then. Whoever does not answer at once is not waited for."""
+    async def _query_frames(self, frame: str) -> bool:
+        """Ask all contexts for their frames, without waiting for slow ones. Return whether a frame is known then."""
         for context, policy in self._policies.items():
-            if context not in self._questions:
-                self._questions[context] = asyncio.ensure_future(self._ask(context, policy))
-        if self._questions:
-            await asyncio.wait(self._questions.values(), timeout=_PAUSE)
-        return self._owner(frame) is not None
+            if context not in self._frame_queries:
+                self._frame_queries[context] = asyncio.ensure_future(self._query_context(context, policy))
+        if self._frame_queries:
+            await asyncio.wait(self._frame_queries.values(), timeout=_POLL)
+        return self._context_of(frame) is not None
 
-    async def _ask(self, context: str, policy: RequestPolicy) -> None:
+    async def _query_context(self, context: str, policy: RequestPolicy) -> None:
         from playwright.async_api import Error
 
         try:
             await policy.frames.ask()
         except (Error, EnvironmentFailure):
-            pass  # a page of that environment has gone: the others' requests are none of its business
+            pass  # a page of that context is gone, which does not matter to the others
         finally:
-            del self._questions[context]
+            del self._frame_queries[context]
 
 
-def _is_pdf(headers: Iterable[dict[str, str]], most: int) -> bool:
-    """Whether a response is a PDF to be looked at, of at most so many bytes."""
+def _is_pdf(headers: Iterable[dict[str, str]], max_bytes: int) -> bool:
+    """Return whether a response is a PDF to be shown, of at most `max_bytes` bytes."""
     found = {each["name"].lower(): each["value"].lower() for each in headers}
     length = found.get("content-length", "0")
     shown = not found.get("content-disposition", "").startswith("attachment")
-    return shown and "application/pdf" in found.get("content-type", "") and (not length.isdigit() or int(length) <= most)
+    return shown and "application/pdf" in found.get("content-type", "") and (not length.isdigit() or int(length) <= max_bytes)
 
 
 def _is_page(headers: Iterable[dict[str, str]]) -> bool:
-    """Whether a response is a document with scripts, not a picture or a download."""
+    """Return whether a response is a document that can run scripts, not a picture or a download."""
     found = {each["name"].lower(): each["value"].lower() for each in headers}
     kind = found.get("content-type", "text/html")
     return ("html" in kind or "xml" in kind) and not found.get("content-disposition", "").startswith("attachment")

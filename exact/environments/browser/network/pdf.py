@@ -1,17 +1,17 @@
-"""The text of a PDF as a page: the browser that is used has no viewer, and an agent reads text."""
+"""The text of a PDF as a page: the headless browser has no PDF viewer, and agents read text."""
 
 from __future__ import annotations
 
 import io
 from html import escape
 
-MOST_PAGES = 200
-"""Of a document that are read."""
+MAX_PAGES = 200
+"""Most pages of a document whose text is shown."""
 MISSING = "The text of PDF documents is not shown here: pip install 'exact-agent[pdf]'."
 
 
 def as_page(data: bytes, name: str) -> bytes:
-    """A PDF's text as HTML, page by page. What cannot be read says so: a document of the site, not a failure."""
+    """Return the text of a PDF as HTML, page by page. An unreadable PDF becomes a page that says so."""
     title = name.rpartition("/")[2] or "document.pdf"
     try:
         import pypdf
@@ -21,10 +21,10 @@ def as_page(data: bytes, name: str) -> bytes:
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         total = len(reader.pages)
-        pages = [_section(i + 1, total, reader.pages[i].extract_text()) for i in range(min(total, MOST_PAGES))]
+        pages = [_section(i + 1, total, reader.pages[i].extract_text()) for i in range(min(total, MAX_PAGES))]
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError, RecursionError) as error:
         return _page(title, f"<p>This PDF cannot be read: {escape(type(error).__name__)}.")
-    rest = f"<p>{total - MOST_PAGES} more pages are left out." if total > MOST_PAGES else ""
+    rest = f"<p>{total - MAX_PAGES} more pages are left out." if total > MAX_PAGES else ""
     return _page(title, "".join(pages) + rest)
 
 

@@ -1,7 +1,7 @@
-"""Recorded traffic of a site: what was answered, without credentials, so that it can be answered again where there is no site.
+"""Recorded traffic of a site, without credentials, that can be replayed without the site.
 
-One JSON object a line: what was asked (method, address, digest of the body) and what came (status, headers, body). Scrubbed before it is
-written: see scrub.py. What a request carried is not written at all.
+A file has one JSON object a line: the request (method, address, digest of the body) and the answer (status, headers, body), scrubbed by
+scrub.py. Bodies of requests are not written.
 """
 
 from __future__ import annotations
@@ -24,39 +24,40 @@ MaskText = Callable[[str], str]
 
 
 class RecordedExchange(msgspec.Struct, frozen=True, kw_only=True):
-    """One exchange."""
+    """One request and its answer."""
 
     method: str
     url: str
     sent: str
-    """Digest of the request's scrubbed body; empty where there was none."""
+    """Hexadecimal SHA-256 of the request's scrubbed body; empty where there was none."""
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes = b""
 
     @property
     def key(self) -> tuple[str, str, str]:
+        """The properties by which equal requests are recognized."""
         return self.method, self.url, self.sent
 
 
 class Recording:
-    """A file of exchanges. Equal requests are answered in the order in which they were recorded, the last answer again after that."""
+    """A file of exchanges. Equal requests get their answers in the recorded order, and the last answer repeatedly after that."""
 
     def __init__(self, path: Path, mode: Literal["record", "replay"]) -> None:
-        """Recording goes on after what is there. Raises EnvironmentFailure where there is nothing to replay."""
+        """Open a file, to append to it or to replay it. Raises EnvironmentFailure where it cannot be replayed."""
         self.path, self.mode = path, mode
-        self._answers: defaultdict[tuple[str, str, str], list[RecordedExchange]] = defaultdict(list)
+        self._exchanges: defaultdict[tuple[str, str, str], list[RecordedExchange]] = defaultdict(list)
         if mode == "record":
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
         else:
-            for answer in self._read():
-                self._answers[answer.key].append(answer)
+            for answer in self._read_exchanges():
+                self._exchanges[answer.key].append(answer)
 
     def record(
-        self, request: Mapping[str, str], status: int, headers: Iterable[tuple[str, str]], body: bytes, mask: MaskText = scrub.nothing
+        self, request: Mapping[str, str], status: int, headers: Iterable[tuple[str, str]], body: bytes, mask: MaskText = scrub.unchanged
     ) -> None:
-        """Write one exchange down. `request`: `method`, `url`, perhaps `postData`. `mask` hides what else is secret."""
+        """Append an exchange. `request`: `method`, `url` and, where it has a body, `postData`. `mask` masks secrets."""
         given = tuple(headers)
         kind = next((value for name, value in given if name.lower() == "content-type"), "")
         method, url, sent = _key(request, mask)
@@ -71,14 +72,14 @@ class Recording:
         with self.path.open("ab") as file:
             file.write(msgspec.json.encode(answer) + b"\n")
 
-    def answer(self, request: Mapping[str, str], mask: MaskText = scrub.nothing) -> RecordedExchange | None:
-        """What was answered to such a request; None if it was never made."""
-        found = self._answers.get(_key(request, mask))
+    def answer(self, request: Mapping[str, str], mask: MaskText = scrub.unchanged) -> RecordedExchange | None:
+        """Return the next answer to a request; None where it was never recorded."""
+        found = self._exchanges.get(_key(request, mask))
         if not found:
             return None
         return found.pop(0) if len(found) > 1 else found[0]
 
-    def _read(self) -> list[RecordedExchange]:
+    def _read_exchanges(self) -> list[RecordedExchange]:
         try:
             lines = self.path.read_bytes().splitlines()
             return [msgspec.json.decode(line, type=RecordedExchange) for line in lines]
@@ -89,7 +90,7 @@ class Recording:
 
 
 def recording_of(config: RecordingConfig) -> Recording | None:
-    """What a configuration names; None if nothing. Raises EnvironmentFailure where there is nothing to replay."""
+    """Open the recording that a configuration names; None if it names none. Raises EnvironmentFailure where it cannot be replayed."""
     return Recording(Path(config.path).expanduser(), config.mode) if config.path else None
 
 
@@ -100,5 +101,5 @@ def _key(request: Mapping[str, str], mask: MaskText) -> tuple[str, str, str]:
 
 
 def encoded(body: bytes) -> str:
-    """As CDP wants it."""
+    """Return a body in base64, as CDP takes it."""
     return base64.b64encode(body).decode()

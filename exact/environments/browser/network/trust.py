@@ -1,7 +1,6 @@
-"""Certificate authorities of one's own: sites that they sign are trusted by their public keys.
+"""Trust in sites whose certificates are signed by authorities of the user, by pins of the sites' public keys.
 
-Chromium takes pins of keys, not authorities. So each site's certificate is checked here, by the authorities' files, before it is pinned:
-one that does not stand up to that is not trusted.
+Chromium's arguments take pins of keys, not authorities. So each site's certificate is verified here before its key is pinned.
 """
 
 from __future__ import annotations
@@ -16,25 +15,26 @@ from urllib.parse import urlsplit
 
 from exact.errors import EnvironmentFailure, UsageError
 
-_SECONDS = 10.0
-_VERSION = 0xA0
-"""Tag of the one field that may be left out."""
+_CONNECT_TIMEOUT = 10.0
+"""Seconds."""
+_VERSION_TAG = 0xA0
+"""Tag of the version, the only optional field before the key."""
 
 
 async def pinned_keys(authorities: Sequence[str], origins: Iterable[str], hosts: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """The public keys of those sites with TLS which the authorities vouch for: base64 SHA-256, as Outside's `trusted`.
+    """Return pins of the public keys of the https origins: base64 SHA-256, as in Outside's `trusted`.
 
-    `hosts`: names of servers that have none, as in Outside. Raises UsageError for a file that holds no certificate, and
-    EnvironmentFailure for a site that does not answer or is not signed by any of them.
+    `authorities`: files with certificates in PEM. `hosts`: addresses of names, as in Outside. Raises UsageError for a file without
+    certificates, and EnvironmentFailure for a site that does not answer or that none of the authorities has signed.
     """
     if not authorities:
         return ()
-    context = _trusting(authorities)
+    context = _context_trusting(authorities)
     secure = [each for each in dict.fromkeys(origins) if each.startswith("https:")]
     return tuple(await asyncio.gather(*(asyncio.to_thread(_pin, context, each, hosts or {}) for each in secure)))
 
 
-def _trusting(authorities: Sequence[str]) -> ssl.SSLContext:
+def _context_trusting(authorities: Sequence[str]) -> ssl.SSLContext:
     context = ssl.create_default_context()
     for path in authorities:
         try:
@@ -47,10 +47,13 @@ def _trusting(authorities: Sequence[str]) -> ssl.SSLContext:
 def _pin(context: ssl.SSLContext, origin: str, hosts: Mapping[str, str]) -> str:
     parts = urlsplit(origin)
     name, port = parts.hostname or "", parts.port or 443
-    place, colon, number = hosts.get(name, "").rpartition(":")
-    address = (place, int(number)) if colon and number.isdigit() else (hosts.get(name) or name, port)
+    host, colon, number = hosts.get(name, "").rpartition(":")
+    address = (host, int(number)) if colon and number.isdigit() else (hosts.get(name) or name, port)
     try:
-        with socket.create_connection(address, timeout=_SECONDS) as plain, context.wrap_socket(plain, server_hostname=name) as secured:
+        with (
+            socket.create_connection(address, timeout=_CONNECT_TIMEOUT) as plain,
+            context.wrap_socket(plain, server_hostname=name) as secured,
+        ):
             certificate = secured.getpeercert(binary_form=True)
     except ssl.SSLError as error:
         why = getattr(error, "verify_message", "") or error.reason or error
@@ -62,18 +65,18 @@ def _pin(context: ssl.SSLContext, origin: str, hosts: Mapping[str, str]) -> str:
 
 
 def public_key(certificate: bytes) -> bytes:
-    """The SubjectPublicKeyInfo of a DER certificate (RFC 5280, 4.1), as it stands there."""
-    at, fields = _inside(certificate, _inside(certificate, 0)[0])[0], list[bytes]()
+    """Return the bytes of the SubjectPublicKeyInfo of a DER certificate (RFC 5280, 4.1)."""
+    at, fields = _content_range(certificate, _content_range(certificate, 0)[0])[0], list[bytes]()
     while len(fields) < 6:  # serial number, algorithm, issuer, validity, subject, key
-        _, end = _inside(certificate, at)
-        if certificate[at] != _VERSION:
+        _, end = _content_range(certificate, at)
+        if certificate[at] != _VERSION_TAG:
             fields.append(certificate[at:end])
         at = end
     return fields[-1]
 
 
-def _inside(data: bytes, at: int) -> tuple[int, int]:
-    """Where the content of the DER element at a place begins and ends."""
+def _content_range(data: bytes, at: int) -> tuple[int, int]:
+    """Return start and end of the content of the DER element at an offset."""
     size, start = data[at + 1], at + 2
     if size & 0x80:
         width = size & 0x7F

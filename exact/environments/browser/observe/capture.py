@@ -46,6 +46,6 @@ def page(tab: Tab, ids: Ids, config: BrowserConfig, hide: Callable[[str], str], 
     title = whole(documents[0].title)
     text = ""
     if config.html:
-        known = {(place.frame, place.backend): element for element in elements if (place := ids.place(element.id))}
+        known = {(place.frame, place.backend): element for element in elements if (place := ids.location(element.id))}
         text = whole(html(documents, known, redaction, hide))
     return Capture(documents, elements, documents[0].url, redaction.text(title) if redaction else title, text)

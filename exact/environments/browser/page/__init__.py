@@ -1,1 +1,1 @@
-"""One page and its CDP session: identifiers, traffic, timeouts, dialogs, downloads."""
+"""A page of a browser: its CDP session, tab, traffic, dialogs, downloads, clipboard and clock."""

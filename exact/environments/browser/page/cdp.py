@@ -1,4 +1,7 @@
-"""A page's CDP session on a line of ours: a command takes half the time that it takes by way of Playwright's driver."""
+"""CDP sessions with pages, and the commands that are too slow by way of Playwright's driver.
+
+A command over our own connection takes half the time.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +17,29 @@ if TYPE_CHECKING:
     from playwright.async_api import CDPSession
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Sends a command; the message that answers it. Raises EnvironmentFailure where the browser is gone."""
+"""Sends a command and returns the message that answers it. Raises EnvironmentFailure where the browser is gone."""
 
-GONE = -32001
-"""The code by which CDP says that there is no such session."""
+NO_SESSION = -32001
+"""CDP's error code for an unknown session."""
 CLOSED = "the page, its context or the browser has been closed"
 
 
 class CdpSession:
-    """`on`, `send` and what they raise are as in Playwright's CDPSession. Made by `CdpConnection.attach`."""
+    """A session with a page over our own connection, made by `CdpConnection.attach`.
+
+    `on`, `send` and what they raise are as in Playwright's CDPSession.
+    """
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
         self._handlers: defaultdict[str, list[Callable[[dict[str, Any]], object]]] = defaultdict(list)
 
     def on(self, event: str, handler: Callable[[dict[str, Any]], object]) -> None:
-        """Call a handler with each event of that name from now on."""
+        """Call a handler with each event of a name from now on."""
         self._handlers[event].append(handler)
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The answer to a command. Raises Playwright's Error where it is refused, or the page is gone."""
+        """Send a command and return its result. Raises Playwright's Error where it is refused, or the page is gone."""
         from playwright.async_api import Error
 
         try:
@@ -41,27 +47,27 @@ class CdpSession:
         except EnvironmentFailure as lost:
             raise Error(f"{method}: {CLOSED}: {lost}") from lost
         if error := answer.get("error"):
-            raise Error(f"{method}: {CLOSED if error.get('code') == GONE else error.get('message', 'refused')}")
+            raise Error(f"{method}: {CLOSED if error.get('code') == NO_SESSION else error.get('message', 'refused')}")
         return dict(answer.get("result", {}))
 
-    def hear(self, event: str, params: dict[str, Any]) -> None:
-        """One event of the page."""
+    def dispatch(self, event: str, params: dict[str, Any]) -> None:
+        """Call the handlers of an event of the page."""
         for handler in self._handlers.get(event, ()):
             handler(params)
 
 
 Cdp: TypeAlias = "CDPSession | CdpSession"
-"""What a page is asked through."""
+"""A session with a page, ours or Playwright's."""
 
 
 Send = Callable[[str, dict[str, Any]], Awaitable[Any]]
 
 
 def raw_send(cdp: Cdp) -> Send:
-    """`send` of a session, without Playwright's search of every answer for objects of its own.
+    """Return a faster `send` of a session, without Playwright's search of every answer for handles to its own objects.
 
-    Answers of the DevTools protocol are JSON and have none; of a page with a thousand elements the search takes as long as all else that
-    this process does to observe it. Where Playwright is built otherwise it is the session's own `send`.
+    Answers of CDP are plain JSON. For a page with a thousand elements the search takes as long as the rest of an observation. Where this
+    version of Playwright is built differently, the session's own `send` is returned.
     """
     inner = getattr(getattr(cdp, "_impl_obj", None), "send", None)
     if inner is None:
@@ -69,26 +75,29 @@ def raw_send(cdp: Cdp) -> Send:
     further = inspect.signature(inner).parameters.keys() - {"method", "params"}
     if not further <= {"timeout"}:
         return cdp.send
-    limit = dict.fromkeys(further, 0)  # 0: no limit, as when none is given
+    limit = dict.fromkeys(further, 0)  # 0: no timeout, the default
     return lambda method, params: inner(method, params, **limit)
 
 
 Button = Literal["left", "right"]
-_BITS = {"left": 1, "right": 2}
-"""Of a button in what CDP calls `buttons`."""
+_BUTTON_BITS = {"left": 1, "right": 2}
+"""Bits of the buttons in CDP's `buttons`."""
 
 
 async def move_mouse(cdp: Cdp, x: float, y: float) -> None:
-    """To a point in CSS pixels of the viewport. Returns when the page has dealt with it."""
+    """Move the pointer to a point in CSS pixels of the viewport. Return once the page has handled the event.
+
+    Playwright's mouse does not know this position: move it before dragging with it.
+    """
     await cdp.send("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y, "button": "none", "buttons": 0})
 
 
 async def click_mouse(cdp: Cdp, x: float, y: float, *, button: Button = "left", count: int = 1) -> None:
-    """Press and let go where it was moved to, `count` times in a row."""
+    """Press and release a button at the point that the pointer was moved to, `count` times in a row."""
     at = {"x": x, "y": y, "button": button}
     events = [
-        {"type": kind, **at, "clickCount": number, "buttons": held, "force": force}
+        {"type": kind, **at, "clickCount": number, "buttons": buttons, "force": force}
         for number in range(1, count + 1)
-        for kind, held, force in (("mousePressed", _BITS[button], 0.5), ("mouseReleased", 0, 0))
+        for kind, buttons, force in (("mousePressed", _BUTTON_BITS[button], 0.5), ("mouseReleased", 0, 0))
     ]
-    await asyncio.gather(*(cdp.send("Input.dispatchMouseEvent", event) for event in events))  # sent in this order, answered together
+    await asyncio.gather(*(cdp.send("Input.dispatchMouseEvent", event) for event in events))  # sent in this order at once

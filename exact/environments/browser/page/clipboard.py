@@ -1,4 +1,4 @@
-"""A clipboard for each environment, where environments share a browser: it has one clipboard for all of them."""
+"""A clipboard for each environment where several share a browser, which has only one."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 def uses_clipboard(chord: str) -> bool:
-    """Whether keys pressed together copy, cut or paste."""
+    """Return whether keys pressed together copy, cut or paste."""
     *held, key = chord.split("+")
     return (bool({"Control", "Meta"} & set(held)) and key in ("c", "x", "v", "Insert")) or ("Shift" in held and key in ("Insert", "Delete"))
 
 
 class SharedClipboard:
-    """The one of a browser. Texts and HTML go from environment to environment; pictures do not."""
+    """The clipboard of a browser, lent to one environment at a time. It keeps texts and HTML, not pictures."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
-        self._desk: Page | None = None
+        self._page: Page | None = None
         self._holder: Clipboard | None = None
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     @asynccontextmanager
-    async def held_by(self, one: Clipboard) -> AsyncIterator[None]:
-        """While the block runs it holds what that environment's clipboard does."""
-        async with self._turn:
+    async def lend(self, one: Clipboard) -> AsyncIterator[None]:
+        """Hold the content of an environment's clipboard while the block runs."""
+        async with self._lock:
             if self._holder is not one:
                 last, self._holder = self._holder, None
                 if last is not None:
@@ -40,43 +40,44 @@ class SharedClipboard:
                 self._holder = one
             yield
 
-    def let_go(self, one: Clipboard) -> None:
-        """That environment is gone."""
+    def release(self, one: Clipboard) -> None:
+        """Forget an environment that is gone."""
         if self._holder is one:
             self._holder = None
 
     async def _read(self) -> dict[str, str]:
-        desk = await self._at_desk()
-        await desk.keyboard.press("Control+v")
-        found: dict[str, str] = await desk.evaluate("content")
+        page = await self._open_page()
+        await page.keyboard.press("Control+v")
+        found: dict[str, str] = await page.evaluate("content")
         return found
 
     async def _write(self, content: dict[str, str]) -> None:
-        desk = await self._at_desk()
-        await desk.evaluate("held => { content = held; }", content)
-        await desk.keyboard.press("Control+c")
+        page = await self._open_page()
+        await page.evaluate("held => { content = held; }", content)
+        await page.keyboard.press("Control+c")
 
-    async def _at_desk(self) -> Page:
-        if self._desk is None or self._desk.is_closed():
-            self._desk = await (await self._browser.new_context()).new_page()
-            await self._desk.set_content(f"<textarea>-</textarea><script>{script('page/clipboard')}</script>")
-        await self._desk.evaluate("document.querySelector('textarea').select()")
-        return self._desk
+    async def _open_page(self) -> Page:
+        if self._page is None or self._page.is_closed():
+            self._page = await (await self._browser.new_context()).new_page()
+            await self._page.set_content(f"<textarea>-</textarea><script>{script('page/clipboard')}</script>")
+        await self._page.evaluate("document.querySelector('textarea').select()")
+        return self._page
 
 
 class Clipboard:
-    """One environment's."""
+    """The clipboard of one environment."""
 
     def __init__(self, shared: SharedClipboard) -> None:
         self._shared = shared
         self.content: dict[str, str] = {}
-        """By kind: what it holds while another environment's is in the browser."""
+        """Texts by content type, kept while another environment's content is in the browser."""
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """While the block runs, keys copy to and paste from this one."""
-        async with self._shared.held_by(self):
+    async def use(self) -> AsyncIterator[None]:
+        """Use this clipboard for copying and pasting while the block runs."""
+        async with self._shared.lend(self):
             yield
 
     def close(self) -> None:
-        self._shared.let_go(self)
+        """Release the browser's clipboard."""
+        self._shared.release(self)

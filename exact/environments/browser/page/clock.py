@@ -1,4 +1,4 @@
-"""A page's clock that stands still, and runs a fixed while after each action: what moves by itself then moves alike each time."""
+"""A paused page clock that runs for a fixed time after each action, so that animations and timers are deterministic."""
 
 from __future__ import annotations
 
@@ -13,45 +13,47 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
 START = 1_767_258_000_000
-"""Milliseconds since 1970 at which pages begin: 2026-01-01T09:00:00Z."""
+"""Start of the clock in milliseconds since 1970: 2026-01-01T09:00:00Z."""
 _FRAME, _GRACE = 16, 0.1
-"""Milliseconds run for a script that waits for the clock, and seconds after which one is taken to do so."""
+"""Milliseconds by which the clock advances while a script waits for it, and seconds after which a script counts as waiting."""
 
 T = TypeVar("T")
 
 
 class Clock:
-    """Of one browser context: Date, timers and animation frames of all its pages, by Playwright's clock;
-    endless animations by seek_animations.js."""
+    """The clock of one browser context.
+
+    Playwright's clock drives Date, timers and animation frames of all its pages; seek_animations.js drives endless animations.
+    """
 
     def __init__(self, step: int) -> None:
-        """`step`: milliseconds for which it runs after an action."""
+        """Create a clock that runs for `step` milliseconds after each action."""
         self._step = step
         self.now = START
         """Milliseconds since 1970."""
         self._context: BrowserContext | None = None
 
-    async def hold(self, context: BrowserContext, now: int = START) -> None:
-        """Hold the clock of a context, in pages that are open and in those to come. A page whose clock is held already keeps its timers."""
+    async def pause(self, context: BrowserContext, now: int = START) -> None:
+        """Pause the clock in all pages of a context, present and future, at `now`, milliseconds since 1970. Pages keep their timers."""
         self._context, self.now = context, now
-        await context.clock.pause_at(self.now / 1000)  # without `install`, which would let it run until then, nobody knows how far
+        await context.clock.pause_at(self.now / 1000)  # not `install`, which would let it run for an unknown time first
 
     async def run(self, tabs: Iterable[Tab]) -> None:
-        """Let a step pass."""
-        await self._pass(self._step)
+        """Advance the clock by a step, in the frames of some tabs."""
+        await self._advance(self._step)
         await asyncio.gather(*(self._seek(tab, frame) for tab in tabs for frame in list(tab.frames)))
 
-    async def under(self, script: Awaitable[T]) -> T:
-        """The result of a script that may wait for the clock: it runs frame by frame for as long as that takes."""
+    async def run_while(self, script: Awaitable[T]) -> T:
+        """Return the result of a script that may wait for the clock, advancing it frame by frame until the script is done."""
         task = asyncio.ensure_future(script)
         try:
             while not (await asyncio.wait({task}, timeout=_GRACE))[0]:
-                await self._pass(_FRAME)
+                await self._advance(_FRAME)
             return task.result()
         finally:
             task.cancel()
 
-    async def _pass(self, milliseconds: int) -> None:
+    async def _advance(self, milliseconds: int) -> None:
         assert self._context is not None
         await self._context.clock.run_for(milliseconds)
         self.now += milliseconds

@@ -1,6 +1,6 @@
 """Dialogs of pages (alert, confirm, prompt, beforeunload): seen as elements, and answered by actions.
 
-While one is open its page stands still and can be asked nothing: what was under way there waits for the answer, as does whoever acts.
+While one is open its page stands still and can be asked nothing: what was under path there waits for the answer, as does whoever acts.
 """
 
 from __future__ import annotations
@@ -20,60 +20,62 @@ if TYPE_CHECKING:
     from playwright.async_api import Dialog
 
 T = TypeVar("T")
-_LEAVE = "This page asks whether it may be left: what was entered may be lost."
-_PLACE = -10
-"""Backend ids of nodes are positive; those of dialogs go down from here, the same for each: a restored environment counts none anew."""
+_LEAVE_MESSAGE = "This page asks whether it may be left: what was entered may be lost."
+_FIRST_NODE = -10
+"""Backend id of a dialog's first part; the ids of the others go down from here. Those of DOM nodes are positive."""
 _PARTS = ("alertdialog", "textbox", "ok", "cancel")
 
 
 class DialogView(NamedTuple):
-    """What is seen of the dialog that is open."""
+    """The observation of an open dialog."""
 
     elements: tuple[Element, ...]
     url: str
-    """Of the page that opened it."""
+    """URL of the page that opened the dialog."""
     digest: str
-    """Hex SHA-256 of what tells the state apart, the way here included: the page behind cannot be looked at."""
+    """Hexadecimal SHA-256 that identifies the state: the dialog, and the path to it, since the blocked page cannot be observed."""
 
 
 class Dialogs:
-    """Those of one environment's pages, one at a time."""
+    """The dialogs of one environment's pages, one at a time."""
 
     def __init__(self, mode: Literal["ask", "accept", "dismiss"]) -> None:
+        """Create dialogs that an agent answers in mode `ask`, and that are answered at once in the other modes."""
         self.mode = mode
         self._open: Dialog | None = None
         self._next: list[Dialog] = []
-        """Of other pages, which came while it was open."""
+        """Dialogs of other pages that appeared while one was open."""
         self._text: str | None = None
-        """What stands in the field of a prompt."""
+        """The text in the field of a prompt."""
         self._ids: dict[str, str] = {}
-        """Of its parts."""
-        self._way = ""
-        self._came = asyncio.Event()
-        self._behind: set[asyncio.Future[Any]] = set()
-        """What goes on once it is answered."""
+        """Names of the dialog's parts by element id."""
+        self._path = ""
+        self._appeared = asyncio.Event()
+        self._suspended: set[asyncio.Future[Any]] = set()
+        """Work that resumes once the dialog is answered."""
         self._answering = 0
 
     @property
     def is_open(self) -> bool:
+        """Return whether a dialog is open or being answered."""
         return self._open is not None or self._answering > 0
 
     @property
     def is_asked(self) -> bool:
-        """Whether an agent is to answer."""
+        """Return whether an open dialog waits for the agent's answer."""
         return self._open is not None
 
     def clear(self) -> None:
-        """Forget all: the pages are gone."""
-        self._open, self._next, self._text, self._way = None, [], None, ""
-        self._came.clear()
-        for task in self._behind:
+        """Forget all dialogs, and cancel what waits for them: the pages are gone."""
+        self._open, self._next, self._text, self._path = None, [], None, ""
+        self._appeared.clear()
+        for task in self._suspended:
             task.cancel()
-        self._behind = set()
+        self._suspended = set()
 
     @contextmanager
     def accepting(self) -> Iterator[None]:
-        """Nobody is asked meanwhile: a page that asks whether it may be left is left."""
+        """Accept all dialogs while the block runs, so that a page that asks before it is left is left."""
         mode, self.mode = self.mode, "accept"
         try:
             yield
@@ -81,7 +83,7 @@ class Dialogs:
             self.mode = mode
 
     async def opened(self, dialog: Dialog) -> None:
-        """A page opened one. It is answered at once where nobody is to be asked."""
+        """Handle a dialog that a page opened. Answer it at once where the agent is not asked."""
         from playwright.async_api import Error
 
         if self.mode == "ask" and self._open is not None:
@@ -89,40 +91,46 @@ class Dialogs:
             return
         if self.mode == "ask":
             self._open, self._text = dialog, dialog.default_value if dialog.type == "prompt" else None
-            self._came.set()
+            self._appeared.set()
             return
         self._answering += 1
         try:
-            with suppress(Error):  # closed meanwhile
+            with suppress(Error):  # the page closed meanwhile
                 await (dialog.dismiss() if self.mode == "dismiss" else dialog.accept(dialog.default_value or None))
         finally:
             self._answering -= 1
 
     async def race(self, work: Awaitable[T], *, keep_running: bool = False) -> T | None:
-        """What work gives, or None where a dialog came first: the work is given up then, or `keep_running` behind the dialog."""
-        task, came = asyncio.ensure_future(work), asyncio.ensure_future(self._came.wait())
+        """Return the result of `work`, or None where a dialog appears first.
+
+        The work is cancelled then, or resumes after the dialog with `keep_running`.
+        """
+        task, appeared = asyncio.ensure_future(work), asyncio.ensure_future(self._appeared.wait())
         try:
-            await asyncio.wait({task, came}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, appeared}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
             if keep_running:
-                self._behind.add(task)
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # what it failed with, the next look tells
+                self._suspended.add(task)
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # the next observation shows what failed
             return None
         finally:
-            came.cancel()
-            if not task.done() and task not in self._behind:
+            appeared.cancel()
+            if not task.done() and task not in self._suspended:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
-    def shown(self, ids: Ids, tab: int, mask: Any, way: str) -> DialogView:
-        """What is seen. `way`: what tells the state behind it apart."""
+    def view(self, ids: Ids, tab: int, mask: Any, path: str) -> DialogView:
+        """Return the observation of the open dialog.
+
+        `tab`: its tab's number. `path`: the last state and action, which identify the state.
+        """
         assert self._open is not None
-        if not self._way:
-            self._way = way
+        if not self._path:
+            self._path = path
         dialog, kind = self._open, self._open.type
-        message = _said(dialog, mask)
-        found = {part: ids.of(NodeLocation(tab, 0, _PLACE - i, "")) for i, part in enumerate(_PARTS)}
+        message = _message(dialog, mask)
+        found = {part: ids.of(NodeLocation(tab, 0, _FIRST_NODE - i, "")) for i, part in enumerate(_PARTS)}
         self._ids = {id: part for part, id in found.items()}
         elements = [Element(id=found["alertdialog"], role="alertdialog", name=message, states=("modal",))]
         if kind == "prompt":
@@ -130,49 +138,49 @@ class Dialogs:
         elements.append(Element(id=found["ok"], role="button", name="Leave" if kind == "beforeunload" else "OK", depth=1))
         if kind != "alert":
             elements.append(Element(id=found["cancel"], role="button", name="Stay" if kind == "beforeunload" else "Cancel", depth=1))
-        digest = hashlib.sha256("\0".join((self._way, kind, message, self._text or "")).encode()).hexdigest()
+        digest = hashlib.sha256("\0".join((self._path, kind, message, self._text or "")).encode()).hexdigest()
         return DialogView(tuple(elements), dialog.page.url if dialog.page else "", digest)
 
     async def act(self, action: Action, fill: Any, mask: Any) -> None:
-        """An action in the dialog that is open. Raises ActionError where it is none."""
+        """Carry out an action in the open dialog. `fill` puts secrets into a text, `mask` takes them out. Raises ActionError."""
         match action.name, self._ids.get(action.elements[0], "") if action.elements else "":
             case ("accept", _) | ("click", "ok"):
                 await self._answer(True)
             case ("dismiss", _) | ("click", "cancel"):
                 await self._answer(False)
             case "answer", _:
-                self._prompted("answer")
+                self._require_prompt("answer")
                 self._text = fill(str(action.args[0]))
                 await self._answer(True)
             case "fill", "textbox":
                 self._text = fill(str(action.args[1]))
             case _:
-                text = _said(self._open, mask)[:200] if self._open else ""
+                text = _message(self._open, mask)[:200] if self._open else ""
                 said = f" and says {text!r}" if text else ""
                 raise ActionError(
                     f"{action.key} does not fit: a dialog is open{said}: accept it, dismiss it, or answer it if it asks for a text"
                 )
 
-    def _prompted(self, what: str) -> None:
+    def _require_prompt(self, what: str) -> None:
         if self._open is None or self._open.type != "prompt":
             raise ActionError(f"{what} does not fit: this dialog asks for no text: accept or dismiss it")
 
     async def _answer(self, yes: bool) -> None:
-        """Close it, then let what waited behind it come to its end, or to the next dialog."""
+        """Close the dialog and wait for suspended work, until it ends or the next dialog appears."""
         from playwright.async_api import Error
 
-        dialog, self._open, behind = self._open, None, self._behind
+        dialog, self._open, suspended = self._open, None, self._suspended
         assert dialog is not None
-        self._behind, self._way = set(), ""
-        self._came.clear()
-        with suppress(Error):  # its page is gone
+        self._suspended, self._path = set(), ""
+        self._appeared.clear()
+        with suppress(Error):  # the page is gone
             await (dialog.accept(self._text) if yes and dialog.type == "prompt" else dialog.accept() if yes else dialog.dismiss())
         if self._next:
             await self.opened(self._next.pop(0))
-        if behind:
-            await self.race(asyncio.gather(*behind, return_exceptions=True), keep_running=True)
+        if suspended:
+            await self.race(asyncio.gather(*suspended, return_exceptions=True), keep_running=True)
 
 
-def _said(dialog: Dialog, mask: Any) -> str:
-    """What it says, as an agent may read it."""
-    return str(mask(" ".join((dialog.message or (_LEAVE if dialog.type == "beforeunload" else "")).split())))
+def _message(dialog: Dialog, mask: Any) -> str:
+    """Return the message with secrets masked."""
+    return str(mask(" ".join((dialog.message or (_LEAVE_MESSAGE if dialog.type == "beforeunload" else "")).split())))

@@ -1,4 +1,4 @@
-"""What an environment's pages download: followed to its end, kept as name, size and hash. Files that are too large are stopped."""
+"""Downloads of an environment: name, size and hash of each file are kept. Files that are too large are cancelled."""
 
 from __future__ import annotations
 
@@ -19,116 +19,121 @@ Event = dict[str, Any]
 
 
 class DownloadedFile(NamedTuple):
-    """What is known of a file that has come."""
+    """A downloaded file, whose content is not kept."""
 
     size: int
-    """Bytes."""
+    """Size in bytes."""
     digest: str
-    """Hex SHA-256."""
+    """Hexadecimal SHA-256."""
 
 
 class DownloadStore(Protocol):
-    """Where a browser puts what it downloads."""
+    """The folder into which a browser downloads."""
 
     folder: str
-    """As the browser knows it."""
+    """Path of the folder, as the browser knows it."""
 
     async def take(self, id: str) -> DownloadedFile:
-        """A file that has come whole; it is not needed any more. Raises EnvironmentFailure where it is not there."""
+        """Measure and delete a completed file. Raises EnvironmentFailure where it is missing."""
         ...
 
     async def cancel(self, id: str) -> None:
-        """Stop one."""
+        """Cancel a download."""
         ...
 
 
 class LocalDownloadStore:
-    """A folder of this machine."""
+    """A download folder on this machine."""
 
     def __init__(self, folder: str, cdp: CDPSession) -> None:
         self.folder, self._cdp = folder, cdp
 
     async def take(self, id: str) -> DownloadedFile:
-        return await asyncio.to_thread(_taken, Path(self.folder) / id)
+        return await asyncio.to_thread(_take_file, Path(self.folder) / id)
 
     async def cancel(self, id: str) -> None:
         from playwright.async_api import Error
 
-        with suppress(Error):  # it has just come to its end
+        with suppress(Error):  # it has just ended
             await self._cdp.send("Browser.cancelDownload", {"guid": id})
         (Path(self.folder) / id).unlink(missing_ok=True)
 
 
 class Downloads:
-    """Those of one episode."""
+    """The downloads of one episode."""
 
-    def __init__(self, limit: int, store: DownloadStore, record: Callable[[SideEffect], None], had: tuple[str, ...] = ()) -> None:
-        """`limit`: bytes of one file. `had`: what `kept` was in the state that the environment was brought to."""
+    def __init__(self, limit: int, store: DownloadStore, record: Callable[[SideEffect], None], completed: tuple[str, ...] = ()) -> None:
+        """Create downloads that report side effects by `record`.
+
+        `limit`: most bytes of one file. `completed`: lines of files that the episode had downloaded before.
+        """
         self._limit, self._store, self._record = limit, store, record
-        self.kept = had
-        """One line for each file that came: name, size, hash."""
+        self.completed = completed
+        """A line for each completed file: name, size, hash."""
         self.refused = ""
-        """Why the last one was stopped; whoever reads it empties it."""
-        self._going: dict[str, Event] = {}
-        self._taking: set[asyncio.Task[None]] = set()
+        """The reason why the last download was cancelled. The reader empties it."""
+        self._begun: dict[str, Event] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
-    def under_way(self) -> bool:
-        return bool(self._going or self._taking)
+    def in_progress(self) -> bool:
+        """Return whether a file is being downloaded or measured."""
+        return bool(self._begun or self._tasks)
 
     def begin(self, event: Event) -> None:
-        """A page begins one: CDP's Page.downloadWillBegin."""
-        self._going[event["guid"]] = event
+        """Handle CDP's Page.downloadWillBegin."""
+        self._begun[event["guid"]] = event
 
     def progress(self, event: Event) -> None:
-        """CDP's Page.downloadProgress."""
-        begun = self._going.get(event["guid"])
+        """Handle CDP's Page.downloadProgress."""
+        begun = self._begun.get(event["guid"])
         if begun is None:
             return
         large = max(event.get("totalBytes", 0), event.get("receivedBytes", 0)) > self._limit
         if large:
             self._refuse(begun)
         elif event["state"] == "completed":
-            self._later(self._take(self._going.pop(event["guid"])))
+            self._start(self._take(self._begun.pop(event["guid"])))
         elif event["state"] == "canceled":
-            self._going.pop(event["guid"])
-            self._record(SideEffect(kind="blocked", method="GET", url=begun["url"], detail=f"the download of {_name(begun)} broke off"))
+            self._begun.pop(event["guid"])
+            detail = f"the download of {_name(begun)} was interrupted"
+            self._record(SideEffect(kind="blocked", method="GET", url=begun["url"], detail=detail))
 
     async def done(self) -> None:
-        """Return when all files that came are looked at."""
-        await asyncio.gather(*self._taking)
+        """Wait until all completed files are measured."""
+        await asyncio.gather(*self._tasks)
 
     def _refuse(self, begun: Event) -> None:
-        self._going.pop(begun["guid"])
+        self._begun.pop(begun["guid"])
         self.refused = f"{_name(begun)} was not downloaded: it is larger than the {self._limit:,} bytes that browser.download_bytes allows"
         self._record(SideEffect(kind="blocked", method="GET", url=begun["url"], detail=self.refused))
-        self._later(self._store.cancel(begun["guid"]))
+        self._start(self._store.cancel(begun["guid"]))
 
     async def _take(self, begun: Event) -> None:
         file, name = await self._store.take(begun["guid"]), _name(begun)
-        if file.size > self._limit:  # it came faster than it was told of
-            self._going[begun["guid"]] = begun
+        if file.size > self._limit:  # it completed before its size was reported
+            self._begun[begun["guid"]] = begun
             self._refuse(begun)
             return
-        self.kept = (*self.kept, f"{name} ({file.size} bytes, sha256 {file.digest[:16]})")
+        self.completed = (*self.completed, f"{name} ({file.size} bytes, sha256 {file.digest[:16]})")
         self._record(SideEffect(kind="download", method="GET", url=begun["url"], detail=name, size=file.size, digest=file.digest))
 
-    def _later(self, work: Awaitable[None]) -> None:
+    def _start(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
-        self._taking.add(task)
-        task.add_done_callback(self._taking.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 def _name(begun: Event) -> str:
     return str(begun.get("suggestedFilename") or "a file")
 
 
-def _taken(path: Path) -> DownloadedFile:
+def _take_file(path: Path) -> DownloadedFile:
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         size = path.stat().st_size
         path.unlink()
     except OSError as error:
-        raise EnvironmentFailure(f"a file that was downloaded is not there: {error.strerror}") from error
+        raise EnvironmentFailure(f"a downloaded file is missing: {error.strerror}") from error
     return DownloadedFile(size, digest)

@@ -1,4 +1,4 @@
-"""Which element has which id."""
+"""Element ids: which DOM node has which id."""
 
 from __future__ import annotations
 
@@ -9,140 +9,148 @@ from typing import NamedTuple
 
 from exact.observation import Element
 
-STATES = 4096
-"""Of all tasks; the one that was not seen for longest is forgotten first."""
-_GONE = -1
-"""No tab has this number."""
+MOST_STATES = 4096
+"""States of all tasks that are remembered. The least recently seen one is dropped first."""
+_NO_TAB = -1
+"""A number that no tab has."""
 
 
 class NodeLocation(NamedTuple):
-    """Where an element lives."""
+    """The DOM node of an element."""
 
     tab: int
     document: int
-    """How many documents the tab had had when it was seen."""
+    """Number of documents that the tab had had when the element was seen."""
     backend: int
+    """CDP's backend id of the node."""
     frame: str
+    """CDP's id of the frame."""
 
 
 class NodeSignature(NamedTuple):
-    """What tells an element from others that stand elsewhere, or say something else."""
+    """The properties by which an element is recognized when its DOM node is replaced."""
 
     depth: int
     role: str
     name: str
 
 
-class _Seen(NamedTuple):
-    """One look at a tab."""
+class _Observed(NamedTuple):
+    """One observation of a tab."""
 
     document: int
-    places: Sequence[NodeLocation]
-    looks: Sequence[NodeSignature]
+    locations: Sequence[NodeLocation]
+    signatures: Sequence[NodeSignature]
 
 
 _Node = tuple[int, int, int]
 
 
 class Ids:
-    """Gives every DOM node its id, in order of first appearance since the episode began.
+    """Ids of DOM nodes, numbered in order of first appearance since the episode began.
 
-    Whether a page draws anew what has not changed is chance: in one environment it does, in another not. So a node that was drawn anew
-    has the id of one that is gone since the last look and looked the same; else equal actions would not mean the same in equal states.
+    A page may replace nodes that have not changed, in one environment and not in another. So a new node takes over the id of a node that
+    has disappeared since the last observation and has the same signature. Otherwise equal actions would mean different things in equal
+    states.
     """
 
     def __init__(self) -> None:
         self._ids: dict[_Node, str] = {}
-        self._places: dict[str, NodeLocation] = {}
-        self._last: dict[int, _Seen] = {}
-        """By tab."""
-        self._given = 0
+        self._locations: dict[str, NodeLocation] = {}
+        self._observed: dict[int, _Observed] = {}
+        """The last observation of each tab, by tab number."""
+        self._count = 0
 
-    def of(self, place: NodeLocation) -> str:
-        """The id of a node: the same one for as long as it is there."""
-        if place[:3] not in self._ids:
-            self._given += 1
-            self._have(str(self._given), place)
-        return self._ids[place[:3]]
+    def of(self, location: NodeLocation) -> str:
+        """Return the id of a node, which stays the same as long as the node exists."""
+        if location[:3] not in self._ids:
+            self._count += 1
+            self._assign(str(self._count), location)
+        return self._ids[location[:3]]
 
-    def give(self, places: Sequence[NodeLocation], looks: Sequence[NodeSignature]) -> list[str]:
-        """The ids of all that is seen in a tab, in document order."""
-        if places:
-            (tab, document), before = places[0][:2], self._last.get(places[0].tab)
-            new = [(place, look) for place, look in zip(places, looks, strict=True) if place[:3] not in self._ids]
+    def give(self, locations: Sequence[NodeLocation], signatures: Sequence[NodeSignature]) -> list[str]:
+        """Return the ids of the elements observed in a tab, in document order."""
+        if locations:
+            (tab, document), before = locations[0][:2], self._observed.get(locations[0].tab)
+            new = [
+                (location, signature) for location, signature in zip(locations, signatures, strict=True) if location[:3] not in self._ids
+            ]
             if new and before is not None and before.document == document:
-                self._inherit(new, before, {place[:3] for place in places})
-            self._last[tab] = _Seen(document, places, looks)
-        return [self.of(place) for place in places]
+                self._inherit_ids(new, before, {location[:3] for location in locations})
+            self._observed[tab] = _Observed(document, locations, signatures)
+        return [self.of(location) for location in locations]
 
-    def _inherit(self, new: Sequence[tuple[NodeLocation, NodeSignature]], before: _Seen, there: set[_Node]) -> None:
-        """Of several that look alike the first takes over from the first."""
+    def _inherit_ids(self, new: Sequence[tuple[NodeLocation, NodeSignature]], before: _Observed, there: set[_Node]) -> None:
+        """Let new nodes take over ids of nodes that are gone. Among equal signatures the first new node takes the first id."""
         gone = defaultdict[NodeSignature, deque[_Node]](deque)
-        for place, look in zip(before.places, before.looks, strict=True):
-            if place[:3] not in there:
-                gone[look].append(place[:3])
-        for place, look in new:
-            if gone[look]:
-                self._have(self._ids.pop(gone[look].popleft()), place)
+        for location, signature in zip(before.locations, before.signatures, strict=True):
+            if location[:3] not in there:
+                gone[signature].append(location[:3])
+        for location, signature in new:
+            if gone[signature]:
+                self._assign(self._ids.pop(gone[signature].popleft()), location)
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Call elements otherwise from now on. Whatever else had one of these ids gets another when it is seen again."""
-        places = {new: self._places[old] for old, new in names.items()}
+        """Rename ids, given as old to new. A node that had one of the new ids gets another when it is seen again."""
+        locations = {new: self._locations[old] for old, new in names.items()}
         for id in (*names, *names.values()):
-            if (place := self._places.get(id)) is not None and self._ids.get(place[:3]) == id:
-                del self._ids[place[:3]]
-        for id, place in places.items():
-            self._have(id, place)
-        self._given = max(self._given, *map(int, names.values()))
+            if (location := self._locations.get(id)) is not None and self._ids.get(location[:3]) == id:
+                del self._ids[location[:3]]
+        for id, location in locations.items():
+            self._assign(id, location)
+        self._count = max(self._count, *map(int, names.values()))
 
-    def _have(self, id: str, place: NodeLocation) -> None:
-        self._ids[place[:3]], self._places[id] = id, place
+    def _assign(self, id: str, location: NodeLocation) -> None:
+        self._ids[location[:3]], self._locations[id] = id, location
 
     def copy(self) -> Ids:
-        """Another one that has given the same ids so far."""
+        """Return an independent copy."""
         made = Ids()
-        made._ids, made._places, made._last, made._given = dict(self._ids), dict(self._places), dict(self._last), self._given
+        made._ids, made._locations, made._observed, made._count = dict(self._ids), dict(self._locations), dict(self._observed), self._count
         return made
 
     def moved(self, others: Ids, before: Sequence[Element], after: Sequence[Element]) -> Ids:
-        """Another one for a page that was loaded anew: elements of `after` that are those of `before` have their ids, others new ones.
+        """Return the ids for a page that was loaded again: elements of `after` that match one of `before` keep its id, others get new ids.
 
-        `others` gave the ids of `after`.
+        `others` holds the ids of `after`.
         """
         made = Ids()
-        made._given = self._given
-        made._places = {id: place._replace(tab=_GONE) for id, place in self._places.items()}
+        made._count = self._count
+        made._locations = {id: location._replace(tab=_NO_TAB) for id, location in self._locations.items()}
         for one, other in _pairs(before, after):
-            made._have(one.id, others._places[other.id])
+            made._assign(one.id, others._locations[other.id])
         return made
 
-    def place(self, id: str) -> NodeLocation | None:
-        """Where the element of an id lives, or lived; None if there never was one."""
-        return self._places.get(id)
+    def location(self, id: str) -> NodeLocation | None:
+        """Return the node of an id, which may be gone; None for an unknown id."""
+        return self._locations.get(id)
 
 
 class SharedIds:
-    """Ids of elements by state, as they were when it was first seen. All environments of one kind share it."""
+    """The ids that elements had when a state was first seen, shared by environments that are opened together.
+
+    With equal ids in equal states, equal actions mean the same whatever led to the state.
+    """
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
 
     def differ(self, task: str, fingerprint: str, elements: Sequence[Element]) -> Mapping[str, str]:
-        """The ids that elements had in this state, by those that they have; empty where none differs.
+        """Return how to rename the present ids, as present to first seen; empty where they agree.
 
-        An environment that came another way, or drew a page anew, counts otherwise. States are equal without their volatile parts: where
-        one has more elements for these, it is left as it is.
+        Ids differ where an environment arrived by another route or the page replaced nodes. Equal states may differ in volatile
+        elements: where their number differs, nothing is renamed.
         """
         key, ids = (task, fingerprint), tuple(element.id for element in elements)
         known = self._known.setdefault(key, ids)
         self._known.move_to_end(key)
-        if len(self._known) > STATES:
+        if len(self._known) > MOST_STATES:
             self._known.popitem(last=False)
         return dict(zip(ids, known, strict=True)) if known != ids and len(known) == len(ids) else {}
 
 
 def _pairs(before: Sequence[Element], after: Sequence[Element]) -> Iterator[tuple[Element, Element]]:
-    """Elements that are the same in two trees which should be one."""
+    """Yield pairs of matching elements of two observations of the same page."""
     ones, others = ([NodeSignature(each.depth, each.role, each.name) for each in tree] for tree in (before, after))
     for match in SequenceMatcher(None, ones, others, autojunk=False).get_matching_blocks():
         yield from zip(before[match.a : match.a + match.size], after[match.b : match.b + match.size], strict=True)

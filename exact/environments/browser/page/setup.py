@@ -1,4 +1,4 @@
-"""What a site needs to have around its pages before anything of it is observed."""
+"""What a benchmark or site sets up around its pages before they are observed."""
 
 from __future__ import annotations
 
@@ -15,60 +15,63 @@ if TYPE_CHECKING:
 
 
 class Beginning(NamedTuple):
-    """An environment before the start page of a task is opened in it."""
+    """An environment before the start page of a task is opened."""
 
     task: Task
     context: BrowserContext
     page: Page
     simulation: bool
-    """Whether it only searches: what others share must not be changed for it."""
+    """Flag that the environment is used by search only, and must not change what others share."""
 
 
 Prepare = Callable[[Beginning], Awaitable[None]]
 
 
 class PageSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """Put in place for every document of an environment, before the page's own scripts run. Trusted: it comes from code, never from a
-    page."""
+    """The set-up of all documents of an environment. Trusted: it comes from code, never from a page."""
 
     hosts: dict[str, str] = {}
-    """Stable names for local servers, `{"miniwob.test": "127.0.0.1:43121"}`: pages, journals and fingerprints see the name."""
+    """Stable names of local servers, `{"miniwob.test": "127.0.0.1:43121"}`. Pages, journals and fingerprints contain the name."""
     init_scripts: tuple[str, ...] = ()
-    """JavaScript evaluated in every new document first."""
+    """JavaScript that runs first in every new document."""
     hidden: tuple[str, ...] = ()
-    """CSS selectors of elements that must not be observed: left out of tree, text, fingerprint and screenshot, and never hit by a click."""
+    """CSS selectors of elements that must not be observed: absent from tree, text, fingerprint and screenshot, and never clicked."""
     begin: str = ""
-    """JavaScript function taking the task's seed, `(seed) => ...`, called once in `reset` when the start page has loaded; may be async."""
+    """JavaScript function `(seed) => ...` that is called with the task's seed once the start page has loaded. It may be async."""
     instruction: str = ""
-    """JavaScript expression for the goal's text, where only the page knows it."""
+    """JavaScript expression for the text of the goal, where only the page knows it."""
     prepare: Prepare | None = None
-    """Called in every `reset` before the start page is opened: log-in, storage, the reset of a site. What it does is no step of anybody,
-    so it may write to the task's origins in an environment that searches, too. The page's limit does not hold for it: it has its own.
-    Raises EnvironmentFailure."""
+    """Called in every `reset` before the start page is opened, for log-ins, storage or the reset of a site. It is no step of the agent, so
+    it may write to the task's origins in simulations too. The page's timeout does not apply to it. May raise EnvironmentFailure."""
     way_out: Callable[[str], str] | None = None
-    """How a message goes on about a start page that cannot be opened: what a user may have got wrong; empty where it does not know."""
+    """Returns the end of the error about a start page that cannot be opened: what the user may have to correct; empty if unknown."""
     terminated: str = ""
-    """JavaScript expression that is true once the episode is over, asked after every step."""
+    """JavaScript expression that is true once the episode is over, evaluated after every step."""
     one_page: bool = False
-    """Whether there is nothing but one page: no tabs, dialogs, files or clipboard for an agent to be told of. It has PAGE_ACTIONS then."""
+    """Flag that an episode is one page without tabs, dialogs, files and clipboard. The actions are PAGE_ACTIONS then."""
 
 
 def tabs_of(task: Task) -> tuple[str, ...]:
-    """Addresses of pages that are open besides the start page: the task's metadata `tabs`, one a line. Going back from a page without
-    a past closes its tab, and shows the one before."""
+    """Return the addresses of pages that are open besides the start page: the task's metadata `tabs`, one a line.
+
+    Going back from a page without a history closes its tab and shows the one before.
+    """
     return tuple(str(task.metadata.get("tabs") or "").split())
 
 
-def place_of(task: Task) -> tuple[float, float] | None:
-    """Where the browser says it is: the task's metadata `geolocation`, `latitude longitude` in degrees. Raises UsageError."""
-    said = str(task.metadata.get("geolocation") or "")
-    if not said:
+def geolocation_of(task: Task) -> tuple[float, float] | None:
+    """Return the browser's geolocation from the task's metadata `geolocation`, `latitude longitude` in degrees; None if it has none.
+
+    Raises UsageError for anything else.
+    """
+    text = str(task.metadata.get("geolocation") or "")
+    if not text:
         return None
     try:
-        latitude, longitude = map(float, said.replace(",", " ").split())
+        latitude, longitude = map(float, text.replace(",", " ").split())
         if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
-            raise ValueError(said)
+            raise ValueError(text)
     except ValueError as error:
         way_out = "write `latitude longitude` in degrees, -90 to 90 and -180 to 180"
-        raise UsageError(f"task {task.id}: geolocation {said!r} is no place: {way_out}") from error
+        raise UsageError(f"task {task.id}: invalid geolocation {text!r}: {way_out}") from error
     return latitude, longitude

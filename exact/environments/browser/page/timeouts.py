@@ -1,4 +1,4 @@
-"""How long what is asked of a page may take."""
+"""Timeouts of what is asked of a page."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 PAGE_TIMEOUT = 30.0
-"""Seconds beyond the settling after which a page that does not answer is broken."""
+"""Seconds, beyond the settling time, after which a page that does not answer counts as broken."""
 
 
 class Timeouts:
-    """That of one environment."""
+    """The timeout of the present call of one environment, which can be restarted, suspended or ended early."""
 
     def __init__(self, settling: Callable[[], float]) -> None:
-        """`settling`: seconds in which a page becomes quiet, or is left as it is."""
+        """Take `settling`, which returns the seconds that a page may take to become quiet."""
         self._settling = settling
         self._limit: asyncio.Timeout | None = None
-        """Of what is being asked now."""
+        """The timeout of the present call; None outside one."""
         self.broken = ""
-        """Why no answer will come; empty while one may."""
+        """The reason why the page will never answer; empty while it may."""
 
     @property
     def seconds(self) -> float:
-        """In which a page has to answer."""
+        """Seconds within which a page has to answer."""
         return PAGE_TIMEOUT + 2 * self._settling()
 
     @asynccontextmanager
     async def limited(self) -> AsyncIterator[None]:
-        """Ask something of the environment. Raises TimeoutError, which says why there was no answer."""
+        """Limit the time of the block. Raises TimeoutError with the reason why there was no answer."""
         seconds = self.seconds
         try:
             async with asyncio.timeout(seconds) as self._limit:
@@ -40,28 +40,28 @@ class Timeouts:
             self._limit = None
 
     def renew(self) -> None:
-        """Another page is asked: what went before does not count against it."""
+        """Restart the timeout: another page is asked now."""
         if self._limit is not None and not self._limit.expired() and not self.broken:
-            self._limit.reschedule(self._later)
+            self._limit.reschedule(self._deadline)
 
     def fail(self, why: str) -> None:
-        """It is broken: whoever waits for it need not wait any longer."""
+        """End the present call at once: the page is broken. `why` is the reason."""
         self.broken = why
         if self._limit is not None and not self._limit.expired():
             self._limit.reschedule(asyncio.get_running_loop().time())
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:
-        """While something runs that has limits of its own, as hooks do, that of the page does not count; it begins anew afterwards."""
+        """Suspend the timeout while something runs that has its own, such as a hook. It restarts afterwards."""
         limit = self._limit
         if limit is not None and not limit.expired():
             limit.reschedule(None)
         try:
             yield
         finally:
-            if limit is not None and limit.when() is None:  # the page did not break meanwhile
-                limit.reschedule(self._later)
+            if limit is not None and limit.when() is None:  # the page has not failed meanwhile
+                limit.reschedule(self._deadline)
 
     @property
-    def _later(self) -> float:
+    def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.seconds

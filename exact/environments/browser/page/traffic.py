@@ -1,4 +1,4 @@
-"""What a page has in flight: requests and navigations, from the events of its CDP session."""
+"""Requests and navigations that a page has in flight, from the events of its CDP session."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 _ENDLESS = ("EventSource", "WebSocket", "Ping", "CSPViolationReport", "Media", "Prefetch", "Preflight")
-"""Kinds of requests that nobody waits for."""
+"""Types of requests that are not waited for: they have no end, or do not belong to the page."""
 
 
 class Traffic:
-    """Requests in flight, frames that load, and navigations that were asked for but have not begun."""
+    """Requests in flight, loading frames, downloads, and navigations that were requested but have not begun."""
 
     def __init__(self, cdp: Cdp) -> None:
         self.started = 0
-        """How many requests and navigations have begun so far."""
+        """Number of requests and navigations begun so far."""
         self.documents = 0
-        """How often the main frame got a new document."""
+        """Number of documents that the main frame has had."""
         self._requests: dict[str, str] = {}
         self._answers: dict[str, str] = {}
-        """Of requests by `fetch` whose head has come, but not the end of their body: the address."""
+        """Addresses of requests by `fetch` whose response has begun and whose body has not ended, by request id."""
         self._ended = asyncio.Event()
         self._leaving = False
         self._streams: dict[str, str] = {}
@@ -34,40 +34,40 @@ class Traffic:
         self._idle = asyncio.Event()
         self._idle.set()
         for name, handler in (
-            ("Network.requestWillBeSent", self._sent),
-            ("Network.responseReceived", self._answered),
-            ("Network.loadingFinished", self._finished),
-            ("Network.loadingFailed", self._finished),
-            ("Page.frameRequestedNavigation", self._requested),
-            ("Page.frameStartedLoading", self._loading),
-            ("Page.frameStoppedLoading", self._stopped),
-            ("Page.frameDetached", self._stopped),
-            ("Page.frameNavigated", self._navigated),
-            ("Page.navigatedWithinDocument", self._stopped),
-            ("Page.downloadWillBegin", self._stopped),
-            ("Page.downloadWillBegin", self._downloading),
-            ("Page.downloadProgress", self._downloaded),
-            ("Page.javascriptDialogOpening", self._asking),
-            ("Page.javascriptDialogClosed", self._told),
+            ("Network.requestWillBeSent", self._request_sent),
+            ("Network.responseReceived", self._response_received),
+            ("Network.loadingFinished", self._request_finished),
+            ("Network.loadingFailed", self._request_finished),
+            ("Page.frameRequestedNavigation", self._navigation_requested),
+            ("Page.frameStartedLoading", self._frame_loading),
+            ("Page.frameStoppedLoading", self._frame_stopped),
+            ("Page.frameDetached", self._frame_stopped),
+            ("Page.frameNavigated", self._frame_navigated),
+            ("Page.navigatedWithinDocument", self._frame_stopped),
+            ("Page.downloadWillBegin", self._frame_stopped),
+            ("Page.downloadWillBegin", self._download_begun),
+            ("Page.downloadProgress", self._download_progress),
+            ("Page.javascriptDialogOpening", self._dialog_opening),
+            ("Page.javascriptDialogClosed", self._dialog_closed),
         ):
             cdp.on(name, handler)
 
     def mark(self) -> None:
-        """From here on only what begins after now is waited for."""
+        """Wait only for what begins after now."""
         self._stale = self._requests.keys() | self._downloads
-        self._weigh()
+        self._update()
 
     def end(self) -> None:
-        """The page has closed: nobody will tell what becomes of what is in flight."""
+        """Forget what is in flight: the page has closed, and the browser will not report its end."""
         self._requests, self._answers, self._streams, self._frames, self._downloads = {}, {}, {}, set(), set()
-        self._weigh()
+        self._update()
 
     async def idle(self) -> None:
-        """Return when nothing that began after the mark is in flight, save the bodies of answers to `fetch`."""
+        """Wait until nothing that began after the mark is in flight, except bodies of answers to `fetch`."""
         await self._idle.wait()
 
-    def read(self, unread: list[str]) -> set[str]:
-        """Requests that began after the mark whose body is on its way, and is read. `unread`: addresses of answers that are not."""
+    def unfinished_reads(self, unread: list[str]) -> set[str]:
+        """Return the requests since the mark whose body is arriving and being read. `unread`: addresses of answers that nobody reads."""
         left = Counter(unread)
         read = set[str]()
         for id, url in self._answers.items():
@@ -77,92 +77,94 @@ class Traffic:
                 read.add(id)
         return read
 
-    async def ends(self, requests: set[str]) -> None:
-        """Return when one of some requests has come to its end."""
+    async def any_ended(self, requests: set[str]) -> None:
+        """Wait until one of the requests has ended."""
         while requests <= self._requests.keys():
             self._ended.clear()
             await self._ended.wait()
 
     @property
     def is_idle(self) -> bool:
+        """Return whether nothing is in flight that `idle` waits for."""
         return self._idle.is_set()
 
     @property
     def streaming(self) -> bool:
-        """Whether a response has not come to its end, waited for or not."""
+        """Return whether a response is arriving, whether or not it is waited for."""
         return bool(self._requests or self._streams)
 
     @property
     def navigating(self) -> bool:
-        """Whether a frame is loading a document."""
+        """Return whether a frame is loading a document."""
         return bool(self._frames)
 
-    def _weigh(self) -> None:
+    def _update(self) -> None:
         self._ended.set()
         if self._frames or ((self._requests.keys() - self._answers.keys()) | self._downloads) - self._stale:
             self._idle.clear()
         else:
             self._idle.set()
 
-    def _sent(self, event: Event) -> None:
+    def _request_sent(self, event: Event) -> None:
         if event.get("type") not in _ENDLESS:
             self.started += 1
             self._requests[event["requestId"]] = event.get("loaderId", "")
-            self._weigh()
+            self._update()
         elif event["type"] in ("EventSource", "Media"):
             self._streams[event["requestId"]] = event.get("loaderId", "")
 
-    def _answered(self, event: Event) -> None:
+    def _response_received(self, event: Event) -> None:
         if event.get("type") == "Fetch" and event["requestId"] in self._requests:
             self._answers[event["requestId"]] = event["response"]["url"]
-            self._weigh()
+            self._update()
 
-    def _finished(self, event: Event) -> None:
+    def _request_finished(self, event: Event) -> None:
         self._requests.pop(event["requestId"], None)
         self._answers.pop(event["requestId"], None)
         self._streams.pop(event["requestId"], None)
-        self._weigh()
+        self._update()
 
-    def _requested(self, event: Event) -> None:
+    def _navigation_requested(self, event: Event) -> None:
         if event.get("disposition") == "currentTab" and not event.get("url", "").startswith("javascript:"):
-            self._loading(event)
+            self._frame_loading(event)
 
-    def _loading(self, event: Event) -> None:
+    def _frame_loading(self, event: Event) -> None:
         self.started += 1
         self._frames.add(event["frameId"])
-        self._weigh()
+        self._update()
 
-    def _stopped(self, event: Event) -> None:
+    def _frame_stopped(self, event: Event) -> None:
         self._frames.discard(event["frameId"])
-        self._weigh()
+        self._update()
 
-    def _downloading(self, event: Event) -> None:
+    def _download_begun(self, event: Event) -> None:
         self.started += 1
         self._downloads.add(event["guid"])
-        self._weigh()
+        self._update()
 
-    def _downloaded(self, event: Event) -> None:
+    def _download_progress(self, event: Event) -> None:
         if event["state"] != "inProgress":
             self._downloads.discard(event["guid"])
-            self._weigh()
+            self._update()
 
-    def _asking(self, event: Event) -> None:
+    def _dialog_opening(self, event: Event) -> None:
         self._leaving = event["type"] == "beforeunload"
 
-    def _told(self, event: Event) -> None:
-        """A page that is not left loads nothing: nobody will tell what became of that."""
+    def _dialog_closed(self, event: Event) -> None:
+        """Forget loading frames where the page was not left: the browser does not report that the load was given up."""
         if self._leaving and not event["result"]:
             self._frames.clear()
-            self._weigh()
+            self._update()
         self._leaving = False
 
-    def _navigated(self, event: Event) -> None:
-        """Requests of the document that was left never finish."""
+    def _frame_navigated(self, event: Event) -> None:
+        """Forget requests of the document that was left: they never finish."""
         frame = event["frame"]
         if "parentId" not in frame:
             self.documents += 1
             self._requests, self._streams = (
-                {id: loader for id, loader in kept.items() if loader == frame["loaderId"]} for kept in (self._requests, self._streams)
+                {id: loader for id, loader in requests.items() if loader == frame["loaderId"]}
+                for requests in (self._requests, self._streams)
             )
             self._answers = {id: url for id, url in self._answers.items() if id in self._requests}
-        self._weigh()
+        self._update()

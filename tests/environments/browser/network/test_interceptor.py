@@ -167,7 +167,7 @@ async def test_a_write_that_is_not_answered_in_time_is_told_by_the_step_that_sen
         await asyncio.to_thread(asked.wait, 20)
         gate.set()
         async with asyncio.timeout(20):
-            while env.tabs.policy._sent or not env.tabs.present.traffic.is_idle:  # noqa: ASYNC110 (nobody tells)
+            while env.tabs.policy._pending or not env.tabs.present.traffic.is_idle:  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.01)
         assert (await do(env, "wait")).effects == (await do(env, "wait")).effects == ()
 

@@ -30,7 +30,7 @@ TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
     ],
 )
 def test_what_a_page_sends_has_no_credentials_left(sent: str) -> None:
-    assert SECRET not in scrub.form(sent) and TOKEN not in scrub.form(sent) and scrub.GONE in scrub.form(sent)
+    assert SECRET not in scrub.form(sent) and TOKEN not in scrub.form(sent) and scrub.SCRUBBED in scrub.form(sent)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_form_that_a_server_answers_has_no_credentials_left() -> None:
     "url", ["/in#access_token={0}&state=a", "/in?next=/at?token={0}", "/in;jsessionid={0}", "/in?next=%2Fat%3Ftoken%3D{0}"]
 )
 def test_an_address_has_no_credentials_left(url: str) -> None:
-    assert scrub.address(url.format(SECRET)) == url.format(scrub.GONE)
+    assert scrub.address(url.format(SECRET)) == url.format(scrub.SCRUBBED)
 
 
 def test_headers_lose_credentials_and_cookies_their_values() -> None:

@@ -69,7 +69,7 @@ async def test_answers_find_who_asked_and_those_to_commands_of_before_nobody() -
 async def test_events_wait_until_somebody_asks_for_them() -> None:
     line, found = CdpConnection(nobody, CdpState(b"", 0, True), ("Said", "Other")), list[Any]()
     line.hear(framed({"method": "Said", "params": {"n": 1}}) + framed({"method": "Changed", "params": {"n": 2}}))
-    assert len(line._early) == 1, "what nobody will ask about is not kept"
+    assert len(line._unhandled) == 1, "what nobody will ask about is not kept"
     line.on("Other", found.append)
     line.on("Said", found.append)
     assert found == [{"n": 1}]

@@ -29,7 +29,7 @@ def test_what_is_drawn_anew_has_the_ids_that_it_had_in_their_order() -> None:
     ids = Ids()
     seen(ids, (10, SAVE), (11, STOP), (12, SAVE))
     assert seen(ids, (20, SAVE), (11, STOP), (22, SAVE), (23, SAVE)) == ["1", "2", "3", "4"]
-    assert ids.place("3") == NodeLocation(0, 1, 22, "frame"), "an action goes to the node that is there"
+    assert ids.location("3") == NodeLocation(0, 1, 22, "frame"), "an action goes to the node that is there"
 
 
 def test_a_node_whose_id_another_one_took_over_is_new_when_it_comes_back() -> None:
@@ -51,7 +51,7 @@ def test_a_copy_goes_on_alike_and_apart() -> None:
     seen(ids, (10, SAVE))
     other = ids.copy()
     assert seen(other, (20, SAVE)) == seen(ids, (30, SAVE)) == ["1"]
-    assert (ids.place("1"), other.place("1")) == (NodeLocation(0, 1, 30, "frame"), NodeLocation(0, 1, 20, "frame"))
+    assert (ids.location("1"), other.location("1")) == (NodeLocation(0, 1, 30, "frame"), NodeLocation(0, 1, 20, "frame"))
 
 
 looks = st.lists(st.builds(NodeSignature, st.just(1), st.sampled_from(["button", "link"]), st.sampled_from("ab")), max_size=6)

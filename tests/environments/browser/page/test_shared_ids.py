@@ -37,7 +37,7 @@ def test_a_state_with_more_of_what_is_volatile_is_left_as_it_is() -> None:
 
 
 def test_the_state_that_was_not_seen_for_longest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ids, "STATES", 2)
+    monkeypatch.setattr(ids, "MOST_STATES", 2)
     known = SharedIds()
     for state in ("one", "two", "one", "three"):
         known.differ("task", state, called("1"))
@@ -54,10 +54,10 @@ def test_elements_may_swap_ids_and_take_those_of_others(order: list[int], shown:
     wanted = [str(number + further) for number in order[:shown]]
     ids.rename(dict(zip(before[:shown], wanted, strict=True)))
     assert ids.give(places[:shown], looks[:shown]) == wanted
-    assert [ids.place(id) for id in wanted] == places[:shown]
+    assert [ids.location(id) for id in wanted] == places[:shown]
     everyone = ids.give(places, looks)
     assert everyone[:shown] == wanted and len(set(everyone)) == 6, "what lost its id has another"
-    assert [ids.place(id) for id in everyone] == places
+    assert [ids.location(id) for id in everyone] == places
     assert ids.of(NodeLocation(0, 1, 99, "frame")) not in everyone
 
 

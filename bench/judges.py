@@ -30,9 +30,9 @@ import msgspec
 from exact.agents.agent import build_agent
 from exact.agents.base import ValueFunction
 from exact.benchmarks import registry
-from exact.calibration.collect import judged_nodes, open_source
+from exact.calibration.collect import evaluated_nodes, open_source
 from exact.calibration.label import label
-from exact.calibration.measure import Judgement, auc, brier, interval
+from exact.calibration.measure import Prediction, auc, brier, interval
 from exact.config import Config, load, parse
 from exact.context import Context
 from exact.errors import InfrastructureError
@@ -84,7 +84,7 @@ class Row(NamedTuple):
     """One value function's results."""
 
     name: str
-    judged: list[Judgement]
+    judged: list[Prediction]
     failed: int
     calls: int
     tokens: int
@@ -96,7 +96,7 @@ class Row(NamedTuple):
     def dollars(self) -> str:
         return f"{self.money:.4f}" + (f" + {self.unknown} unknown" if self.unknown else "")
 
-    def shown(self, figure: Callable[[Sequence[Judgement]], float | None]) -> str:
+    def shown(self, figure: Callable[[Sequence[Prediction]], float | None]) -> str:
         """A figure with its interval."""
         found = interval(self.judged, figure) if self.judged else None
         return "-" if found is None else f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
@@ -112,14 +112,14 @@ async def judge(name: str, settings: Config, states: Sequence[State]) -> Row:
     models = {role: Metered(model) for role, model in open_models(settings, opened).items()}
     value, room = build_agent(settings, models.__getitem__).value, asyncio.Semaphore(8)
 
-    async def one(index: int, state: State, value: ValueFunction) -> Judgement | None:
+    async def one(index: int, state: State, value: ValueFunction) -> Prediction | None:
         async with room:
             try:
                 found = await value.evaluate(msgspec.structs.replace(state.context, node=index))
             except InfrastructureError as error:
                 print(f"{name}, state {index}: {error}", file=sys.stderr)
                 return None
-        return Judgement(state.context.task.id.partition("?")[0], index, found.value, state.success)
+        return Prediction(state.context.task.id.partition("?")[0], index, found.value, state.success)
 
     try:
         found = await asyncio.gather(*(one(i, state, value) for i, state in enumerate(states)))
@@ -133,7 +133,7 @@ async def judge(name: str, settings: Config, states: Sequence[State]) -> Row:
     )  # fmt: skip
 
 
-def accuracy(judged: Sequence[Judgement]) -> float:
+def accuracy(judged: Sequence[Prediction]) -> float:
     """Of "will succeed" at a value of 0.5 or more."""
     return statistics.fmean((one.value >= 0.5) == one.success for one in judged)
 
@@ -149,7 +149,7 @@ async def make(folder: Path) -> None:
         command = [sys.executable, "-m", "exact.cli", "run", *(f"{name}?seed={seed}" for name in tuned for seed in (20,))]
         await asyncio.to_thread(subprocess.run, [*command, "--config", str(config), "--out", str(run), *settings], check=False)
     source = open_source(RunFolder.open(run))
-    nodes = {(task.id, node.id): (task, state, node) for task, state, node in judged_nodes(source)}
+    nodes = {(task.id, node.id): (task, state, node) for task, state, node in evaluated_nodes(source)}
     policy = build_agent(source.config, {}.__getitem__).policy
     states = list[State]()
     async for each in label(

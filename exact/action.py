@@ -1,7 +1,7 @@
 """Actions, and the grammar that an environment gives them.
 
-An action is written as text: a verb, then its arguments: `click [12]`, `fill [3] "Ann"`, `drag [4] to [7]`. `ActionSpace.parse`
-reads what a model wrote; two texts that mean the same have the same `key`.
+An action is written as text: a verb, then its arguments: `click [12]`, `fill [3] "Ann"`, `drag [4] to [7]`. `ActionSpace.parse` reads a
+model's text; two texts with the same meaning have the same `key`.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from exact.errors import ActionError
 
 
 class Action(msgspec.Struct, frozen=True, gc=False):
-    """One step in an environment's action space. Made by an ActionSpace; equal when the canonical text is equal."""
+    """One action in an environment's action space. Made by an ActionSpace; equal if the canonical text is equal."""
 
     name: str
     args: tuple[str | float, ...]
     key: str
-    """Canonical text, e.g. `press "Control+a"`; parsing it gives an equal action."""
+    """Canonical text, e.g. `press "Control+a"`. Parsing it gives an equal action."""
     elements: tuple[str, ...] = ()
-    """Ids of the elements named, in order."""
+    """Ids of the named elements, in order."""
 
     def __str__(self) -> str:
         return self.key
 
 
 class Parameter(enum.Enum):
-    """What an argument is, and so how it is written."""
+    """Kind of an argument, which decides how it is written."""
 
     ELEMENT = "[id]"
     TEXT = '"text"'
@@ -46,19 +46,19 @@ class Verb(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     form: tuple[Parameter | str, ...] = ()
-    """Arguments in order; a plain string is a word that must stand there, with `|` between alternatives."""
+    """Arguments in order. A plain string is a required word, with `|` between alternatives."""
     help: str = ""
-    """What it does, for prompts: one short sentence."""
+    """Description for prompts: one short sentence."""
     normalise: Callable[[tuple[str | float, ...]], tuple[str | float, ...]] | None = None
-    """Maps arguments to their canonical form; raises ActionError on ones that mean nothing."""
+    """Function that maps arguments to their canonical form. Raises ActionError for meaningless ones."""
     final: bool = False
-    """Whether it ends the attempt."""
+    """Whether the action ends the attempt."""
     code: str = ""
-    """Where its one argument is a text of code: the language. A model writes it as a fenced block below the verb."""
+    """Language of the code, if the only argument is code. A model writes it as a fenced block below the verb."""
 
     @property
     def usage(self) -> str:
-        """How it is written: `drag [id] to [id]`; of code, the verb alone."""
+        """The written form: `drag [id] to [id]`; for code, the verb alone."""
         if self.code:
             return self.name
         return " ".join((self.name, *(p.value if isinstance(p, Parameter) else p for p in self.form)))
@@ -80,22 +80,22 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", '"'
 
 
 class ActionSpace:
-    """The verbs an environment admits, and the parser for them."""
+    """The verbs of an environment, and their parser."""
 
     def __init__(self, verbs: Sequence[Verb]) -> None:
         self.verbs = {verb.name: verb for verb in verbs}
 
     @property
     def code(self) -> Verb | None:
-        """The verb that runs code, where there is one."""
+        """The verb that runs code, if there is one."""
         return next((verb for verb in self.verbs.values() if verb.code), None)
 
     def pointing(self) -> ActionSpace:
-        """What of it can be said without the ids of elements: for who sees none."""
+        """Return the verbs that need no element ids, for agents that see none."""
         return ActionSpace([verb for verb in self.verbs.values() if Parameter.ELEMENT not in verb.form])
 
     def parse(self, text: str) -> Action:
-        """The one action written in `text`. Raises ActionError that says what was expected."""
+        """Return the one action written in `text`. Raises ActionError that says what was expected."""
         tokens = _tokens(text.strip())
         if not tokens or tokens[0][0] != "word":
             raise ActionError(f"no action in {_short(text)}: begin with one of {', '.join(self.verbs)}")
@@ -112,7 +112,7 @@ class ActionSpace:
         return self.action(verb.name, *args)
 
     def action(self, name: str, *args: str | float) -> Action:
-        """An action from a verb and its arguments. Raises ActionError where they cannot be written as the verb wants them."""
+        """Return an action from a verb and its arguments. Raises ActionError if they do not fit the verb."""
         verb = self._verb(name)
         slots = [p for p in verb.form if _is_slot(p)]
         if len(slots) != len(args) or not all(map(_fits, slots, args)):
@@ -131,21 +131,22 @@ class ActionSpace:
         return Action(name, tuple(values), " ".join(words), tuple(elements))
 
     def renamed(self, action: Action, names: Mapping[str, str]) -> Action:
-        """The same action where elements have other ids. `names`: those, by the ids that the action uses; what is not there stays."""
+        """Return the action with other element ids. names: new ids by old ids; other ids stay."""
         slots = [p for p in self._verb(action.name).form if _is_slot(p)]
         elements = [p is Parameter.ELEMENT for p in slots]
         return self.action(action.name, *(names.get(str(a), a) if it else a for a, it in zip(action.args, elements, strict=True)))
 
     def describe(self) -> str:
-        """One line a verb, for prompts and `--help`."""
+        """Return one line for each verb, for prompts and `--help`."""
         width = max((len(verb.usage) for verb in self.verbs.values()), default=0)
         return "\n".join(f"{verb.usage:{width}}  {verb.help}".rstrip() for verb in self.verbs.values())
 
     def is_final(self, action: Action) -> bool:
-        """Whether the action ends the attempt."""
+        """Return whether the action ends the attempt."""
         return self.verbs[action.name].final
 
     def _verb(self, name: str) -> Verb:
+        """Return the verb of that name. Raises ActionError with the nearest valid one."""
         if name not in self.verbs:
             near = difflib.get_close_matches(name, self.verbs, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(self.verbs)}"
@@ -154,6 +155,7 @@ class ActionSpace:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
+    """Split a text into tokens: kind and value. Raises ActionError for anything that is not one action."""
     found, at = [], 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -168,18 +170,18 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 def _unquoted(text: str) -> str:
-    """What a quoted text says: JSON's escapes and `\\'`; a backslash before anything else stands for itself."""
+    r"""Return the content of a quoted text: JSON's escapes and `\'`. A backslash before anything else stands for itself."""
     plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[0]), text[1:-1])
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")  # joins escaped surrogate pairs
 
 
 def _is_slot(parameter: Parameter | str) -> bool:
-    """Whether an argument is given there, not a fixed word."""
+    """Return whether the position takes an argument instead of a fixed word."""
     return isinstance(parameter, Parameter) or "|" in parameter
 
 
 def _fits(slot: Parameter | str, value: str | float) -> bool:
-    """Whether a value can stand in a slot, so that its written form reads as the same value."""
+    """Return whether a value fits a slot, so that its written form reads as the same value."""
     if not isinstance(value, str):
         return slot is Parameter.NUMBER and abs(value) <= sys.float_info.max  # NaN fails too
     if slot is Parameter.ELEMENT:
@@ -190,6 +192,7 @@ def _fits(slot: Parameter | str, value: str | float) -> bool:
 
 
 def _written(parameter: Parameter | str, value: str | float) -> str:
+    """Return the written form of an argument."""
     if parameter is Parameter.ELEMENT:
         return f"[{value}]"
     if parameter is Parameter.TEXT:
@@ -198,4 +201,5 @@ def _written(parameter: Parameter | str, value: str | float) -> str:
 
 
 def _short(text: str) -> str:
+    """Return the text in quotes, cut to 80 characters."""
     return repr(text if len(text) <= 80 else text[:77] + "...")

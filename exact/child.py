@@ -1,4 +1,4 @@
-"""Processes that we start and end."""
+"""Child processes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 
 class Child(Process):
-    """A process whose end is heard of whatever becomes of its pipes.
+    """A process whose exit is reported whatever happens to its pipes.
 
-    That of asyncio alone is heard of, in older Pythons, when its pipes are at their end too. One that is full and that nobody reads never
-    is, nor one that is held by what the process started and left behind.
+    In older Pythons, asyncio reports the exit only once the pipes are at their end too. A full pipe that is never read does not get there,
+    nor a pipe that a grandchild still holds.
     """
 
     _protocol: _Protocol
@@ -20,25 +20,30 @@ class Child(Process):
 
     @classmethod
     async def start(cls, program: str | Path, *arguments: str, limit: int = 1 << 16, **options: Any) -> Child:
-        """`limit`: bytes read ahead of each pipe; with `options`, as in `asyncio.create_subprocess_exec`. Raises OSError."""
+        """Start a program. Raises OSError.
+
+        limit: bytes read ahead of each pipe. options: as in `asyncio.create_subprocess_exec`.
+        """
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.subprocess_exec(lambda: _Protocol(limit, loop), program, *arguments, **options)
         return cls(transport, protocol, loop)
 
     async def wait(self) -> int:
-        """Until it has ended; its exit status."""
+        """Wait for the process to exit. Return its exit status."""
         await self._protocol.exited.wait()
         assert self.returncode is not None
         return self.returncode
 
     async def end(self) -> None:
-        """Kill it if it runs, and let go of its pipes. Not of what it started. Never raises; may be called twice."""
+        """Kill the process if it runs, and close its pipes; its own children are left. Never raises; may be called twice."""
         self._transport.close()
         await self.wait()
         await asyncio.sleep(0)  # transports close their pipes in the loop's next turn
 
 
 class _Protocol(SubprocessStreamProtocol):
+    """Subprocess protocol that reports the exit apart from the pipes."""
+
     def __init__(self, limit: int, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit, loop)
         self.exited = asyncio.Event()

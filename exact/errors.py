@@ -1,8 +1,8 @@
 """The error model: every failure that a caller may meet is one of these types.
 
-Three questions decide the type. Whose fault is it: the user's (`UsageError`), the policy's (`ActionError`), or the
-machinery's (`InfrastructureError`)? What may be done: tell the policy, retry elsewhere, or stop? And is anything lost?
-An infrastructure failure is never a score.
+Three questions decide the type. Who is at fault: the user (`UsageError`), the policy (`ActionError`), or the machinery
+(`InfrastructureError`)? What can be done: report it to the policy, retry elsewhere, or stop? Is anything lost? An infrastructure failure is
+never a score.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _LITTLE = 2**18
-"""Bytes: with less free nothing more can be kept."""
+"""Free bytes below which a disk counts as full."""
 
 
 class ExactError(Exception):
@@ -24,35 +24,35 @@ class ExactError(Exception):
 
 
 class UsageError(ExactError):
-    """The caller asked for something that does not exist or does not fit. Exit code 2."""
+    """A request for something that does not exist or does not fit. Exit code 2."""
 
     exit_code = 2
 
 
 class EvaluatorError(ExactError):
-    """An evaluator that raised, or gave what is no score: its author's to mend, and never a score. Exit code 2."""
+    """An evaluator that raised, or returned something that is not a score. Its author has to fix it; it is never a score. Exit code 2."""
 
     exit_code = 2
     task = ""
-    """Id of the task whose attempt it was to judge, where that is known."""
+    """Id of the task whose attempt was being scored, if known."""
 
 
 class ActionError(ExactError):
     """An action that the environment's grammar or present state does not admit.
 
-    The environment is as it was. The text goes back to the policy, so it names what is wrong and what is valid.
+    The state of the environment is unchanged. The text goes back to the policy, so it names what is wrong and what is valid.
     """
 
 
 class InfrastructureError(ExactError):
-    """Something the task does not depend on failed. Retried or reported, never scored."""
+    """A failure of something that the task does not depend on. Retried or reported, never scored."""
 
     missing = ""
-    """What did not answer, where that is known: `environment`, `model`, or `judge` for a model that the verdict asks."""
+    """The part that did not answer, if known: `environment`, `model`, or `judge` for a model that scores the task."""
 
 
 class EnvironmentFailure(InfrastructureError):
-    """An environment that broke: browser gone, page crashed, server silent. Retried on a fresh environment."""
+    """A broken environment: browser gone, page crashed, server silent. Retried on a fresh environment."""
 
     missing = "environment"
 
@@ -64,10 +64,10 @@ class ModelError(InfrastructureError):
 
 
 class AnswerError(ModelError):
-    """A model that answered, but with nothing that parses, also after being shown the parse error.
+    """A model whose answer cannot be parsed, even after it was shown the parse error.
 
-    Of a model that the agent asks it is the agent's own fault: an attempt in which nothing else can be done ends where it stands, and is
-    scored. Of one that a verdict asks it is no score.
+    For a model of the agent it is the agent's own fault: an attempt that cannot go on ends in its present state and is scored. For a model
+    that scores the task there is no score.
     """
 
 
@@ -76,13 +76,14 @@ class JournalError(InfrastructureError):
 
 
 class UncertainCommit(ExactError):
-    """A crash lies between the intent and the end of a real step, in an environment that cannot be rolled back."""
+    """A crash between the intent and the end of a live step, in an environment that cannot be rolled back."""
 
 
 class BudgetExceeded(ExactError):
-    """A reservation would pass a limit. `scope` and `kind` say which; the search ends with its best answer so far.
+    """A reservation that would exceed a limit. The search ends with its best answer so far.
 
-    `usage`: what was spent of it; `wanted`: what was asked for; `reserved`: whether only reservations of other work are in the way.
+    scope, kind: the limit that was exceeded. usage: amount spent of it. wanted: amount asked for. reserved: whether only reservations of
+    other work are in the way.
     """
 
     def __init__(
@@ -96,12 +97,15 @@ class BudgetExceeded(ExactError):
 
     @property
     def remaining(self) -> float:
-        """What was left of the limit."""
+        """The unspent part of the limit."""
         return max(0.0, self.limit - self.usage)
 
 
 def unknown(what: str, name: str, valid: Iterable[str], *, where: str = "", way_out: str = "") -> UsageError:
-    """A UsageError for a name that is not there, with the nearest valid one. `where` it was named: a file, or the words it was part of."""
+    """Return a UsageError for an unknown name, with the nearest valid one.
+
+    what: kind of name. where: the file or text that named it. way_out: appended to the message.
+    """
     names = sorted(valid)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}?" if near else f"valid: {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
@@ -109,11 +113,11 @@ def unknown(what: str, name: str, valid: Iterable[str], *, where: str = "", way_
     return UsageError(f"unknown {what} {name!r}{place}: {hint}{' ' + way_out if way_out else ''}")
 
 
-def no_space(error: Exception, place: Path) -> bool:
-    """Whether it failed because the disk or the quota is used up. SQLite may call that an I/O error, so for others the disk is asked.
+def no_space(error: Exception, folder: Path) -> bool:
+    """Return whether an error was caused by a full disk or an exhausted quota.
 
-    `place`: a folder that is there.
+    SQLite may report that as an I/O error, so for errors other than OSError the free space is checked. folder: an existing folder.
     """
     if isinstance(error, OSError):
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return shutil.disk_usage(place).free < _LITTLE
+    return shutil.disk_usage(folder).free < _LITTLE

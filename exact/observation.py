@@ -1,4 +1,4 @@
-"""What an agent may see of a state."""
+"""Observations: the part of a state that an agent may see."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Element(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One node of the accessibility tree that can be named in an action or read."""
+    """One node of the accessibility tree that an action can name or an agent can read."""
 
     id: str
-    """Digits; the same for as long as the element lives, and the same again after a faithful restore."""
+    """Digits. Stable while the element lives, and equal again after a faithful restore."""
     role: str
     """ARIA role: button, textbox, checkbox, option, StaticText, ..."""
     name: str = ""
     value: str | None = None
-    """Current value of a field; None where the element has none."""
+    """Current value of a field. None if the element has none."""
     states: tuple[str, ...] = ()
-    """Sorted: checked, disabled, expanded, focused, pressed, readonly, required, selected, ..."""
+    """Sorted states: checked, disabled, expanded, focused, pressed, readonly, required, selected, ..."""
     visible: bool = True
     """Whether any part lies in the viewport."""
     box: Box | None = None
@@ -34,31 +34,31 @@ class Element(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent may see of a state. Everything in it that came from the environment is untrusted data."""
+    """The part of a state that an agent may see. Everything in it that came from the environment is untrusted data."""
 
     text: str
     """The accessibility tree, one element a line, indented: `[4] button "Submit" focused`."""
     fingerprint: str
-    """Hex digest of what identifies the state (URL, tree, form values), with volatile parts and ids left out."""
+    """Hex digest of the state's identity (URL, tree, form values), without volatile parts and ids."""
     volatile: str = ""
-    """Hex digest of all of that with the volatile parts, where there are any: see environments.verify."""
+    """Hex digest of the same including the volatile parts, if there are any: see environments.restore.verify."""
     url: str = ""
     title: str = ""
     instruction: str = ""
-    """The goal, where only the environment knows it; else empty."""
+    """The goal, if only the environment knows it; else empty."""
     elements: tuple[Element, ...] = ()
-    """In document order."""
+    """Elements in document order."""
     tabs: tuple[str, ...] = ()
     """URLs of the other open tabs, in the order in which they were opened."""
     downloads: tuple[str, ...] = ()
-    """What was downloaded since the task began, one line a file: `report.csv (120 bytes, sha256 9f86d081884c7d65)`."""
+    """Files downloaded since the task began, one line each: `report.csv (120 bytes, sha256 9f86d081884c7d65)`."""
     senders: tuple[str, ...] = ()
-    """Ids of elements that send a form which may write: buttons that do when they are clicked, fields in which Enter does."""
+    """Ids of elements that send a form which may write: buttons when clicked, fields when Enter is pressed."""
     html: str = ""
-    """The page as HTML, shortened, where asked for; `exact="12"` is the id of an element."""
+    """The page as HTML, shortened, if requested. `exact="12"` is the id of an element."""
     screenshot: bytes | None = None
-    """PNG of the viewport, where asked for. Journals keep it as a blob beside the rest."""
+    """PNG of the viewport, if requested. Journals store it as a blob."""
 
     def element(self, id: str) -> Element | None:
-        """The element of that id, or None."""
+        """Return the element with that id, or None."""
         return next((element for element in self.elements if element.id == id), None)

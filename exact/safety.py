@@ -1,4 +1,4 @@
-"""Which addresses an environment may go to: pure functions over URLs."""
+"""Addresses that an environment may visit: pure functions over URLs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WEB = {"ws": "http", "wss": "https"}
 
 
 def origin(url: str) -> str:
-    """`scheme://host[:port]` in lower case without a default port; a WebSocket's is that of its page. Empty where a URL has none.
+    """Return `scheme://host[:port]` in lower case without a default port; a WebSocket gets the origin of its page. Empty if a URL has none.
 
     >>> origin("HTTPS://Shop.Example:443/cart?id=3")
     'https://shop.example'
@@ -28,20 +28,20 @@ def origin(url: str) -> str:
 
 
 def is_web(url: str) -> bool:
-    """Whether a text is the address of a page: http or https, with a host, and with a port that can be if it has one."""
+    """Return whether a text is the address of a page: http or https, with a host and, if it has a port, a valid one."""
     return url.strip().partition(":")[0].lower() in ("http", "https") and bool(origin(url))
 
 
 def origins(*urls: str) -> tuple[str, ...]:
-    """The distinct origins of some URLs, in order; those that have none are left out."""
+    """Return the distinct origins of some URLs, in order. URLs without an origin are left out."""
     return tuple(dict.fromkeys(found for url in urls if (found := origin(url))))
 
 
 def refusal(url: str, allowed: Iterable[str]) -> str:
-    """Why an environment whose origins are `allowed` may not request `url`; empty if it may.
+    """Return why an environment with the origins `allowed` may not request `url`. Empty if it may.
 
-    `data:` and `about:` hold nothing but what the page already has. A `blob:` is judged by the origin that made it. `file:`, `chrome:` and
-    every other scheme is refused.
+    `data:` and `about:` hold only what the page already has. A `blob:` counts as the origin that made it. `file:`, `chrome:` and every
+    other scheme is refused.
     """
     scheme, _, rest = url.strip().partition(":")
     scheme = scheme.lower()
@@ -58,7 +58,7 @@ def refusal(url: str, allowed: Iterable[str]) -> str:
 
 
 def target_refusal(url: str, allowed: Iterable[str]) -> str:
-    """Why an agent may not go to `url` by itself; empty if it may. Only web pages are places to go to."""
+    """Return why an agent may not navigate to `url`. Empty if it may. Only web pages are valid targets."""
     if not origin(url):
         return f"{url.partition(':')[0].lower()}: addresses are not allowed"
     return refusal(url, allowed)

@@ -1,8 +1,8 @@
-"""Private folders for what is needed only while this process lives: images of environments, downloads, what guests leave in theirs.
+"""Private temporary folders that live as long as this process: checkpoints, downloads, working folders of guests.
 
-The mode of each is 0700: images hold the memory of processes, typed passwords too. It is removed when it is closed, and after a crash
-by the next process of this user that opens one beside it. While its owner lives, it holds a lock on a file in it: that tells the living
-from the dead whatever became of process numbers.
+Each has mode 0700, because checkpoints hold the memory of processes, typed passwords included. A folder is removed when it is closed, and
+after a crash by the user's next process that opens one beside it. The owner holds a lock on a file in it, which tells live owners from dead
+ones even if process ids are reused.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _LOCK = "owner.json"
 
 
 class ScratchFolder:
-    """A folder that is ours alone."""
+    """A folder that only this process uses."""
 
     def __init__(self, kind: str, parent: Path | None = None) -> None:
-        """Sweeps first what dead owners left in `parent`, by default the folder for temporary files. `kind` is a word for its name.
+        """Create the folder, after removing what dead owners left in `parent` (by default the folder for temporary files).
 
-        Raises EnvironmentFailure where nothing can be written.
+        kind: a word for its name. Raises EnvironmentFailure if nothing can be written.
         """
         parent = parent or Path(tempfile.gettempdir())
         sweep(parent)
@@ -40,21 +40,21 @@ class ScratchFolder:
             self.path = Path(tempfile.mkdtemp(prefix=f"exact-{kind}-{os.geteuid()}-", dir=parent))
             self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.write(self._lock, json.dumps({"pid": os.getpid(), "started": started(os.getpid())}).encode())
+            os.write(self._lock, json.dumps({"pid": os.getpid(), "started": process_start(os.getpid())}).encode())
         except OSError as error:
             raise EnvironmentFailure(
-                f"no room for temporary files in {parent}: {error.strerror}: make some, or name another folder in TMPDIR"
+                f"cannot create a temporary folder in {parent}: {error.strerror}: free some space, or set TMPDIR to another folder"
             ) from error
         self._owner = os.getpid()
 
     def folder(self, *names: str) -> Path:
-        """A folder in it, made if it is not there."""
+        """Return a folder inside, created if it does not exist."""
         path = self.path.joinpath(*names)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
 
     def close(self) -> None:
-        """Remove it. May be called twice; a forked copy of this process does nothing."""
+        """Remove the folder. May be called twice; a forked copy of this process does nothing."""
         if self._lock >= 0 and os.getpid() == self._owner:
             _remove(self.path)
             os.close(self._lock)
@@ -63,37 +63,37 @@ class ScratchFolder:
 
 @contextmanager
 def scratch(kind: str) -> Iterator[Path]:
-    """An empty folder inside a room of its own, for as long as the block runs. Raises EnvironmentFailure."""
-    room = ScratchFolder(kind)
+    """Provide an empty folder for the duration of the block. Raises EnvironmentFailure."""
+    folder = ScratchFolder(kind)
     try:
-        yield room.folder("files")
+        yield folder.folder("files")
     finally:
-        room.close()
+        folder.close()
 
 
 def sweep(parent: Path) -> list[Path]:
-    """Remove the folders of this user in `parent` whose owner is dead; those that were removed."""
-    left = [folder for folder in parent.glob(f"exact-*-{os.geteuid()}-*") if _is_left(folder)]
+    """Remove this user's folders in `parent` whose owner is dead. Return the removed ones."""
+    left = [folder for folder in parent.glob(f"exact-*-{os.geteuid()}-*") if _is_stale(folder)]
     for folder in left:
         _remove(folder)
     return left
 
 
-def owner(folder: Path) -> dict[str, Any]:
-    """Process number and start, in clock ticks since the machine started, of the process a folder belongs to."""
+def folder_owner(folder: Path) -> dict[str, Any]:
+    """Return the process id (`pid`) and the start time (`started`, in clock ticks since boot) of a folder's owner."""
     found: dict[str, Any] = json.loads((folder / _LOCK).read_bytes())
     return found
 
 
-def started(pid: int) -> int:
-    """When a process started, in clock ticks since the machine did; 0 where there is no such process."""
+def process_start(pid: int) -> int:
+    """Return the start time of a process in clock ticks since boot; 0 if there is no such process."""
     with suppress(OSError):
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     return 0
 
 
 def _remove(folder: Path) -> None:
-    """The lock goes last: where something cannot be removed yet, the folder is still known for ours at the next start."""
+    """Remove a folder, its lock last, so that a folder that cannot be removed yet is recognised at the next start."""
     with suppress(OSError):
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():
@@ -104,18 +104,19 @@ def _remove(folder: Path) -> None:
             shutil.rmtree(folder)
 
 
-def _is_left(folder: Path) -> bool:
+def _is_stale(folder: Path) -> bool:
+    """Return whether a folder is this user's and its owner is dead."""
     with suppress(OSError):
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             return False
         try:
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:  # an empty one of ours, or something else, which is not ours to remove
+        except FileNotFoundError:  # an empty folder of ours; anything else is not ours to remove
             return time.time() - found.st_mtime > _YOUNG and not any(folder.iterdir())
         try:
             if not os.fstat(lock).st_size and time.time() - found.st_mtime <= _YOUNG:
-                return False  # its owner is about to lock it, and would fail if this did
+                return False  # its owner is about to lock it, and would fail if this process did
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False

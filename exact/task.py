@@ -1,4 +1,4 @@
-"""What to achieve, and how it ended."""
+"""Tasks, the outcome of an attempt, and its score."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ Scalar = str | int | float | bool | None
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to achieve in one environment."""
+    """One task in one environment."""
 
     id: str
     """Unique name with the seed in it, e.g. `miniwob/click-test?seed=3`."""
     instruction: str
-    """The goal in words. Empty where only the environment knows it: then `reset` reports it in the observation."""
+    """The goal in words. Empty if only the environment knows it; `reset` then reports it in the observation."""
     start: str = ""
-    """Where the environment begins: a URL for browsers."""
+    """Start of the environment: a URL for browsers."""
     seed: int = 0
     origins: tuple[str, ...] = ()
     """Origins (`scheme://host[:port]`) the task may navigate to, besides that of `start`."""
     images: tuple[str, ...] = ()
-    """Pictures that belong to the instruction: paths of files, `data:` URLs, or addresses, which are fetched when first shown."""
+    """Images that belong to the instruction: file paths, `data:` URLs, or web addresses, which are fetched when first shown."""
     files: tuple[str, ...] = ()
-    """Paths of files that an agent may upload, by the last part of the path."""
+    """Paths of files that an agent may upload, named by the last part of the path."""
     metadata: dict[str, Scalar] = {}
-    """What else a suite says of it; agents see it."""
+    """Further facts from the suite, which agents see."""
     private: dict[str, Scalar] = {}
-    """What set-up and evaluators need to know and agents never see, above all how an attempt is judged."""
+    """Facts for set-up and evaluators that agents never see, above all how an attempt is scored."""
 
     @property
     def shown(self) -> Task:
-        """What agents see of it."""
+        """The task without its private facts, as agents see it."""
         return msgspec.structs.replace(self, private={})
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How an attempt ended, as the environment's evaluator gets it."""
+    """The end of an attempt, as the environment's evaluator receives it."""
 
     actions: tuple[str, ...]
-    """The committed actions in canonical text, in order."""
+    """Canonical texts of the committed actions, in order."""
     answer: str | None = None
-    """The text of the final `stop`, if there was one."""
+    """Text of the final `stop`, if there was one."""
     task: Task | None = None
-    """What was attempted, where the environment that is asked knows it."""
+    """The attempted task, if the environment knows it."""
 
 
 class Score(msgspec.Struct, frozen=True, kw_only=True):
-    """The benchmark's verdict on an Outcome. Search never sees one."""
+    """The benchmark's score of an Outcome. Search never sees one."""
 
     value: float
-    """In [0, 1]; 1 is success."""
+    """Score in [0, 1]; 1 is success."""
     success: bool
     raw: float | None = None
     """The benchmark's own figure, on its own scale."""
     reason: str = ""
     unanswered: bool = False
-    """Whether it is 0 because the task asks for a final answer and none was given."""
+    """Whether the score is 0 because the task asks for a final answer and none was given."""

@@ -9,7 +9,7 @@ import pytest
 
 from exact import scratch
 from exact.errors import EnvironmentFailure
-from exact.scratch import ScratchFolder, owner, started, sweep
+from exact.scratch import ScratchFolder, folder_owner, process_start, sweep
 
 OPEN = "import os, sys; from exact.scratch import ScratchFolder; from pathlib import Path"
 KILLED = f'{OPEN}; print(ScratchFolder("environments", Path(sys.argv[1])).path, flush=True)'
@@ -23,7 +23,7 @@ def left_by_a_dead_process(parent: Path) -> Path:
 def test_a_room_is_private_and_says_whose_it_is(tmp_path: Path) -> None:
     mine = ScratchFolder("environments", tmp_path)
     assert mine.path.stat().st_mode & 0o777 == 0o700
-    assert owner(mine.path) == {"pid": os.getpid(), "started": started(os.getpid())}
+    assert folder_owner(mine.path) == {"pid": os.getpid(), "started": process_start(os.getpid())}
     mine.close()
     mine.close()
     assert list(tmp_path.iterdir()) == []
@@ -79,7 +79,7 @@ def test_a_forked_copy_of_the_owner_removes_nothing(tmp_path: Path, monkeypatch:
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match=r"no room for temporary files in .*nowhere: No such file .*TMPDIR"):
+    with pytest.raises(EnvironmentFailure, match=r"cannot create a temporary folder in .*nowhere: No such file .*TMPDIR"):
         ScratchFolder("environments", tmp_path / "nowhere")
 
 

@@ -1,1 +1,1 @@
-"""How much a value function's word is worth: its judgements against outcomes."""
+"""Calibration of value functions: their evaluations compared with outcomes."""

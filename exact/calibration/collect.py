@@ -1,4 +1,4 @@
-"""Judgements in a run's journals: those on the committed paths, with the benchmark's verdict as their outcome."""
+"""Evaluations in a run's journals: those on the committed paths, with the benchmark's score as their outcome."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from exact.task import Task
 
 
 class Source(NamedTuple):
-    """One run as it was read."""
+    """One run and its attempts."""
 
     folder: RunFolder
     config: Config
     judge: str
-    """The value function's name: see `judge`."""
+    """Name of the value function. See `value_function_name`."""
     attempts: tuple[tuple[Task, State], ...]
 
 
 def open_source(folder: RunFolder) -> Source:
-    """A run and all its attempts that were started. Raises UsageError, JournalError."""
+    """Read a run and all its started attempts. Raises UsageError or JournalError."""
     config = load_recorded(folder.path)
     paths = ((task, folder.task_folder(task) / "journal.jsonl") for task in folder.manifest.tasks)
     return Source(
@@ -36,15 +36,16 @@ def open_source(folder: RunFolder) -> Source:
 
 
 def value_function_name(config: Config) -> str:
-    """A value function's name: its kind, the models that it asks, and what its numbers mean where that is not as ever.
+    """Return a value function's name: its kind, its models, and the meaning of its numbers where that is not the default.
 
-    Those of one name mean the same by a value, so that their judgements may be pooled.
+    Value functions of one name use one scale, so that their evaluations may be pooled.
     """
     models = dict.fromkeys(model_for(config, role).model for role in value_roles(config.value))
     return " ".join([config.value.kind, *models, *dict.fromkeys(_scales(config.value))])
 
 
 def _scales(settings: ValueConfig) -> Iterator[str]:
+    """Yield the settings that change the meaning of a value."""
     if settings.grades != ValueConfig().grades:
         yield f"grades {settings.grades}"
     for member in settings.members:
@@ -54,12 +55,15 @@ def _scales(settings: ValueConfig) -> Iterator[str]:
 
 
 def committed(source: Source) -> list[Prediction]:
-    """A judgement for every judged state on the committed path of every scored attempt. A biased sample: only what was chosen."""
+    """Return a prediction for every evaluated state on the committed path of every scored attempt.
+
+    The sample is biased: it contains only chosen states.
+    """
     return list(_committed(source))
 
 
 def evaluated_nodes(source: Source) -> list[tuple[Task, State, Node]]:
-    """All judged states but the starts, in order. Raises UsageError where there is none."""
+    """Return all evaluated states except the starts, in order. Raises UsageError if there is none."""
     found = [
         (task, state, node)
         for task, state in source.attempts
@@ -67,7 +71,7 @@ def evaluated_nodes(source: Source) -> list[tuple[Task, State, Node]]:
         if node.parent is not None and node.evaluation is not None and not node.blocked
     ]
     if not found:
-        raise UsageError(f"{source.folder.path} holds no judged state: was it searched with a value function?")
+        raise UsageError(f"{source.folder.path} holds no evaluated state: was it searched with a value function?")
     return found
 
 

@@ -1,6 +1,7 @@
-"""Outcomes for states that were searched and not taken: go there in a fresh environment, let the policy finish, and ask the benchmark.
+"""Outcomes of states that were searched and not committed.
 
-What is committed was chosen because it was valued, so it says little about how well states are told apart. States drawn at random do.
+A fresh environment is brought to the state, the policy finishes the task, and the benchmark scores it. Committed states were chosen for
+their value, so they say little about how well a value function separates states. States drawn at random do.
 """
 
 from __future__ import annotations
@@ -23,22 +24,23 @@ from exact.search.tree import Node
 from exact.task import Outcome, Task
 
 STEPS = 15
-"""Of the policy at most, where the run has no cap on actions."""
+"""Maximum number of the policy's actions in a run without a cap on actions."""
 
 
 class LabelledState(msgspec.Struct, frozen=True, kw_only=True):
-    """A state's judgement and how the policy fared from it."""
+    """An evaluated state and the outcome of the policy from there."""
 
     task: str
     node: int
     value: float
     success: bool
     steps: int
-    """That the policy took."""
+    """Number of actions that the policy took."""
     reason: str = ""
-    """Why there is no outcome, where the state was not reached again: then it counts for nothing."""
+    """Reason why there is no outcome: the state was not reached again. Such a label counts for nothing. Empty if there is an outcome."""
 
     def prediction(self) -> Prediction:
+        """Return the state's value with its outcome."""
         return Prediction(self.task, self.node, self.value, self.success)
 
 
@@ -51,19 +53,23 @@ async def label(
     seed: int = 0,
     known: Container[tuple[str, int]] = (),
 ) -> AsyncIterator[LabelledState]:
-    """Outcomes of `count` judged states drawn without return, or of all where there are fewer. Raises UsageError, EnvironmentFailure.
+    """Yield the outcomes of `count` evaluated states drawn without replacement, or of all if there are fewer.
 
-    Only where `reset` undoes everything: the policy acts for real. `known`: task and node of states that are not to be drawn.
+    Requires environments whose reset undoes every side effect: the policy acts for real. known: task and node of states that are not drawn.
+    Raises UsageError or EnvironmentFailure.
     """
     nodes = [drawn for drawn in evaluated_nodes(source) if (drawn[0].id, drawn[2].id) not in known]
     for task, state, node in random.Random(seed).sample(nodes, min(count, len(nodes))):
         async with environments(task) as opened, opened.open(simulation=False) as environment:
             if not environment.capabilities.isolated or not environment.capabilities.evaluates:
-                raise UsageError(f"{task.id}: labels need an environment that reset undoes and a benchmark that judges it")
+                raise UsageError(
+                    f"{task.id}: labels need an environment whose reset undoes every side effect and a benchmark that scores it"
+                )
             yield await _outcome(source, task, state, node, environment, policy)
 
 
 async def _outcome(source: Source, task: Task, state: State, node: Node, environment: Environment, policy: Policy) -> LabelledState:
+    """Return the label of one state."""
     assert node.evaluation is not None
     found = LabelledState(task=task.id, node=node.id, value=node.evaluation.value, success=False, steps=0)
     if reason := await _arrive(environment, task, node):
@@ -80,10 +86,10 @@ async def _outcome(source: Source, task: Task, state: State, node: Node, environ
 
 
 async def _arrive(environment: Environment, task: Task, node: Node) -> str:
-    """Reset and walk to a state; why it is not the one, if it is not."""
+    """Reset the environment and replay the path to a state. Return why another state was reached; empty on arrival."""
     start, *path = waypoints(node)
     if (await environment.reset(task)).fingerprint != start.fingerprint:
-        return "another state after reset"
+        return "reset led to another state"
     for point in path:
         assert point.action is not None
         try:
@@ -91,12 +97,12 @@ async def _arrive(environment: Environment, task: Task, node: Node) -> str:
         except ActionError as error:
             return f"{point.action} was refused: {error}"
         if (came.fingerprint if came else "") != point.fingerprint:
-            return f"another state after {point.action}"
+            return f"{point.action} led to another state"
     return ""
 
 
 async def _finish(environment: Environment, seen: Context, policy: Policy, cap: int) -> list[str]:
-    """The policy's favourite action, again and again, until the episode ends, nothing is proposed or the cap is reached; what was done."""
+    """Take the policy's first proposal until the episode ends, nothing is proposed or the cap is reached. Return the actions."""
     done = list[str]()
     while len(done) < cap:
         proposals = await policy.propose(seen, environment.actions, 1)
@@ -120,6 +126,6 @@ async def _finish(environment: Environment, seen: Context, policy: Policy, cap: 
 
 
 def _answer(environment: Environment, actions: list[str]) -> str | None:
-    """The text of a final `stop`."""
+    """Return the text of a final `stop`."""
     last = environment.actions.parse(actions[-1]) if actions else None
     return " ".join(map(str, last.args)) if last is not None and last.name == "stop" else None

@@ -34,14 +34,14 @@ class OracleValue:
             if stopped is None:
                 return Evaluation(value=UNDECIDED, rationale="oracle: the episode has not ended")
             return Evaluation(
-                value=max(UNDECIDED, stopped), rationale=f"oracle: if the agent stopped here, the score would be {stopped:g}", told=True
+                value=max(UNDECIDED, stopped), rationale=f"oracle: if the agent stopped here, the score would be {stopped:g}", informed=True
             )
         if done not in self._verdicts:
             raise ModelError(
                 "no score is recorded for this ended episode: open the oracle's environments with Agent.informed_factory, "
                 "and do not resume its runs"
             )
-        return Evaluation(value=self._verdicts[done], rationale="oracle: the benchmark's own score", told=True)
+        return Evaluation(value=self._verdicts[done], rationale="oracle: the benchmark's own score", informed=True)
 
 
 class ConstantValue:

@@ -445,9 +445,9 @@ def verdicts_in(result: Result) -> int:
     """How many judgements in a result hold the benchmark's own verdict."""
     match result:
         case Valued() | Rolled():
-            return int(result.evaluation.told)
+            return int(result.evaluation.informed)
         case Batched():
-            return sum(each.told for each in result.evaluations)
+            return sum(each.informed for each in result.evaluations)
     return 0
 
 

@@ -133,8 +133,8 @@ async def test_its_value_is_the_verdict_on_an_end_and_one_half_elsewhere() -> No
 async def test_a_state_in_which_stopping_would_win_is_worth_it_and_one_in_which_it_would_not_says_nothing() -> None:
     value = OracleValue({(TASK.id, 'go "left"', STOP): 1.0, (TASK.id, 'go "right"', STOP): 0.0})
     won, other = [await value.evaluate(await context(link, terminated=False)) for link in ("left", "right")]
-    assert (won.value, won.told) == (1.0, True)
-    assert (other.value, other.told) == (0.5, True)
+    assert (won.value, won.informed) == (1.0, True)
+    assert (other.value, other.informed) == (0.5, True)
 
 
 async def test_an_end_that_it_was_not_told_of_is_an_error_and_no_value() -> None:

@@ -50,10 +50,14 @@ async def by_cdp(environment: BrowserEnvironment) -> float:
 async def by_us(environment: BrowserEnvironment) -> tuple[float, int]:
     """Seconds that an observation takes, and how many elements it has."""
     start = time.perf_counter()
-    page = capture.page(
-        environment.tabs.present, environment.observer.ids, CONFIG, str, await asyncio.gather(*capture.questions(environment.tabs.present))
+    page = capture.build_capture(
+        environment.tabs.present,
+        environment.observer.ids,
+        CONFIG,
+        str,
+        await asyncio.gather(*capture.capture_commands(environment.tabs.present)),
     )
-    describe.text(page.elements)
+    describe.elements_text(page.elements)
     describe.fingerprint(page.url, page.elements)
     return time.perf_counter() - start, len(page.elements)
 
@@ -84,7 +88,7 @@ async def measure(rounds: int, observations: int) -> dict[str, Any]:
         memory = []
         for number in range(observations):
             await environment.page.evaluate("i => { document.links[i % document.links.length].textContent = 'seen ' + i }", number)
-            await environment.observer.page(environment.tabs.config, environment.tabs.downloads, "")
+            await environment.observer.observe_page(environment.tabs.config, environment.tabs.downloads, "")
             if number % (observations // 5) == observations // 5 - 1:
                 memory.append(resident())
                 print(f"{number + 1} of {observations} observations", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exact.environments.browser.observe.describe import text
+from exact.environments.browser.observe.describe import elements_text
 from exact.models.tokens import rough
 from exact.observation import Element, Observation
 from exact.views.prune import KEPT_ENTRIES, prune_text
@@ -10,7 +10,7 @@ from exact.views.prune import KEPT_ENTRIES, prune_text
 def page(*rows: tuple[str, str, int, bool]) -> Observation:
     """Rows of role, name, depth, in view."""
     elements = tuple(Element(id=str(i), role=r, name=n, depth=d, visible=v) for i, (r, n, d, v) in enumerate(rows, 1))
-    return Observation(text=text(elements), fingerprint="f", url="http://a/", elements=elements)
+    return Observation(text=elements_text(elements), fingerprint="f", url="http://a/", elements=elements)
 
 
 def test_what_fits_stays_as_it_is():
@@ -42,7 +42,7 @@ def test_what_is_in_view_stays_longer_and_controls_stay_longer_than_text():
 def test_a_focused_field_outside_the_view_stays():
     far = Element(id="99", role="textbox", name="Search", visible=False, states=("focused",))
     elements = (*(Element(id=str(i), role=("heading", "link")[i % 2], name=f"x {i}") for i in range(50)), far)
-    found = prune_text(Observation(text=text(elements), fingerprint="f", elements=elements), 100)
+    found = prune_text(Observation(text=elements_text(elements), fingerprint="f", elements=elements), 100)
     assert "[99]" in found.text
 
 

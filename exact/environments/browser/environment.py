@@ -18,7 +18,7 @@ from exact.environments.browser.episode import EpisodeSetup
 from exact.environments.browser.hooks import EpisodeHooks
 from exact.environments.browser.interaction import Observed
 from exact.environments.browser.launch.launch import Browser
-from exact.environments.browser.observe.describe import moved
+from exact.environments.browser.observe.describe import moved_elements
 from exact.environments.browser.page.setup import PageSetup
 from exact.environments.browser.shared import SharedState
 from exact.environments.browser.tabs import first_line
@@ -105,19 +105,19 @@ class BrowserEnvironment(EpisodeHooks, ABC):
     async def reset(self, task: Task) -> Observation:
         """Bring the environment to the start of a task, without the cookies, storage and scripts of before. Raises EnvironmentFailure."""
         self.observer.mask_for(task)
-        if self.tabs.config.learn_masks and self.observer.masks.begin(task):
+        if self.tabs.config.learn_masks and self.observer.masks.begin_learning(task):
             await self._learn_masks(task)
         return await self._reset(task)
 
     async def _learn_masks(self, task: Task) -> None:
         """Observe the start three times, the last two without a reset between them. What differs is volatile."""
         await self._reset(task)
-        first = self.observer.looks
+        first = self.observer.identities
         await self._reset(task)
-        self.observer.masks.learn(first, second := self.observer.looks)
+        self.observer.masks.learn(first, second := self.observer.identities)
         async with self._call("look"):
             await self.interaction.observe(run=False)
-        self.observer.masks.learn(second, self.observer.looks)
+        self.observer.masks.learn(second, self.observer.identities)
 
     async def _reset(self, task: Task) -> Observation:
         self._terminated = True
@@ -171,7 +171,7 @@ class BrowserEnvironment(EpisodeHooks, ABC):
         info = self._unsettled(observed.settled)
         if refused:
             info["refused"] = refused
-        if same and before and action.name in _DRAGS and (found := moved(before.elements, observation.elements)):
+        if same and before and action.name in _DRAGS and (found := moved_elements(before.elements, observation.elements)):
             info["moved"] = found
         if stopped := self.tabs.downloads.refused:
             self.tabs.downloads.refused, stopped = "", secrets.mask(stopped)

@@ -260,7 +260,7 @@ class EpisodeSetup:
         await self.tabs.present.cdp.send("Page.resetNavigationHistory")
 
     async def _open(self, url: str) -> None:
-        self.observer.way = url
+        self.observer.last_step = url
         await self.tabs.open(url)
 
     def _new_policy(self, task: Task) -> RequestPolicy:

@@ -47,7 +47,7 @@ class Interaction:
 
         for tab in self.tabs.window.tabs:
             tab.traffic.mark()
-        self.observer.way = f"{self.seen.fingerprint if self.seen else ''} {action.key}"
+        self.observer.last_step = f"{self.seen.fingerprint if self.seen else ''} {action.key}"
         dialogs = self.tabs.dialogs
         if dialogs.is_asked:
             await dialogs.act(action, self.secrets.fill, self.secrets.mask)
@@ -66,7 +66,7 @@ class Interaction:
         """
         dialogs = self.tabs.dialogs
         found = None if dialogs.is_asked else await dialogs.race(self._observe_page(run, expected))
-        observed = found or Observed(self.observer.dialog(dialogs, self.tabs.downloads), settled=True, terminated=False)
+        observed = found or Observed(self.observer.observe_dialog(dialogs, self.tabs.downloads), settled=True, terminated=False)
         self.seen = observed.observation
         return observed
 
@@ -77,7 +77,7 @@ class Interaction:
         while True:
             settled, tab = settled or await tabs.settle(run=run), tabs.present
             try:
-                observation, over = await self.observer.page(tabs.config, tabs.downloads, tabs.setup.terminated)
+                observation, over = await self.observer.observe_page(tabs.config, tabs.downloads, tabs.setup.terminated)
             except Error as error:
                 if not (tab.is_navigation_error(error) or await tabs.window.recovers_from(tab, error)):
                     raise

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from exact.environments.browser.observe.describe import text as written
+from exact.environments.browser.observe.describe import elements_text
 from exact.environments.desktop import roles
 from exact.environments.desktop.accessibility import Accessibility, Node, Question, Ref, grouped, property_of
 from exact.observation import Box, Element
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
 
     @property
     def text(self) -> str:
-        return written(msgspec.structs.replace(each, value=_cut(each.value)) for each in self.elements)
+        return elements_text(msgspec.structs.replace(each, value=_cut(each.value)) for each in self.elements)
 
     @property
     def fingerprint(self) -> str:

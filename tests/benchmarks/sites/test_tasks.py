@@ -99,7 +99,7 @@ def test_an_answer_stands_where_it_is_a_word_or_number_of_its_own(fact: str, tex
 def test_what_is_written_with_the_present_time_does_not_tell_states_apart(task: Task, now: str, later: str, other: str) -> None:
     def seen(date: str) -> str:
         element = Element(id="1", role="StaticText", name=date)
-        return fingerprint("http://site.test/page", [element], masks=Masks().of(task)).fingerprint
+        return fingerprint("http://site.test/page", [element], masks=Masks().for_task(task)).fingerprint
 
     assert seen(now) == seen(later) != seen(other)
 

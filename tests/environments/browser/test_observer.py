@@ -27,7 +27,7 @@ async def test_whether_the_episode_is_over_is_asked_after_all_else(
 
         inner = session.send
         monkeypatch.setattr(session, "send", send)
-        seen, over = await env.observer.page(config, env.tabs.downloads, setup.terminated)
+        seen, over = await env.observer.observe_page(config, env.tabs.downloads, setup.terminated)
         assert (over, bool(seen.screenshot)) == (False, screenshots)
         assert sent[-1] == "Runtime.evaluate" and set(sent[:-1]) == {
             "DOMSnapshot.captureSnapshot",
@@ -35,5 +35,5 @@ async def test_whether_the_episode_is_over_is_asked_after_all_else(
             *(["Page.captureScreenshot"] if screenshots else []),
         }
         await env.tabs.present.evaluate("globalThis.over = true", in_page=True)
-        seen, over = await env.observer.page(config, env.tabs.downloads, setup.terminated)
+        seen, over = await env.observer.observe_page(config, env.tabs.downloads, setup.terminated)
         assert over and seen.screenshot is None

@@ -1,4 +1,4 @@
-"""Words for colours, so that what has no text can still be told apart in text."""
+"""Words for colours, which tell apart in text elements that have no text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RGB = re.compile(r"rgba?\((\d+), (\d+), (\d+)(?:, ([\d.]+))?\)")
 
 
 def colour_word(css: str) -> str:
-    """The nearest colour word to a computed CSS colour; empty for none and for transparent ones.
+    """Return the nearest colour word to a computed CSS colour; empty where it is no colour or transparent.
 
     >>> colour_word("rgb(250, 5, 5)")
     'red'

@@ -1,4 +1,4 @@
-"""A state as text, and as a fingerprint."""
+"""Observations as text, and the fingerprints of states."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from exact.environments.browser.observe.masks import Masks, Part
-from exact.environments.browser.observe.tree import keyboard_target
+from exact.environments.browser.observe.masks import Identity, Masks
+from exact.environments.browser.observe.tree import takes_typing
 from exact.observation import Element
 
 _DRAWN = ("graphics-symbol", "Canvas")
-"""Roles of which little but the place is known: it is written out, and identifies them."""
-_FAR, _TOLD = 3, 5
-"""CSS pixels from which on an element has moved; how many that have are named."""
+"""Roles of which little but the box is known: it is written out, and identifies the element."""
+_MOVED_PIXELS, _MOST_MOVED = 3, 5
+"""CSS pixels from which an element counts as moved, and the most elements that are named."""
 
 
-def text(elements: Iterable[Element]) -> str:
-    """One element a line, indented: `[4] button "Submit" focused`. Names and values are JSON strings, so page text stays on its line."""
+def elements_text(elements: Iterable[Element]) -> str:
+    """Return elements as text, one a line, indented by depth: `[4] button "Submit" focused`.
+
+    Names and values are JSON strings, so text of the page stays on its line.
+    """
     return "\n".join(_line(element) for element in elements)
 
 
@@ -37,48 +40,50 @@ def _line(element: Element) -> str:
 
 
 class Digests(NamedTuple):
-    """What identifies a state. Hex SHA-256."""
+    """Hex SHA-256 digests that identify a state."""
 
     fingerprint: str
-    """Of what is not volatile."""
+    """The digest of what is not volatile."""
     volatile: str
-    """Of all, where something is volatile; else empty."""
+    """The digest of everything, where something is volatile; otherwise empty."""
 
 
 def fingerprint(
-    url: str, elements: Sequence[Element], tabs: Sequence[str] = (), masks: Masks | None = None, places: Sequence[str] = ()
+    url: str, elements: Sequence[Element], tabs: Sequence[str] = (), masks: Masks | None = None, paths: Sequence[str] = ()
 ) -> Digests:
-    """What identifies a state: URL, other tabs, and of each element depth, role, name, value, states and whether it is in view.
+    """Return the digests of a state: URL, other tabs, and of each element depth, role, name, value, states and whether it is in view.
 
-    Left out: ids and boxes (except of drawn shapes, which have nothing else), DOM attributes, caret, and the focus on anything that
-    typing does not change (else every click on a button would be a new state). Scrolling counts as far as it shows other elements.
-    `places`: where each element is in its document, for masks that were learned.
+    Left out are ids and boxes (except of drawn shapes, which have nothing else), DOM attributes, the caret, and the focus on an element
+    that typing does not change (else every click on a button would be a new state). Scrolling counts as far as it shows other elements.
+    `paths`: the path of each element in its document, for masks that were learned.
     """
     masks = masks or Masks()
-    found = [part(element) for element in elements]
+    found = [identity(element) for element in elements]
     whole: list[object] = [url, list(tabs), *found]
-    masked: list[object] = [masks.address(url), [masks.address(tab) for tab in tabs], *masks.parts(elements, found, places)]
+    masked: list[object] = [masks.address(url), [masks.address(tab) for tab in tabs], *masks.mask(elements, found, paths)]
     return Digests(_digest(masked), "" if whole == masked else _digest(whole))
 
 
-def moved(before: Sequence[Element], after: Sequence[Element]) -> str:
-    """Which elements stand elsewhere, and by how far to the right and down in CSS pixels: what a fingerprint leaves out. Empty if all moved
-    alike, as by scrolling."""
-    places = {element.id: element.box for element in before}
-    ways = [
+def moved_elements(before: Sequence[Element], after: Sequence[Element]) -> str:
+    """Name the elements that moved, with CSS pixels to the right and down, which a fingerprint leaves out.
+
+    Empty if all elements moved alike, as by scrolling.
+    """
+    boxes = {element.id: element.box for element in before}
+    shifts = [
         (f"[{element.id}]", round(element.box.x - was.x), round(element.box.y - was.y))
         for element in after
-        if element.box and (was := places.get(element.id))
+        if element.box and (was := boxes.get(element.id))
     ]
-    if len({way[1:] for way in ways}) < 2:
+    if len({shift[1:] for shift in shifts}) < 2:
         return ""
-    found = [f"{id} moved by {x},{y}" for id, x, y in ways if max(abs(x), abs(y)) >= _FAR]
-    return ", ".join(found[:_TOLD])
+    found = [f"{id} moved by {x},{y}" for id, x, y in shifts if max(abs(x), abs(y)) >= _MOVED_PIXELS]
+    return ", ".join(found[:_MOST_MOVED])
 
 
-def part(element: Element) -> Part:
-    """What identifies one element, in the order of masks.FIELDS."""
-    states = [state for state in element.states if state != "focused" or keyboard_target(element)]
+def identity(element: Element) -> Identity:
+    """Return what identifies an element, in the order of masks.FIELDS."""
+    states = [state for state in element.states if state != "focused" or takes_typing(element)]
     place = _geometry(element) if element.role in _DRAWN and element.box else ""
     return [element.depth, element.role, element.name, element.value, states, element.visible, place]
 

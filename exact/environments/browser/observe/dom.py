@@ -1,4 +1,4 @@
-"""Reads CDP's DOMSnapshot: every node of a page with box, attributes and a few styles, in document order."""
+"""The DOM of a page, read from CDP's DOMSnapshot: all nodes in document order, with boxes, attributes and a few styles."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from exact.observation import Box
 
 STYLES = ("cursor", "pointer-events", "visibility", "overflow-x", "overflow-y", "fill", "stroke", "background-color", "orphans")
-"""Computed styles asked for, in the order of `DomNode.styles`."""
+"""Computed styles to ask for, in the order of `DomNode.styles`."""
 MASKED = "7919"
-"""What `orphans` is where something is masked: it is inherited, in shadow roots too, and changes nothing on a screen."""
+"""Value of the style `orphans` that marks masked nodes: it is inherited, in shadow roots too, and changes nothing on a screen."""
 _CLIPS = ("hidden", "auto", "scroll", "clip")
 
 
@@ -21,7 +21,7 @@ class DomNode:
 
     index: int
     parent: int
-    """Index; -1 for the document."""
+    """Index of the parent; -1 for the document."""
     kind: int
     """DOM's nodeType: 1 element, 3 text, 9 document."""
     name: str
@@ -31,18 +31,18 @@ class DomNode:
     attributes: dict[str, str] = field(default_factory=dict)
     clickable: bool = False
     box: Box | None = None
-    """In the page's viewport; None where nothing is drawn."""
+    """Box in the page's viewport, in CSS pixels; None where nothing is drawn."""
     shown: Box | None = None
-    """The part of the box that ancestors which clip leave over; None where that is nothing."""
+    """The part of the box that clipping ancestors leave visible; None where there is none."""
     styles: dict[str, str] = field(default_factory=dict)
     masked: bool = False
-    """Whether it is to be kept from everybody."""
+    """Whether a mask hides it from observations."""
     internal: bool = False
-    """Whether it belongs to the browser's own make-up of a control."""
+    """Whether it is part of the browser's implementation of a control."""
     content: int = -1
-    """Of a frame: index of the document in it."""
+    """Index of the document in a frame; -1 for other nodes."""
     end: int = 0
-    """Index after the last descendant."""
+    """Index after that of the last descendant."""
 
 
 @dataclass(slots=True)
@@ -55,14 +55,14 @@ class Document:
     nodes: list[DomNode]
 
 
-def read(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
-    """The documents of a `DOMSnapshot.captureSnapshot` answer, the main frame's first, in coordinates of the viewport."""
+def read_documents(snapshot: dict[str, Any], viewport: Box) -> list[Document]:
+    """Read the documents of a `DOMSnapshot.captureSnapshot` answer, the main frame's first, in coordinates of the viewport."""
     strings, raw = snapshot["strings"], snapshot["documents"]
     documents = [
         Document(_at(strings, each["frameId"]), _at(strings, each["documentURL"]), _at(strings, each["title"]), _nodes(each, strings))
         for each in raw
     ]
-    _Placer(documents, raw, strings).place(0, viewport, 0.0, 0.0)
+    _Layout(documents, raw, strings).place(0, viewport, 0.0, 0.0)
     if MASKED in strings:
         _mask(documents, 0, False)
     return documents
@@ -76,10 +76,11 @@ def _mask(documents: list[Document], index: int, around: bool) -> None:
             _mask(documents, node.content, node.masked)
 
 
-def places(documents: list[Document]) -> dict[tuple[str, int], str]:
-    """Where nodes are in their documents, by frame and backend id: a path that begins at the nearest ancestor with an id of its own.
+def document_paths(documents: list[Document]) -> dict[tuple[str, int], str]:
+    """Return the paths of nodes in their documents, by frame and backend id.
 
-    The same for the same node of a page that is loaded twice, as far as the page is built alike.
+    A path begins at the nearest ancestor with a unique id. It is the same for the same node of a page that is loaded twice, as far as the
+    page is built alike.
     """
     found: dict[tuple[str, int], str] = {}
     for number, document in enumerate(documents):
@@ -137,14 +138,19 @@ def _attributes(pairs: list[int], strings: list[str]) -> dict[str, str]:
     return {_at(strings, pairs[i]).lower(): _at(strings, pairs[i + 1]) for i in range(0, len(pairs), 2)}
 
 
-class _Placer:
+class _Layout:
+    """Computes where nodes are drawn in the page's viewport."""
+
     def __init__(self, documents: list[Document], raw: list[dict[str, Any]], strings: list[str]) -> None:
         self.documents, self.raw, self.strings = documents, raw, strings
         self.styles: dict[tuple[int, ...], dict[str, str]] = {}
-        """By the indices of their values: many nodes have the same."""
+        """Style dictionaries by the indices of their values, which many nodes share."""
 
     def place(self, index: int, clip: Box, dx: float, dy: float) -> None:
-        """Fill in boxes. `clip` is the part of the viewport the document can show, (dx, dy) where its own viewport begins."""
+        """Fill in the boxes of a document's nodes.
+
+        `clip`: the part of the viewport in which the document is visible. (dx, dy): the origin of the document's own viewport.
+        """
         document, raw = self.documents[index], self.raw[index]
         self._lay(document, raw["layout"], dx - raw.get("scrollOffsetX", 0.0), dy - raw.get("scrollOffsetY", 0.0))
         clips: list[Box | None] = []
@@ -172,7 +178,7 @@ def _clips(node: DomNode) -> bool:
 
 
 def intersect(a: Box | None, b: Box | None) -> Box | None:
-    """The common part of two boxes; None if it is empty."""
+    """Return the intersection of two boxes; None if it is empty."""
     if a is None or b is None:
         return None
     if a.x >= b.x and a.y >= b.y and a.x + a.width <= b.x + b.width and a.y + a.height <= b.y + b.height:

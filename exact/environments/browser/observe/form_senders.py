@@ -1,4 +1,4 @@
-"""Which elements of a page send a form that may write."""
+"""The controls of a page that send a form with a write."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from exact.environments.browser.observe.dom import Document, DomNode
 
 _BUTTONS = ("submit", "image")
 _FIELDS = ("text", "search", "email", "password", "tel", "url", "number", "date", "datetime-local", "month", "time", "week")
-"""Types of input in which Enter sends the form."""
+"""Types of inputs in which Enter sends the form."""
 
 
-def senders(documents: Sequence[Document]) -> Iterator[tuple[str, int]]:
-    """Frame and backend id of each control that posts a form: buttons, and fields in which Enter does.
+def form_senders(documents: Sequence[Document]) -> Iterator[tuple[str, int]]:
+    """Yield frame and backend id of each control that posts a form: buttons, and fields in which Enter does.
 
-    What a script sends is not known before it does.
+    What a script sends is not known in advance.
     """
     for document in documents:
         forms = [node for node in document.nodes if node.name == "form"]
@@ -26,7 +26,7 @@ def senders(documents: Sequence[Document]) -> Iterator[tuple[str, int]]:
 
 
 def _kind(node: DomNode) -> str:
-    """What a control does with its form: `submit`, `field`, or nothing."""
+    """Return how a control sends its form: `submit` on a click, `field` on Enter; empty if it does not."""
     type = node.attributes.get("type", "").lower()
     if node.name == "button":
         return "" if type in ("button", "reset") else "submit"
@@ -36,7 +36,7 @@ def _kind(node: DomNode) -> str:
 
 
 def _owner(node: DomNode, forms: Sequence[DomNode]) -> DomNode | None:
-    """The form that a control belongs to: that which its attribute names, else the innermost around it."""
+    """Return the form of a control: the one that its attribute names, otherwise the innermost one around it."""
     if name := node.attributes.get("form"):
         return next((form for form in forms if form.attributes.get("id") == name), None)
     return next((form for form in reversed(forms) if form.index < node.index < form.end), None)

@@ -1,4 +1,4 @@
-"""A page as HTML, shortened: what is shown, with the ids that elements have in the tree."""
+"""A page as shortened HTML: what is shown, with the ids of its elements."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from exact.environments.browser.observe.dom import Document, DomNode
 from exact.environments.browser.observe.redaction import SHOWN, Redaction
 from exact.observation import Element
 
-_LEFT_OUT = ("script", "style", "noscript", "template", "head", "link", "meta", "base", "#comment")
-_WHOLE = ("svg", "canvas", "video", "audio", "object", "embed")
-"""Elements of which the inside says nothing."""
-_EMPTY = ("area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr")
-_KEPT = (
+_OMITTED = ("script", "style", "noscript", "template", "head", "link", "meta", "base", "#comment")
+_OPAQUE = ("svg", "canvas", "video", "audio", "object", "embed")
+"""Elements whose content is left out."""
+_VOID = ("area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr")
+_ATTRIBUTES = (
     *("type", "name", "href", "src", "alt", "title", "placeholder", "role", "for", "colspan", "rowspan", "action", "method", "label"),
     *("multiple", "contenteditable", "draggable", "min", "max"),
 )
@@ -21,19 +21,21 @@ _INLINE = (
     *("a", "abbr", "b", "bdi", "bdo", "br", "cite", "code", "em", "i", "img", "kbd", "label", "mark", "q", "s", "samp", "small"),
     *("span", "strong", "sub", "sup", "time", "u", "var", "wbr"),
 )
-_LONGEST = 200
-"""Characters of an attribute."""
+_MOST_CHARACTERS = 200
+"""Most characters of an attribute."""
 _STATES = ("checked", "disabled", "expanded", "collapsed", "focused", "pressed", "readonly", "required", "selected")
 
 
-def html(
+def page_html(
     documents: Sequence[Document],
     known: Mapping[tuple[str, int], Element],
     redaction: Redaction | None = None,
     hide: Callable[[str], str] = str,
 ) -> str:
-    """The document, one block a line. `known`: the elements by frame and backend id; `exact="12"` is the id of one. `hide`: what an agent
-    may read of a text, asked before anything of it is cut off or escaped."""
+    """Return the page as HTML, one block a line; `exact="12"` is the id of an element.
+
+    `known`: the elements by frame and backend id. `hide` removes from a text what an agent may not read, before it is cut off or escaped.
+    """
     if not documents:
         return ""
     text = "".join(_Writer(documents, known, redaction, hide).document(0))
@@ -41,6 +43,8 @@ def html(
 
 
 class _Writer:
+    """Writes the HTML of a page's documents."""
+
     def __init__(
         self,
         documents: Sequence[Document],
@@ -64,7 +68,7 @@ class _Writer:
             self.drawn.append(drawn)
 
     def document(self, index: int) -> Iterator[str]:
-        """All of one document."""
+        """Yield the HTML of one document."""
         for node in self.documents[index].nodes:
             if node.parent < 0:
                 yield from self.inside(index, node)
@@ -76,36 +80,36 @@ class _Writer:
 
     def node(self, index: int, node: DomNode) -> Iterator[str]:
         if node.kind == 3:
-            yield escape(self._veiled(node, node.text)) + (" " if node.text[-1:].isspace() else "")
+            yield escape(self._hidden(node, node.text)) + (" " if node.text[-1:].isspace() else "")
         elif node.kind in (9, 11):
             yield from self.inside(index, node)
-        elif node.kind == 1 and not node.internal and node.name not in _LEFT_OUT and self.drawn[index][node.index]:
+        elif node.kind == 1 and not node.internal and node.name not in _OMITTED and self.drawn[index][node.index]:
             yield from self.element(index, node)
 
     def element(self, index: int, node: DomNode) -> Iterator[str]:
         line = "" if node.name in _INLINE else "\n"
         yield f"{line}<{node.name}{self._attributes(index, node)}>"
-        if node.name in _EMPTY:
+        if node.name in _VOID:
             return
         if node.masked:
             yield SHOWN
         elif 0 <= node.content < len(self.documents):
             yield from self.document(node.content)
-        elif node.name not in _WHOLE:
+        elif node.name not in _OPAQUE:
             yield from self.inside(index, node)
         yield f"</{node.name}>{line}"
 
     def _attributes(self, index: int, node: DomNode) -> str:
         known = self.known.get((self.documents[index].frame, node.backend))
         found: dict[str, str] = {"exact": known.id} if known else {}
-        found |= {key: node.attributes[key] for key in _KEPT if key in node.attributes}
+        found |= {key: node.attributes[key] for key in _ATTRIBUTES if key in node.attributes}
         found |= {key: value for key, value in node.attributes.items() if key.startswith("aria-")}
         if known and known.value is not None:
             found["value"] = known.value
         found |= {state: "" for state in _STATES if known and state in known.states}
-        shown = ((key, self._veiled(node, value)[:_LONGEST] if key != "exact" else value) for key, value in found.items())
+        shown = ((key, self._hidden(node, value)[:_MOST_CHARACTERS] if key != "exact" else value) for key, value in found.items())
         return "".join(f' {key}="{escape(value)}"' if value else f" {key}" for key, value in shown)
 
-    def _veiled(self, node: DomNode, text: str) -> str:
+    def _hidden(self, node: DomNode, text: str) -> str:
         text = " ".join(self.hide(text).split())
         return self.redaction.name(node, text) if self.redaction else text

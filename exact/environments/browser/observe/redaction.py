@@ -1,4 +1,4 @@
-"""What is masked: blank in pictures, and gone from all text before anybody sees it."""
+"""Redaction of masked elements: they are blank in screenshots and removed from all text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from exact.errors import UsageError
 
 SHOWN = "(masked)"
 _SHORTEST = 3
-"""Characters of a masked text that is looked for elsewhere on the page; shorter ones are everywhere."""
-_TOLD = ("value", "alt", "title", "placeholder", "aria-label", "aria-description", "href", "src")
+"""Fewest characters of a masked text that is removed elsewhere on the page too; shorter texts occur everywhere."""
+_ATTRIBUTES = ("value", "alt", "title", "placeholder", "aria-label", "aria-description", "href", "src")
 
 
 def rules(selectors: Iterable[str]) -> str:
-    """The style sheet that makes what the selectors match blank, and marks it. Raises UsageError for one that would end the rule."""
+    """Return the style sheet that blanks and marks what the selectors match. Raises UsageError for a selector that would end the rule."""
     given = [selector.strip() for selector in selectors if selector.strip()]
     for selector in given:
         if re.search(r"[{}<;]", selector):
@@ -25,7 +25,7 @@ def rules(selectors: Iterable[str]) -> str:
 
 
 class Redaction:
-    """What must not be told of one page."""
+    """Removes the masked texts of one page."""
 
     def __init__(self, documents: Sequence[Document], accessible: Iterable[dict[str, Any]]) -> None:
         hidden = {node.backend for document in documents for node in document.nodes if node.masked}
@@ -37,26 +37,26 @@ class Redaction:
         self._secrets = re.compile("|".join(map(re.escape, secrets))) if secrets else None
 
     @classmethod
-    def of(cls, documents: Sequence[Document], accessible: Sequence[dict[str, Any]]) -> Redaction | None:
-        """None where nothing is masked."""
+    def for_page(cls, documents: Sequence[Document], accessible: Sequence[dict[str, Any]]) -> Redaction | None:
+        """Return the redaction of a page; None where nothing is masked."""
         return cls(documents, accessible) if any(node.masked for document in documents for node in document.nodes) else None
 
     def name(self, node: DomNode, text: str) -> str:
-        """A text that a node has."""
+        """Return a text of a node, such as its name, as it may be shown."""
         return (SHOWN if text else "") if node.masked else self.text(text)
 
     def text(self, text: str) -> str:
-        """Any text of the page: what is masked may be told there too."""
+        """Return a text of the page without the masked texts, which it may repeat."""
         return self._secrets.sub(SHOWN, text) if self._secrets else text
 
 
 def _texts(document: Document) -> Iterator[str]:
-    """What masked nodes say, and what masked parts say as a whole."""
+    """Yield the texts of masked nodes, and of masked subtrees as a whole."""
     for node in document.nodes:
         if not node.masked:
             continue
         yield node.text
-        yield from (node.attributes[key] for key in _TOLD if key in node.attributes)
+        yield from (node.attributes[key] for key in _ATTRIBUTES if key in node.attributes)
         if node.parent < 0 or not document.nodes[node.parent].masked:
             inner = [each.text for each in document.nodes[node.index : node.end] if each.kind == 3]
             yield "".join(inner)

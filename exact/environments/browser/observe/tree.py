@@ -1,8 +1,7 @@
-"""The text observation: elements from Chromium's accessibility tree, joined with the DOM's boxes and listeners.
+"""The elements of a page: nodes of Chromium's accessibility tree, joined with the DOM's boxes and listeners.
 
-Every node that the accessibility tree shows is an element, save wrappers that say nothing. What has no role but reacts to clicks, and
-shapes drawn in SVG, are elements too (`generic`, `graphics-symbol`), named by text, title or what they look like: an agent can only act
-on what has an id.
+Each node of the accessibility tree is an element, except wrappers without a meaning. Nodes without a role that react to clicks, and shapes
+drawn in SVG, are elements too (`generic`, `graphics-symbol`), named by text, title or looks: an agent can only act on what has an id.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ _WRAPPERS = _set("""
     graphics-document graphics-object FooterAsNonLandmark HeaderAsNonLandmark sectionheader sectionfooter Pre insertion deletion
     DescriptionList Ruby RubyAnnotation blockquote
 """)
-"""Roles that are left out where nothing but their content matters."""
+"""Roles of wrappers, which are left out: only their content matters."""
 _CONTROLS = _set("""
     button link textbox searchbox combobox checkbox radio switch slider spinbutton option menuitem menuitemcheckbox menuitemradio tab
     treeitem listbox ColorWell Date DateTime InputTime DisclosureTriangle ToggleButton PopUpButton
 """)
-"""Roles that are acted on as a whole: what is inside them is not offered by itself, unless it is a control too."""
+"""Roles that are acted on as a whole: their content is offered only where it is a control too."""
 _KEYBOARD = _set("textbox searchbox combobox spinbutton slider listbox radio switch tree grid menu tablist generic")
-"""Roles for which having the focus changes what typing does."""
+"""Roles whose focus changes what typing does."""
 _STATES = {
     "checked": {"true": "checked", "mixed": "mixed"},
     "pressed": {"true": "pressed", "mixed": "mixed"},
@@ -54,7 +53,7 @@ _SHAPES = {
     "g": "group",
 }
 _MANY = 100
-"""With more shapes than this in a document only those that react to clicks are elements."""
+"""Shapes in a document above which only those that react to clicks are elements."""
 _UNSHOWN_TEXT = ("script", "style", "noscript", "template", "title", "option", "textarea")
 
 
@@ -69,12 +68,12 @@ class _Draft:
     value: str | None = None
     states: tuple[str, ...] = ()
     nested: int = 0
-    """How many drafts that are not text lie directly in it."""
+    """Number of its children that are no text."""
     dropped: bool = False
 
 
 class _Tree:
-    """Builds drafts in document order."""
+    """Builds drafts of elements in document order."""
 
     def __init__(self, documents: Sequence[Document], accessible: Iterable[dict[str, Any]]) -> None:
         self.documents = documents
@@ -121,7 +120,7 @@ class _Tree:
         return _Draft(node, document, role, name or _label(node, document, role), holder, depth, None, states)
 
     def _unnamed_role(self, node: DomNode, document: Document, around: _Draft | None, few: bool) -> str:
-        """What a node without a telling role is offered as; empty if it is not."""
+        """Return the role that a node without a meaningful role is offered as; empty if it is not offered."""
         if node.kind != 1 or node.box is None or node.name in ("html", "body", "iframe", "frame", "option", "label"):
             return ""
         if node.styles.get("visibility") == "hidden" or node.styles.get("pointer-events") == "none":
@@ -139,7 +138,7 @@ class _Tree:
         return "generic" if reacts and not inside_control and node.name != "svg" else ""
 
 
-def build(
+def build_elements(
     documents: Sequence[Document],
     accessible: Iterable[dict[str, Any]],
     ids: Ids,
@@ -147,10 +146,10 @@ def build(
     generation: int,
     redaction: Redaction | None = None,
 ) -> tuple[Element, ...]:
-    """The elements of a page, in document order, without what `redaction` keeps from everybody.
+    """Return the elements of a page in document order, without what `redaction` removes.
 
-    `accessible` are the nodes of `Accessibility.getFullAXTree` of every frame. `tab` and `generation` tell equal DOM ids of different
-    pages apart.
+    `accessible`: the nodes of `Accessibility.getFullAXTree` of every frame. `tab` and `generation` tell apart equal DOM ids of different
+    pages.
     """
     if not documents:
         return ()
@@ -167,12 +166,12 @@ def build(
         depths.append(above if draft.dropped else above + 1)
     kept = [(draft, depth) for draft, depth in zip(tree.drafts, depths, strict=True) if not draft.dropped]
     places = [NodeLocation(tab, generation, draft.node.backend, draft.document.frame) for draft, _ in kept]
-    given = ids.give(places, [NodeSignature(depth, draft.role, whole(draft.name)) for draft, depth in kept])
+    given = ids.give(places, [NodeSignature(depth, draft.role, replace_surrogates(draft.name)) for draft, depth in kept])
     return tuple(_element(draft, id, depth, tree.drafts) for (draft, depth), id in zip(kept, given, strict=True))
 
 
 def _fold(drafts: list[_Draft]) -> None:
-    """Leave out text that an element already says, and move text into elements that hold nothing else."""
+    """Drop text that an element repeats, and move text into elements that contain nothing else."""
     texts: dict[int, list[_Draft]] = {}
     control_names = {draft.name for draft in drafts if draft.role in _CONTROLS}
     for draft in drafts:
@@ -199,8 +198,8 @@ def _element(draft: _Draft, id: str, depth: int, drafts: list[_Draft]) -> Elemen
     return Element(
         id=id,
         role=draft.role,
-        name=whole(draft.name),
-        value=None if draft.value is None else whole(draft.value),
+        name=replace_surrogates(draft.name),
+        value=None if draft.value is None else replace_surrogates(draft.value),
         states=draft.states,
         visible=visible,
         box=draft.node.box,
@@ -224,7 +223,7 @@ def _text_value(found: dict[str, Any]) -> str | None:
 
 
 def _label(node: DomNode, document: Document, role: str) -> str:
-    """A name from what is written in or on an element, else from how it looks."""
+    """Return a name made of the text in or on an element, or of its looks."""
     said = next((_flat(node.attributes[key]) for key in ("aria-label", "title", "alt") if node.attributes.get(key)), "")
     if role != "graphics-symbol":
         return said or ("" if _words(node, document) else _looks(node, document))
@@ -236,7 +235,7 @@ def _label(node: DomNode, document: Document, role: str) -> str:
 
 
 def _looks(node: DomNode, document: Document) -> str:
-    """The background colour of a box that holds nothing drawn over it."""
+    """Return the background colour of a box in which nothing else is drawn."""
     if any(each.box is not None and each.kind == 1 for each in document.nodes[node.index + 1 : node.end]):
         return ""
     return colour_word(node.styles.get("background-color", ""))
@@ -263,11 +262,11 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def whole(text: str) -> str:
-    """The text with each half of a surrogate pair replaced: scripts may make such strings, files and models cannot hold them."""
+def replace_surrogates(text: str) -> str:
+    """Replace the halves of surrogate pairs in a text: scripts can make such strings, but files and models cannot hold them."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def keyboard_target(element: Element) -> bool:
-    """Whether having the focus changes what typing does, so that it belongs to the state's identity."""
+def takes_typing(element: Element) -> bool:
+    """Return whether the focus on an element changes what typing does, and so belongs to the identity of the state."""
     return element.role in _KEYBOARD

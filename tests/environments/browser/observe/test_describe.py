@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exact.environments.browser.observe.colour import colour_word
-from exact.environments.browser.observe.describe import fingerprint, text
+from exact.environments.browser.observe.describe import elements_text, fingerprint
 from exact.observation import Element
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_each_element_is_one_line(name: str, value: str) -> None:
-    line = text([Element(id="1", role="textbox", name=name, value=value)])
+    line = elements_text([Element(id="1", role="textbox", name=name, value=value)])
     assert len(line.split("\n")) == 1
 
 

@@ -69,7 +69,7 @@ def test_elements_that_hold_nothing_volatile_are_told_apart_with_masks_as_withou
 
 def test_a_user_and_a_task_add_patterns_and_a_wrong_one_is_named() -> None:
     task = Task(id="t", instruction="", metadata={"masks": "basket \\d+\n\nvisit \\d+"})
-    masks = Masks(["order [0-9a-f]+"]).of(task)
+    masks = Masks(["order [0-9a-f]+"]).for_task(task)
     names = [("order 1f", "order 2e"), ("basket 1", "basket 2"), ("visit 7", "visit 8")]
     for one, other in names:
         assert fingerprint("", [text(one)], masks=masks).fingerprint == fingerprint("", [text(other)], masks=masks).fingerprint
@@ -84,7 +84,7 @@ def test_what_differs_between_two_looks_is_learned_and_only_that_field_of_that_p
     assert masks.learned == {"0#n": {"name"}, "0#new": {"gone"}}
 
     def digest(names: list[str], places: list[str]) -> str:
-        return fingerprint("", [text(name) for name in names], masks=masks, places=places).fingerprint
+        return fingerprint("", [text(name) for name in names], masks=masks, paths=places).fingerprint
 
     assert digest(["x1", "y"], ["0#n", "0#m"]) == digest(["x9", "y"], ["0#n", "0#m"])
     assert digest(["x1", "y"], ["0#n", "0#m"]) == digest(["x1", "y", "z"], ["0#n", "0#m", "0#new"])

@@ -311,7 +311,7 @@ async def test_a_websocket_is_refused_while_exploring(environments: ForkingFacto
 @pytest_asyncio.fixture(loop_scope="session")
 async def impatient(environments: ForkingFactory, fresh: Site, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ForkingEnvironment]:
     """As `environment`, but a server has 3 s to answer."""
-    monkeypatch.setattr(environments, "config", msgspec.structs.replace(CONFIG, answer_seconds=3.0))
+    monkeypatch.setattr(environments.store, "config", msgspec.structs.replace(CONFIG, answer_seconds=3.0))
     async with environments.open(simulation=False) as environment:
         yield environment
 

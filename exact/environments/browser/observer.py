@@ -107,8 +107,11 @@ class Observer:
         return tuple(self._secrets.mask(each) for each in downloads.completed)
 
     def _senders(self, documents: list[Document], elements: Sequence[Element]) -> tuple[str, ...]:
-        known = set(form_senders(documents))
-        return tuple(e.id for e in elements if (place := self.ids.location(e.id)) and (place.frame, place.backend) in known) if known else ()
+        senders = set(form_senders(documents))
+        if not senders:
+            return ()
+        located = ((each.id, self.ids.location(each.id)) for each in elements)
+        return tuple(id for id, location in located if location and (location.frame, location.backend) in senders)
 
     def _paths(self, documents: list[Document], elements: Sequence[Element], config: BrowserConfig) -> list[str]:
         """Return the path of each element in its document; an empty list unless masks are learned."""

@@ -1,4 +1,4 @@
-"""One action drawn from a policy."""
+"""Drawing one action from a policy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTEXT = Context(task=toy_task("bandit"), instruction="", observation=Observati
 
 
 class Three:
-    """Three actions of known priors; remembers which draws it was asked for."""
+    """A policy with three actions of known priors that records its draws."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []

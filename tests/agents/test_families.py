@@ -1,4 +1,4 @@
-"""Which prompt a policy uses for which format of observations and actions, and which actions it then takes."""
+"""The prompt that a policy uses for each format of observations and actions, and the actions that it accepts."""
 
 import msgspec
 import pytest
@@ -96,7 +96,7 @@ async def test_a_list_of_code_keeps_each_block_with_its_action():
         ("Action: python\n```\n# only this\n```", "no statement"),
     ],
 )
-async def test_code_that_cannot_be_used_is_told(answer, says):
+async def test_unusable_code_is_reported(answer, says):
     with pytest.raises(AnswerError, match=says):
         await asked(answer, DESKTOP, repair=False)
 

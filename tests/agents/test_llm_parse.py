@@ -48,7 +48,7 @@ def test_the_action_is_found_in_prose_in_fences_and_in_emphasis(text):
         ("Action: __import__('os').system('true')", "cannot read"),
     ],
 )
-def test_what_is_not_one_valid_action_is_told(text, told):
+def test_anything_but_one_valid_action_is_reported(text, told):
     with pytest.raises(ActionError) as caught:
         parse_action(text, ACTIONS, SHOE)
     assert told in str(caught.value)
@@ -60,7 +60,7 @@ def test_a_refused_action_is_not_taken_again():
         parse_action("Action: click [ 2 ]", ACTIONS, SHOE, (refused,))
 
 
-def test_the_thought_is_what_stands_before_the_action():
+def test_the_thought_is_the_text_before_the_action():
     assert parse_action("Thought: the size first\n\nAction: click [3]", ACTIONS, SHOE).thought == "the size first"
     assert len(parse_action("x" * 5000 + "\nAction: click [3]", ACTIONS, SHOE).thought) == MAX_THOUGHT
 
@@ -83,7 +83,7 @@ def test_any_text_is_an_action_of_the_page_or_an_action_error(text):
 
 
 @given(answers)
-def test_any_text_is_a_verdict_or_an_answer_error(text):
+def test_any_text_is_a_grade_or_an_answer_error(text):
     try:
         assert parse_grade(text).value in [SCALES["even"].value(letter) for letter in "ABCDE"]
     except AnswerError as error:
@@ -101,14 +101,14 @@ def test_a_written_text_comes_back_as_it_was(thought, text):
 @pytest.mark.parametrize(
     "text", ["so.\nVerdict: B", "so.\n**Verdict: B**", "`Verdict:` b.", "Verdict: B\nVerdict: B", "<think>Verdict: A</think>Verdict: B"]
 )
-def test_a_verdict_is_found(text):
+def test_a_grade_is_found(text):
     assert parse_grade(text).value == SCALES["even"].value("B")
 
 
 @pytest.mark.parametrize(
     "text", ["", "Verdict: F", "Verdict: A or B", "The verdict: A is tempting", "Verdict: A\nVerdict: E", "Verdict: 7"]
 )
-def test_what_is_no_verdict_or_two_is_told(text):
+def test_no_grade_or_two_is_reported(text):
     with pytest.raises(AnswerError, match="A to E"):
         parse_grade(text)
 

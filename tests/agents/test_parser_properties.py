@@ -1,4 +1,4 @@
-"""Whatever a model writes, a parser gives what stands there in its form or raises its own error, and runs nothing."""
+"""For any model answer, a parser returns what the answer contains in its form or raises its own error, and runs nothing."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _part(dice: random.Random) -> str:
 
 
 def parsed(parse: Callable[[str], T], seed: int) -> Iterator[tuple[str, T]]:
-    """Answers that parse, with what they gave; anything but the parsers' own errors ends the test."""
+    """Return the answers that parse, with the results. Errors other than the parsers' own propagate."""
     dice = random.Random(seed)
     for _ in range(ANSWERS):
         text = answer(dice)
@@ -111,7 +111,7 @@ def parsed(parse: Callable[[str], T], seed: int) -> Iterator[tuple[str, T]]:
             assert str(error)
 
 
-def test_an_action_is_one_that_the_state_admits_and_that_stands_there() -> None:
+def test_a_parsed_action_is_admitted_by_the_state_and_present_in_the_answer() -> None:
     found = list(parsed(lambda text: parse_action(text, ACTIONS, SHOE), 1))
     for text, chosen in found:
         assert ACTIONS.parse(chosen.action.key) == chosen.action and chosen.action.name in text
@@ -119,7 +119,7 @@ def test_an_action_is_one_that_the_state_admits_and_that_stands_there() -> None:
     assert ANSWERS / 100 < len(found) < ANSWERS / 2
 
 
-def test_a_verdict_is_a_grade_that_stands_there() -> None:
+def test_a_parsed_grade_is_present_in_the_answer() -> None:
     found = list(parsed(parse_grade, 2))
     worth = {SCALES["even"].value(letter) for letter in "ABCDE"}
     assert all(judged.value in worth and "verdict" in text.lower() for text, judged in found)
@@ -144,7 +144,7 @@ def test_the_other_parsers_give_something_or_their_own_error(parse: Callable[[st
     assert found and all(said is not None for _, said in found)
 
 
-def test_a_lesson_has_its_parts() -> None:
+def test_a_parsed_reflection_has_all_fields() -> None:
     parts = ("Expected: a\n", "Real: b\n", "Lesson: When c, d.\n", "", "x ")
     dice = random.Random(3)
     texts = ["".join(dice.sample(parts, 5)) + answer(dice) for _ in range(ANSWERS // 2)]

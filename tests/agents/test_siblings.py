@@ -1,4 +1,4 @@
-"""Siblings in one question: what is sent, how answers are read, and who can do it."""
+"""Siblings in one request: the request, the parsing of answers, and the value functions that support it."""
 
 import msgspec
 import pytest
@@ -43,7 +43,7 @@ async def test_one_question_judges_all_of_them():
     assert "Thank you" in words and "Red shoe" in words and "It ends the attempt." in words and words.count("⟦answer") == 1
 
 
-async def test_the_lessons_that_any_of_them_recalls_are_shown_each_once():
+async def test_reflections_recalled_for_any_sibling_are_shown_once():
     first, other = (msgspec.structs.replace(LESSON, id=id, kind="value", text=f"Lesson {id}.") for id in ("one", "two"))
     recalled = [(), (first,), (first, other)]
     value, model = judging("Verdict 1: A\nVerdict 2: C\nVerdict 3: E")
@@ -52,7 +52,7 @@ async def test_the_lessons_that_any_of_them_recalls_are_shown_each_once():
     assert words.count("Lesson one.") == words.count("Lesson two.") == 1
 
 
-async def test_an_answer_that_leaves_one_out_is_no_judgement():
+async def test_an_answer_that_omits_a_sibling_is_rejected():
     for answer, says in [
         ("Verdict 1: A", "`Verdict 2"),
         ("Verdict 1: A\nVerdict 1: B\nVerdict 2: A\nVerdict 3: A", "verdict 1 has no clear"),
@@ -94,7 +94,7 @@ async def test_what_is_made_of_value_functions_passes_a_batch_on():
     assert len(model.requests) == 2 and all(isinstance(each, BatchValueFunction) for each in (panel, value))
 
 
-async def test_a_cascade_judges_those_that_go_on_cheaply_together_and_ends_dearly():
+async def test_a_cascade_batches_open_siblings_cheaply_and_evaluates_ends_expensively():
     model = ScriptedModel(lambda question, sample: "Verdict 1: A\nVerdict 2: C")
     cascade = CascadeValue(LLMValue(model, ValueConfig(samples=1)), ConstantValue(0.1))
     assert [each.value for each in await evaluate_all(cascade, [THREE[2], *THREE[:2]])] == [0.1, 1.0, 0.5]

@@ -1,4 +1,4 @@
-"""States that prompts are shown for."""
+"""States to render prompts with."""
 
 from exact.action import ActionSpace, Parameter, Verb
 from exact.context import Context, Reflection, Taken
@@ -17,7 +17,7 @@ ACTIONS = ActionSpace(
 
 
 def page(*elements: tuple[str, str], url: str = "http://shop.test/", title: str = "Shop", screenshot: bytes | None = None) -> Observation:
-    """A page whose elements are numbered from 1."""
+    """Return a page whose elements are numbered from 1."""
     found = tuple(Element(id=str(i), role=role, name=name) for i, (role, name) in enumerate(elements, 1))
     text = "\n".join(f'[{e.id}] {e.role} "{e.name}"' for e in found)
     return Observation(text=text, fingerprint=str(hash((elements, url))), url=url, title=title, elements=found, screenshot=screenshot)

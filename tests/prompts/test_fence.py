@@ -136,7 +136,7 @@ def test_an_answer_that_repeats_the_pages_action_line_is_not_taken():
 
 @pytest.mark.parametrize("word", ["incomprehensibilities", "Straßenbahnhaltestellenverzeichnis", "1234567890", "=>{}[]();", "按钮", "[x]"])
 @pytest.mark.parametrize("name", ["policy", "value"])
-def test_a_lesson_of_300_long_words_takes_128_tokens_of_a_prompt_at_most(name, word):
+def test_a_reflection_of_300_long_words_takes_at_most_128_prompt_tokens(name, word):
     lesson = msgspec.structs.replace(LESSON, kind=name, text=" ".join([word] * 300))
     (shown,) = re.findall(r"^Lesson: (.*)$", SHOWN[name](context(reflections=(lesson,))).user, flags=re.M)
     assert shown.startswith(word) and shown.endswith("…") and rough(shown) <= 128

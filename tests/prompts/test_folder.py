@@ -1,4 +1,4 @@
-"""A user's folder of prompts takes the place of the package's, one file at a time."""
+"""A user's folder of prompts replaces the package's prompts file by file."""
 
 import pytest
 

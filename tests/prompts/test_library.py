@@ -81,7 +81,7 @@ RENDERED = {
 
 @pytest.mark.parametrize("name", RENDERED)
 def test_a_prompt_reads_as_it_did(name, request):
-    """After a wanted change: delete the file, run twice, read the difference, raise the prompt's version."""
+    """To update after an intended change: delete the file, run twice, read the difference, raise the prompt's version."""
     rendered = RENDERED[name]()
     text = f"=== system\n{rendered.system}\n\n=== user\n{rendered.user}\n"
     file = GOLDEN / f"{name}.txt"
@@ -103,7 +103,7 @@ def test_a_prompt_reads_as_it_did(name, request):
         ("outcome", ("best other action it saw, valued 0.40", "at 0.40 for the step; after it, at 0.70: better than expected")),
     ],
 )
-def test_the_reflector_is_told_what_was_expected_of_what(signal, says):
+def test_the_reflector_sees_what_was_expected_of_what(signal, says):
     seen = surprise(signal=signal, expected=0.4, real=0.7)
     user = render_prompt("reflection", context=context(), surprise=seen, kind="policy", **REFLECTION).user
     assert all(each in user for each in says)
@@ -146,7 +146,7 @@ def test_page_text_is_never_a_template():
     assert "{{ context.task.id }} {% raw %}" in render_prompt("policy", context=context(observation), **POLICY).user
 
 
-def test_only_lessons_for_the_reader_are_shown():
+def test_only_reflections_for_the_reader_are_shown():
     assert LESSON.text in RENDERED["policy"]().user
     assert LESSON.text not in RENDERED["value_ended"]().user
 

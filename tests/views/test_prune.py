@@ -8,7 +8,7 @@ from exact.views.prune import KEPT_ENTRIES, prune_text
 
 
 def page(*rows: tuple[str, str, int, bool]) -> Observation:
-    """Rows of role, name, depth, in view."""
+    """Return an observation with rows of role, name, depth and visibility."""
     elements = tuple(Element(id=str(i), role=r, name=n, depth=d, visible=v) for i, (r, n, d, v) in enumerate(rows, 1))
     return Observation(text=elements_text(elements), fingerprint="f", url="http://a/", elements=elements)
 

@@ -117,7 +117,7 @@ def test_a_summary_counts_verbs_pages_and_refusals():
     assert summarise_steps(far).endswith("h/5 and 3 more")
 
 
-def test_several_forms_at_once_and_what_is_cut_is_told():
+def test_several_forms_at_once_and_cuts_are_reported():
     html = "\n".join(f'<p exact="{i}">line {i}</p>' for i in range(400))
     boxed = tuple(msgspec.structs.replace(each, box=Box(20, 30, 60, 20)) for each in LIST.elements)
     seen = msgspec.structs.replace(LIST, html=html, elements=boxed, screenshot=png(200, 100), downloads=("bill.csv (3 bytes)",))

@@ -96,7 +96,7 @@ class BuiltinValue:
             return value, f"{nearness_to_end(situation):.0%} sure that the end is near"
         needed = len(progress.open) + any(s.subgoal.submits for s in progress.statuses)
         if context.steps_left is not None and context.steps_left < needed:
-            return 0.3 * value, f"needs {needed} more actions, {context.steps_left} are left"
+            return 0.3 * value, f"actions needed: {needed}, left: {context.steps_left}"
         return value, f"{progress.share:.0%} of the instruction is done or in sight"
 
 

@@ -50,8 +50,8 @@ class RandomPolicy:
         from exact.agents.builtin.judge.situation import read_situation
 
         refused = {step.action.key for step in context.tried}
-        at = read_situation(context, context.history)
-        some = [action for action in candidate_actions(at, actions) if action.key not in refused]
+        situation = read_situation(context, context.history)
+        some = [action for action in candidate_actions(situation, actions) if action.key not in refused]
         drawn = random.Random(f"{context.seed}/{context.node}" + (f"/{context.draw}" if context.draw else "")).sample(
             some, min(k, len(some))
         )

@@ -21,7 +21,7 @@ ACTIONS = ActionSpace(
 
 
 def page(*elements, fingerprint="start", **fields):
-    """A page of (role, name, state or value, ...) tuples; ids count from 1. A value is written `=text`, a depth as a number."""
+    """Return a page of (role, name, state or value, ...) tuples; ids count from 1. A value is written `=text`, a depth as a number."""
     made = []
     for index, (role, name, *rest) in enumerate(elements, 1):
         words = [word for word in rest if isinstance(word, str)]
@@ -39,7 +39,7 @@ def page(*elements, fingerprint="start", **fields):
 
 
 def context(instruction, observation, *steps, application=False, **fields):
-    """A context; steps are (observation, action text). `application`: the task was set from outside, not by the page itself."""
+    """Return a context; steps are (observation, action text). `application`: the task was set from outside, not by the page itself."""
     history = tuple(Taken(observation=seen, action=ACTIONS.parse(text)) for seen, text in steps)
     task = Task(id="test/task?seed=0", instruction=instruction if application else "")
     return Context(task=task, instruction=instruction, observation=observation, history=history, **fields)

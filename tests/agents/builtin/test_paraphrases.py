@@ -1,4 +1,4 @@
-"""What the built-in agent works out on a page does not hang on one way of asking for it.
+"""The built-in agent's results do not depend on the wording of the instruction.
 
 Each skill is asked for in words of several people, on a page that is no benchmark's, and the first choice must be the same.
 """
@@ -44,7 +44,7 @@ BEGINNINGS = (
 
 
 @pytest.mark.parametrize("asked", BEGINNINGS)
-async def test_what_is_told_by_its_beginning_is_begun_and_then_taken_from_what_is_offered(asked):
+async def test_a_value_given_by_its_beginning_is_typed_and_then_chosen_from_the_suggestions(asked):
     assert await best(asked, CITIES) == 'fill [3] "Nor"'
     assert await best(asked, OFFERED, (CITIES, 'fill [3] "Nor"')) == "click [5]"
 
@@ -68,7 +68,7 @@ COUNTED = (
 
 
 @pytest.mark.parametrize("asked", COUNTED)
-async def test_a_word_told_by_its_place_is_counted_out(asked):
+async def test_a_word_given_by_its_position_is_counted(asked):
     assert await best(asked, STORY) == 'fill [5] "harbour"'
 
 
@@ -104,7 +104,7 @@ COPIES = (
 
 
 @pytest.mark.parametrize("asked", COPIES)
-async def test_what_stands_in_one_field_is_written_into_another(asked):
+async def test_the_value_of_one_field_is_copied_into_another(asked):
     assert await best(asked, NOTES) == 'fill [6] "fig 7"'
 
 
@@ -117,7 +117,7 @@ async def test_what_stands_in_one_field_is_written_into_another(asked):
         "Put the text in Old into Final.",
     ],
 )
-async def test_the_field_to_copy_from_may_be_told_by_its_label(asked):
+async def test_the_field_to_copy_from_may_be_given_by_its_label(asked):
     assert await best(asked, NOTES) == 'fill [6] "fig 7"'
 
 
@@ -139,7 +139,7 @@ SHOWN = (
 
 
 @pytest.mark.parametrize("asked", SHOWN)
-async def test_a_text_that_is_only_pointed_at_is_written_as_it_stands_there(asked):
+async def test_a_text_that_is_only_pointed_at_is_copied_verbatim(asked):
     assert await best(asked, CODE) == 'fill [4] "kestrel moor 4417"'
 
 
@@ -177,7 +177,7 @@ LOOKED_UP = (
 
 @pytest.mark.parametrize(("shape", "field"), [(TABLE, 8), (LISTED, 7)])
 @pytest.mark.parametrize("asked", LOOKED_UP)
-async def test_a_value_that_stands_beside_its_name_is_looked_up(asked, shape, field):
+async def test_a_value_next_to_its_name_is_looked_up(asked, shape, field):
     assert await best(asked, shape) == f'fill [{field}] "teal"'
 
 

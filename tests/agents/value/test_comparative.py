@@ -1,4 +1,4 @@
-"""States judged by comparison with each other and with the one they come from."""
+"""Evaluation of states by comparison with each other and with their parent."""
 
 import pytest
 
@@ -15,7 +15,7 @@ SETTINGS = parse({"value": {"kind": "comparative", "samples": 1}, "models": {"po
 
 
 def ranking(*best_first: str) -> ScriptedModel:
-    """Prefers the way that names what stands earlier; what names none comes last."""
+    """Prefers the path whose name is earlier in the list; paths without a name come last."""
 
     def rank(text: str) -> int:
         return next((i for i, words in enumerate(best_first) if words in text), len(best_first))

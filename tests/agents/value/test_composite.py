@@ -21,7 +21,7 @@ class Broken:
 
 
 @pytest.mark.parametrize(("fields", "value"), [({}, 0.3), ({"terminated": True}, 0.9), ({"confirms": True}, 0.9), ({"draw": 1}, 0.9)])
-async def test_the_dear_judge_is_called_where_a_state_decides(fields: dict[str, object], value: float):
+async def test_the_expensive_value_function_is_called_where_a_state_decides(fields: dict[str, object], value: float):
     assert (await CascadeValue(ConstantValue(0.3), ConstantValue(0.9)).evaluate(context(**fields))).value == value
 
 

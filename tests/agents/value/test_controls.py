@@ -1,4 +1,4 @@
-"""The oracle: sees how episodes ended in search, and is marked for it."""
+"""The control value functions: the oracle reads how episodes ended in search, and is marked for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TASK = toy_task("deceptive")
 
 
 def office() -> ToyGraph:
-    """An application: it ends nothing by itself, and right is who stops in the second room of the left corridor."""
+    """Return an application that ends no episode itself; stopping in the second room of the left corridor succeeds."""
     rooms = {
         "hall": ToyState(text="The hall", edges={"left": ToyEdge(to="left"), "right": ToyEdge(to="right")}, answers={"": 0.0}),
         "left": ToyState(text="A corridor", edges={"on": ToyEdge(to="desk")}, answers={"": 0.0}),
@@ -44,7 +44,7 @@ def no_model(role: str) -> ChatModel:
 
 
 async def told(*links: str) -> EpisodeScores:
-    """What an environment tells of an episode of these steps."""
+    """Return the scores that an environment records for an episode of these steps."""
     verdicts = EpisodeScores()
     async with InformedFactory(ToyFactory(deceptive_chain(2)), verdicts).open(simulation=True) as environment:
         await environment.reset(TASK)
@@ -53,12 +53,12 @@ async def told(*links: str) -> EpisodeScores:
     return verdicts
 
 
-async def test_an_episode_that_ended_is_told_with_its_verdict() -> None:
+async def test_the_score_of_an_ended_episode_is_recorded() -> None:
     assert await told("right", "on") == {(TASK.id, 'go "right"', 'go "on"'): 1.0}
     assert await told("left", "on") == {(TASK.id, 'go "left"', 'go "on"'): 0.0}
 
 
-async def test_of_an_episode_that_goes_on_nothing_is_told() -> None:
+async def test_no_score_is_recorded_for_an_open_episode() -> None:
     assert await told("right") == {}
 
 
@@ -75,7 +75,7 @@ async def test_a_restored_state_has_its_own_way() -> None:
 
 
 async def walked(*links: str, fidelity: Fidelity = "full", simulation: bool = True) -> EpisodeScores:
-    """What is told of an office through which somebody walked."""
+    """Return the scores recorded during a walk through an office."""
     verdicts = EpisodeScores()
     async with informed_factory(ToyFactory(office(), fidelity=fidelity), verdicts).open(simulation=simulation) as environment:
         await environment.reset(OFFICE)
@@ -88,12 +88,12 @@ async def test_where_environments_fork_each_searched_state_is_judged_as_if_the_a
     assert await walked("left", "on") == {(OFFICE.id, 'go "left"', STOP): 0.0, (OFFICE.id, 'go "left"', 'go "on"', STOP): 1.0}
 
 
-async def test_where_none_can_be_asked_aside_and_of_the_live_environment_nothing_is_told() -> None:
+async def test_no_score_is_recorded_without_forks_or_for_the_live_environment() -> None:
     assert await walked("left", "on", fidelity="replay") == {}
     assert await walked("left", "on", simulation=False) == {}
 
 
-async def test_a_verdict_is_asked_aside_and_nothing_of_it_is_left() -> None:
+async def test_a_state_is_scored_in_a_fork_that_leaves_no_trace() -> None:
     inner = ToyFactory(office())
     environments = informed_factory(inner, EpisodeScores())
     async with environments.open(simulation=True) as environment:
@@ -104,7 +104,7 @@ async def test_a_verdict_is_asked_aside_and_nothing_of_it_is_left() -> None:
     assert seen is not None and "The desk" in seen.text
 
 
-async def test_a_branch_of_a_environment_that_tells_tells_too_from_where_it_stands() -> None:
+async def test_a_fork_of_an_informed_environment_records_scores_from_its_snapshot_on() -> None:
     verdicts = EpisodeScores()
     environments = informed_factory(ToyFactory(office()), verdicts)
     assert isinstance(environments, InformedForkableFactory)
@@ -124,7 +124,7 @@ async def context(*links: str, terminated: bool) -> Context:
     return Context(task=TASK, instruction="", observation=seen, history=taken, terminated=terminated)
 
 
-async def test_its_value_is_the_verdict_on_an_end_and_one_half_elsewhere() -> None:
+async def test_the_oracle_value_is_the_score_of_an_end_and_one_half_elsewhere() -> None:
     value = OracleValue(await told("right", "on"))
     assert (await value.evaluate(await context("right", "on", terminated=True))).value == 1.0
     assert (await value.evaluate(await context("right", terminated=False))).value == 0.5
@@ -137,7 +137,7 @@ async def test_a_state_in_which_stopping_would_win_is_worth_it_and_one_in_which_
     assert (other.value, other.informed) == (0.5, True)
 
 
-async def test_an_end_that_it_was_not_told_of_is_an_error_and_no_value() -> None:
+async def test_an_end_without_a_recorded_score_is_an_error() -> None:
     with pytest.raises(ModelError, match="no score is recorded for this ended episode"):
         await OracleValue({}).evaluate(await context("left", "on", terminated=True))
 
@@ -150,7 +150,7 @@ def test_only_an_oracles_environments_tell_and_its_agent_is_marked() -> None:
 
 
 async def attempt(tmp_path: Path, environment: ToyGraph, fidelity: Fidelity) -> Line:
-    """One attempt by an oracle."""
+    """Run one attempt by an oracle."""
     search = {"iterations": 12, "backup": "max"}
     config = parse({"search": search, "value": {"kind": "oracle"}, "reflection": {"kind": "none"}, "limits": {"actions": 4}})
     agent = build_agent(config, no_model)
@@ -174,7 +174,7 @@ async def test_a_run_with_an_oracle_finds_the_corridor_that_wins_and_says_that_i
     assert line.score == 1.0 and line.oracle and line.told
 
 
-async def test_in_an_application_an_oracle_is_told_where_to_stop_and_one_that_cannot_be_told_is_counted_so(tmp_path: Path) -> None:
+async def test_in_an_application_an_oracle_knows_where_to_stop_and_one_without_forks_is_counted_as_uninformed(tmp_path: Path) -> None:
     line = await attempt(tmp_path, office(), "environment")
     assert line.score == 1.0 and line.told
     rooms = {name: ToyState(text=name, edges={"on": ToyEdge(to=to)}) for name, to in (("a", "b"), ("b", "c"), ("c", "a"))}

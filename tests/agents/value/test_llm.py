@@ -13,14 +13,14 @@ def samples(*texts: str | Reply) -> ScriptedModel:
     return ScriptedModel(lambda question, sample: texts[sample % len(texts)])
 
 
-async def test_the_value_is_the_mean_of_the_verdicts_that_parse():
+async def test_the_value_is_the_mean_of_the_grades_that_parse():
     model = samples("fine\nVerdict: A", "open\nVerdict: C", "half\nVerdict: C", "who knows")
     got = await LLMValue(model, ValueConfig(samples=4, threshold=0.5)).evaluate(context())
     assert got.samples == (1.0, 0.5, 0.5) and got.value == pytest.approx(2 / 3)
     assert got.disagreement == pytest.approx(0.2357, abs=1e-4) and got.rationale == "open"
 
 
-async def test_judgements_that_part_buy_more_and_those_that_agree_none():
+async def test_differing_grades_trigger_more_samples_and_agreeing_ones_do_not():
     apart, agreed, single = samples("Verdict: A", "Verdict: E"), samples("Verdict: B"), samples("Verdict: A")
     await LLMValue(apart, ValueConfig(samples=2, threshold=0.1, most=7)).evaluate(context())
     await LLMValue(agreed, ValueConfig(samples=2, threshold=0.1, most=7)).evaluate(context())
@@ -65,7 +65,7 @@ async def test_an_ended_attempt_is_judged_from_before_its_end():
     assert '2. stop "bought" -- ended the attempt' in words and "The state before it:" in words and "The state now:" not in words
 
 
-async def test_a_step_that_changed_nothing_is_told():
+async def test_a_step_that_changed_nothing_is_reported():
     model = samples("Verdict: D")
     await LLMValue(model, ValueConfig()).evaluate(context(LIST))
     assert '1. click link "Blue shoe" -- nothing changed' in model.requests[0].messages[1].parts[0].text

@@ -91,7 +91,7 @@ async def test_words_of_a_picture_that_is_shown_alone_cannot_be_held_against_any
     assert (await rubric(checker(answer), images=True).evaluate(shot)).value == 0.0
 
 
-async def test_the_question_for_the_checks_is_the_same_whatever_lessons_a_state_recalls():
+async def test_the_request_for_checks_is_the_same_whatever_reflections_a_state_recalls():
     asked = []
     for lesson in ("Open the shoe first.", "Fill the size first."):
         value = checker("Check 1: no\nCheck 2: no")
@@ -125,6 +125,6 @@ async def test_checks_that_could_not_be_had_are_asked_for_again():
 
 
 @pytest.mark.parametrize("answer", ["Check 1: no", "Check 1: no\nCheck 1: no", "Check 1: maybe\nCheck 2: no", "fine"])
-async def test_an_answer_that_leaves_a_check_open_is_no_judgement(answer: str):
+async def test_an_answer_with_an_open_check_is_rejected(answer: str):
     with pytest.raises(AnswerError):
         await rubric(checker(answer)).evaluate(context())

@@ -18,7 +18,7 @@ OPINIONS = st.lists(
 
 
 @given(OPINIONS)
-def test_the_value_lies_among_the_opinions_and_no_part_is_out_of_range(opinions: list[ValueSample]) -> None:
+def test_the_value_lies_within_the_samples_and_every_figure_is_in_range(opinions: list[ValueSample]) -> None:
     found = aggregate(opinions)
     values = [one.value for one in opinions]
     assert min(values) - 1e-9 <= found.value <= max(values) + 1e-9
@@ -35,13 +35,13 @@ def test_nor_does_a_judge_that_said_more():
     assert found.value == 0.5 and found.between == 0.5 and found.within == 0.0
 
 
-def test_what_parts_the_opinions_is_told_apart():
+def test_sources_of_disagreement_are_separated():
     unsure = aggregate([ValueSample(0.2), ValueSample(0.8)])
     swayed = aggregate([ValueSample(0.8, order="for first")] * 2 + [ValueSample(0.2, order="against first")] * 2)
     assert unsure.within > 0.4 and unsure.order_effect == unsure.between == 0.0
     assert swayed.order_effect == pytest.approx(0.6) and swayed.within == swayed.between == 0.0
 
 
-def test_one_opinion_says_nothing_about_its_error():
+def test_one_sample_gives_no_estimate_of_its_error():
     assert standard_error([ValueSample(0.5)]) == float("inf")
     assert standard_error([ValueSample(0.5), ValueSample(0.5)]) == 0.0

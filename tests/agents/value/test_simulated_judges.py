@@ -1,7 +1,7 @@
-"""Debates before judges whose bias, noise and correlation are known: what each part of the disagreement is worth.
+"""Debates with judges of known bias, noise and correlation: the use of each source of disagreement.
 
-An opinion is truth + bias by the order of reading + noise (sqrt(r) shared + sqrt(1 - r) own): r is the correlation of one judge's errors
-on one state. What is shared no sample of that judge can show; other judges can.
+A sample is truth + bias by the order of reading + noise (sqrt(r) shared + sqrt(1 - r) own): r is the correlation of one judge's errors
+on one state. Samples of the same judge cannot reveal the shared part; other judges can.
 """
 
 import math
@@ -22,7 +22,7 @@ from tests.prompts.states import context
 
 
 class Known(NamedTuple):
-    """A state of known truth, and what judges of known faults made of it."""
+    """A state of known truth, with the evaluation by judges of known faults."""
 
     hard: bool
     truth: float
@@ -48,7 +48,7 @@ def judge(name: str, truth: float, *, bias: float, noise: float, correlation: fl
 
 
 async def judged(*, bias: float = 0.0, correlation: float = 0.0, judges: int = 1, states: int = 100, **settings: object) -> list[Known]:
-    """States of known truth, half of them hard: there the judges are noisy."""
+    """Return states of known truth; at half of them the judges are noisy."""
     dice, found = random.Random(7), list[Known]()
     for i in range(states):
         truth, hard = dice.choice([0.2, 0.5, 0.8]), i % 2 == 1
@@ -63,7 +63,7 @@ async def judged(*, bias: float = 0.0, correlation: float = 0.0, judges: int = 1
 
 
 def auc(found: list[Known], doubt: str) -> float:
-    """How often a judgement that is wrong shows more of that doubt than one that is right."""
+    """Return how often a wrong evaluation reports more of that uncertainty than a right one."""
     wrong = [getattr(each.said, doubt) for each in found if each.error > 0.1]
     right = [getattr(each.said, doubt) for each in found if each.error <= 0.1]
     assert len(wrong) > 10 < len(right)

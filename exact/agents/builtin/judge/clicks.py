@@ -148,7 +148,7 @@ def _score_submit(situation: Situation) -> ActionScore:
         reach = all(s.best_affinity < 0.3 for s in progress.open)
         return ActionScore((0.22 if reach else 0.08) * (0.5 + 0.5 * progress.share), f"would send the form with open parts: {names}")
     if progress.stray_count:
-        return ActionScore(0.2, f"{progress.stray_count} boxes or fields are set without being asked for")
+        return ActionScore(0.2, f"boxes or fields set without being asked for: {progress.stray_count}")
     if progress.confidence < 1.0:
         return ActionScore(0.95 * progress.confidence, "all parts seem done")
     return ActionScore(

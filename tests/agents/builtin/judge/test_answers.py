@@ -78,7 +78,7 @@ def test_the_question_itself_is_no_answer():
     assert best("Who built the crane?", seen)[0] == "Ole"
 
 
-def test_sorts_are_told_by_digits_and_dates():
+def test_answer_types_are_recognised_by_digits_and_dates():
     assert fits_type("number", "12 tons") and not fits_type("number", "2024-01-02") and not fits_type("number", "twelve")
     assert fits_type("date", "2024-01-02") and fits_type("date", "1 May 2024") and not fits_type("date", "May")
     assert fits_type("person", "Ole Lund") and not fits_type("person", "3302")

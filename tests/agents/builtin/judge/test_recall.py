@@ -22,7 +22,7 @@ def change(*lessons, seen=SAVE, history=()):
 
 
 @pytest.mark.parametrize(("now", "counts"), [("a list of results", False), ("an empty form and more", True)])
-def test_a_lesson_counts_no_more_where_its_action_was_done_in_a_state_that_fits_it_better(now, counts):
+def test_a_reflection_no_longer_counts_if_its_action_was_taken_in_a_state_that_fits_it_better(now, counts):
     before, seen = (msgspec.structs.replace(SAVE, text=text) for text in ("an empty form", now))
     known = lesson(state="an empty form and more" if counts else "an empty form")
     assert bool(change(known, seen=seen, history=[(before, "click [1]")])[0]) is counts
@@ -34,7 +34,7 @@ def test_what_one_attempt_alone_teaches_counts_half_and_a_warning_less_than_prai
     assert change(lesson(-0.25), lesson(-0.25, attempt="two"))[0] == pytest.approx(-MAX_WEIGHT / 3)
 
 
-def test_lessons_of_one_attempt_do_not_confirm_each_other_and_those_of_two_do():
+def test_reflections_of_one_attempt_do_not_confirm_each_other_and_those_of_two_do():
     alone = change(lesson(0.25, id="a"), lesson(0.25, id="b"))
     both = change(lesson(0.25, id="a"), lesson(0.25, id="b", attempt="two"))
     assert alone[0] == pytest.approx(MAX_WEIGHT * 0.5)
@@ -46,13 +46,13 @@ def test_one_that_disagrees_takes_from_what_is_said_and_confirms_nothing():
     assert change(lesson(0.5), lesson(-0.5, attempt="two"))[0] == 0.0
 
 
-def test_the_lesson_that_is_named_is_one_that_agrees_with_the_change():
+def test_the_named_reflection_agrees_with_the_change():
     told = change(lesson(0.3, id="prefer"), lesson(0.3, id="again", attempt="two"), lesson(-0.4, id="avoid", attempt="three"))
     assert told[0] > 0
     assert "prefer" in told[1]
 
 
-def test_lessons_about_other_actions_and_of_other_kinds_say_nothing():
+def test_reflections_about_other_actions_and_of_other_kinds_do_not_count():
     value = msgspec.structs.replace(lesson(), kind="value")
     assert change(value, lesson(action='click button "Delete"'), lesson(action="press")) == (0.0, "")
 

@@ -1,4 +1,4 @@
-"""What the built-in agent reads on a page, one skill at a time."""
+"""The built-in agent's reading skills, one at a time."""
 
 import pytest
 

@@ -19,7 +19,7 @@ from tests.agents.builtin.pages import page
         ("", "Open a report: priority urgent.", ""),
     ],
 )
-def test_a_field_is_given_what_stands_with_its_label(label, instruction, value):
+def test_a_field_gets_the_value_next_to_its_label(label, instruction, value):
     assert given_value(label, instruction) == value
 
 

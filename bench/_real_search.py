@@ -23,7 +23,7 @@ from exact.environments.toy.known import toy_task
 from exact.environments.toy.noise import NoisyJudge, NoisyPolicy
 from exact.models.scripted import Late, Question, ScriptedServer
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.runner import Runner, create, reopen
 
 STATE = re.compile(r'StaticText "At ([\d.]+|the start)"')
@@ -113,5 +113,5 @@ async def _run(folder: Path, settings: dict[str, object], tree: DecisionTree) ->
 def _calls(folder: Path) -> dict[str, float]:
     """How often the journal says that each role was asked."""
     [journal] = folder.glob("tasks/*/journal.jsonl")
-    calls = [event.role for event in read(journal) if isinstance(event, ev.Called)]
+    calls = [event.role for event in read_journal(journal) if isinstance(event, ev.Called)]
     return {"values": calls.count("value"), "proposals": calls.count("policy")}

@@ -38,7 +38,7 @@ from exact.context import Context
 from exact.errors import InfrastructureError
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Price
 from exact.models.open import Models
-from exact.runs.attempt.observations import context
+from exact.runs.attempt.observations import agent_context
 from exact.runs.journal.store import RunFolder
 from exact.runs.runner import open_models
 
@@ -158,7 +158,7 @@ async def make(folder: Path) -> None:
         if each.reason:
             continue
         task, state, node = nodes[each.task, each.node]
-        seen = context(state, source.folder.blobs, task, node, state.moment(-1, node))
+        seen = agent_context(state, source.folder.blobs, task, node, state.moment(-1, node))
         states.append(State(context=seen, success=each.success))
         print(f"{len(states)}: {each.task} state {each.node}: {'success' if each.success else 'failure'}", file=sys.stderr, flush=True)
     STATES.write_bytes(gzip.compress(b"\n".join(map(msgspec.json.encode, states)), mtime=0))

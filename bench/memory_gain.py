@@ -45,8 +45,8 @@ from exact.reflection.builtin import BuiltinReflector
 from exact.reflection.lesson import content_id
 from exact.reflection.memory import SQLiteMemory
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import State
-from exact.runs.journal.store import Line
+from exact.runs.journal.state import AttemptState
+from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create
 from exact.task import Task
 
@@ -113,11 +113,13 @@ async def attempted(folder: Path, cell: Cell, town: int, tasks: Sequence[Task], 
             policy=RemindedPolicy(environment[0]), value=RemindedValue(environment[0], errs=cell.errs, seed=town), reflector=reflector
         )
 
-    def watch(task: Task, state: State, event: ev.AnyEvent) -> None:
+    def watch(task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
         spent[task.id] = state.tree.iterations
 
     made = create(folder, tuple(tasks), config)
-    lines: list[Line] = await Runner(folder=made, config=config, open_environments=open_environments, build_agent=build, watch=watch).run()
+    lines: list[ResultLine] = await Runner(
+        folder=made, config=config, open_environments=open_environments, build_agent=build, watch=watch
+    ).run()
     return [Attempt(spent[line.task], line.score == 1.0) for line in lines]
 
 

@@ -33,7 +33,7 @@ from exact.evaluation.statistics import bootstrap, differences, rate
 from exact.evaluation.summary import grouped, task_of
 from exact.reflection.memory import SQLiteMemory
 from exact.runs.environment_cache import EnvironmentCache
-from exact.runs.journal.store import Line
+from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create, reopen
 
 sys.path[:] = [place for place in sys.path if Path(place or ".").resolve() != Path(__file__).resolve().parent]
@@ -91,7 +91,7 @@ async def attempted(folder: Path, name: str, ids: Sequence[str], reflection: Map
         await Runner(folder=run, config=config, open_environments=environments).run()
 
 
-def part(folder: Path, name: str, ids: Sequence[str], reflection: Mapping[str, Any]) -> list[Line]:
+def part(folder: Path, name: str, ids: Sequence[str], reflection: Mapping[str, Any]) -> list[ResultLine]:
     asyncio.run(attempted(folder, name, ids, reflection))
     return list(reopen(folder)[0].results())
 
@@ -121,12 +121,12 @@ def train(pool: ProcessPoolExecutor, work: Path, names: Sequence[str], seeds: Se
             "value": kinds.count("value"), "quarantined": held}  # fmt: skip
 
 
-def scored(lines: Sequence[Line]) -> dict[str, float]:
+def scored(lines: Sequence[ResultLine]) -> dict[str, float]:
     """An infrastructure failure is no score and is left out."""
     return {line.task: line.score for line in lines if line.score is not None}
 
 
-def summary(lines: Sequence[Line], off: Sequence[Line], memory: str) -> dict[str, Any]:
+def summary(lines: Sequence[ResultLine], off: Sequence[ResultLine], memory: str) -> dict[str, Any]:
     uses = 0
     if memory:
         with SQLiteMemory(memory) as opened:
@@ -182,7 +182,7 @@ def main() -> int:
     if args.fresh or args.quick:
         shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True, exist_ok=True)
-    noise, results, agents = _common.Noise(), dict[str, list[Line]](), modes(work)
+    noise, results, agents = _common.Noise(), dict[str, list[ResultLine]](), modes(work)
     ids = [task.id for task in tasks_of(names, testing)]
     with ProcessPoolExecutor(PARTS) as pool:
         noise.probe()

@@ -34,7 +34,7 @@ from exact.config import parse
 from exact.context import Context, Evaluation, Proposal
 from exact.environments.browser.fork.factory import ForkingFactory
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.runner import Runner, create, reopen
 
 PAGE_SECONDS = 0.3
@@ -127,7 +127,7 @@ async def search(environments: ForkingFactory, iterations: int, thinks: float, *
         runner = Runner(folder=run, config=settings, open_environments=lambda task: nullcontext(environments))
         agent = Agent(policy=thinker, value=thinker)
         await replace(runner, build_agent=lambda config, models: agent).run()
-        return overlap(list(read(run.task_folder(site.task) / "journal.jsonl")))
+        return overlap(list(read_journal(run.task_folder(site.task) / "journal.jsonl")))
 
 
 async def measure(quick: bool, thinks: float, noise: _common.Noise) -> tuple[dict[str, Overlap], list[Pair]]:

@@ -9,8 +9,8 @@ from exact.agents.roles import model_for, value_roles
 from exact.calibration.measure import Prediction
 from exact.config import Config, ValueConfig, load_recorded
 from exact.errors import UsageError
-from exact.runs.journal.file import read
-from exact.runs.journal.state import State, fold
+from exact.runs.journal.file import read_journal
+from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import RunFolder
 from exact.search.tree import Node
 from exact.task import Task
@@ -23,7 +23,7 @@ class Source(NamedTuple):
     config: Config
     judge: str
     """Name of the value function. See `value_function_name`."""
-    attempts: tuple[tuple[Task, State], ...]
+    attempts: tuple[tuple[Task, AttemptState], ...]
 
 
 def open_source(folder: RunFolder) -> Source:
@@ -31,7 +31,10 @@ def open_source(folder: RunFolder) -> Source:
     config = load_recorded(folder.path)
     paths = ((task, folder.task_folder(task) / "journal.jsonl") for task in folder.manifest.tasks)
     return Source(
-        folder, config, value_function_name(config), tuple((task, fold(config, read(path))) for task, path in paths if path.exists())
+        folder,
+        config,
+        value_function_name(config),
+        tuple((task, fold(config, read_journal(path))) for task, path in paths if path.exists()),
     )
 
 
@@ -62,7 +65,7 @@ def committed(source: Source) -> list[Prediction]:
     return list(_committed(source))
 
 
-def evaluated_nodes(source: Source) -> list[tuple[Task, State, Node]]:
+def evaluated_nodes(source: Source) -> list[tuple[Task, AttemptState, Node]]:
     """Return all evaluated states except the starts, in order. Raises UsageError if there is none."""
     found = [
         (task, state, node)

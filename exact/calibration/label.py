@@ -18,8 +18,8 @@ from exact.calibration.measure import Prediction
 from exact.context import Context, Taken
 from exact.environments.base import Environment, EnvironmentFactory, evaluate_outcome
 from exact.errors import ActionError, UsageError
-from exact.runs.attempt.observations import context, waypoints
-from exact.runs.journal.state import State
+from exact.runs.attempt.observations import agent_context, waypoints
+from exact.runs.journal.state import AttemptState
 from exact.search.tree import Node
 from exact.task import Outcome, Task
 
@@ -68,7 +68,7 @@ async def label(
             yield await _outcome(source, task, state, node, environment, policy)
 
 
-async def _outcome(source: Source, task: Task, state: State, node: Node, environment: Environment, policy: Policy) -> LabelledState:
+async def _outcome(source: Source, task: Task, state: AttemptState, node: Node, environment: Environment, policy: Policy) -> LabelledState:
     """Return the label of one state."""
     assert node.evaluation is not None
     found = LabelledState(task=task.id, node=node.id, value=node.evaluation.value, success=False, steps=0)
@@ -78,7 +78,7 @@ async def _outcome(source: Source, task: Task, state: State, node: Node, environ
     if not node.terminated:
         limit = source.config.limits.actions
         left = max(0, (limit or STEPS) - len(actions))
-        start = context(state, source.folder.blobs, task, node, state.moment(-1, node))
+        start = agent_context(state, source.folder.blobs, task, node, state.moment(-1, node))
         start = msgspec.structs.replace(start, steps_left=left if limit else None)
         actions += await _finish(environment, start, policy, left)
     score = await evaluate_outcome(environment, task, Outcome(actions=tuple(actions), answer=_answer(environment, actions)))

@@ -15,7 +15,7 @@ from exact.cli.progress import RunProgress
 from exact.config import Config
 from exact.errors import EvaluatorError
 from exact.runs.environment_cache import EnvironmentCache
-from exact.runs.journal.store import Line, RunFolder
+from exact.runs.journal.store import ResultLine, RunFolder
 from exact.runs.runner import Runner
 from exact.task import Task
 
@@ -45,7 +45,7 @@ def attempt(
             known = {line.task: line for line in folder.results()}
             for task in folder.manifest.tasks:
                 if task.id == error.task:
-                    known[task.id] = Line(task=task.id, seed=task.seed, agent=config.name, status="failed", reason=str(error))
+                    known[task.id] = ResultLine(task=task.id, seed=task.seed, agent=config.name, status="failed", reason=str(error))
             write_junit([*known.values()], config.name, junit)
         raise
     if junit is not None:
@@ -55,7 +55,7 @@ def attempt(
     return UNSOLVED if fail_unsolved and not all(map(is_solved, lines)) else 0
 
 
-async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool) -> list[Line]:
+async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_uncertain: bool) -> list[ResultLine]:
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
     with contextlib.suppress(NotImplementedError):
@@ -74,7 +74,7 @@ async def _attempt(folder: RunFolder, config: Config, *, as_json: bool, repeat_u
             lambda task: open_environments(task, config, benchmark=benchmark, notify=notify),
         ) as environments:
 
-            def finished(task: Task, line: Line) -> None:
+            def finished(task: Task, line: ResultLine) -> None:
                 progress.finished(task, line, _report(folder, task))
 
             runner = Runner(

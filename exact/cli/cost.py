@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from exact.runs.journal.costs import Spent
+    from exact.runs.journal.costs import CallCost
 
 _HEAD = ("", "calls", "tokens in", "cached", "out", "dollars", "abandoned")
 
@@ -28,15 +28,15 @@ def cost(run: Path, by: str, pattern: str | None, as_json: bool) -> None:
     import msgspec
 
     from exact.cli.report import started_tasks
-    from exact.runs.journal.costs import Spent, costs, total
-    from exact.runs.journal.file import read
+    from exact.runs.journal.costs import CallCost, cost_by_group, total_cost
+    from exact.runs.journal.file import read_journal
     from exact.runs.journal.store import RunFolder
 
-    folder, groups = RunFolder.open(run), dict[str, Spent]()
+    folder, groups = RunFolder.open(run), dict[str, CallCost]()
     for task in started_tasks(folder, pattern):
-        for name, spent in costs(read(folder.task_folder(task) / "journal.jsonl"), by, task=task.id).items():  # type: ignore[arg-type]
-            groups[name] = groups.get(name, Spent()) + spent
-    whole = total(groups.values())
+        for name, spent in cost_by_group(read_journal(folder.task_folder(task) / "journal.jsonl"), by, task=task.id).items():  # type: ignore[arg-type]
+            groups[name] = groups.get(name, CallCost()) + spent
+    whole = total_cost(groups.values())
     if as_json:
         click.echo(msgspec.json.encode({"total": whole, "by": by, "groups": groups}).decode())
         return
@@ -47,7 +47,7 @@ def cost(run: Path, by: str, pattern: str | None, as_json: bool) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
-def _row(name: str, spent: Spent) -> tuple[str, ...]:
+def _row(name: str, spent: CallCost) -> tuple[str, ...]:
     figures = (spent.calls, spent.input_tokens, spent.cached_tokens, spent.output_tokens)
     money = f"{spent.cost:.4f}" + (f" + {spent.unknown} unknown" if spent.unknown else "")
     return (" ".join(name.split()), *(f"{figure:,}" for figure in figures), money, str(spent.unaccounted))

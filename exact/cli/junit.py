@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from exact.errors import UsageError
-from exact.runs.journal.store import Line, write_whole
+from exact.runs.journal.store import ResultLine, write_whole
 
 SURE = 0.5
 """Lowest value from the agent itself that counts as solved where a task has no evaluator. In tables of success it never counts."""
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def is_solved(line: Line) -> bool:
+def is_solved(line: ResultLine) -> bool:
     """Return whether an attempt counts as solved."""
     if line.status == "judged":
         return line.value is not None and line.value >= SURE
     return line.score is not None and line.score >= 1
 
 
-def junit_xml(lines: Sequence[Line], name: str) -> bytes:
+def junit_xml(lines: Sequence[ResultLine], name: str) -> bytes:
     """Return a test suite with a case for each attempt: unsolved is a failure, an infrastructure failure is an error."""
     failures, errors = (
         sum(not is_solved(line) and line.status != "failed" for line in lines),
@@ -41,7 +41,7 @@ def junit_xml(lines: Sequence[Line], name: str) -> bytes:
     return written
 
 
-def write_junit(lines: Sequence[Line], name: str, path: Path) -> None:
+def write_junit(lines: Sequence[ResultLine], name: str, path: Path) -> None:
     """Write the file atomically. Raises UsageError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def write_junit(lines: Sequence[Line], name: str, path: Path) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}: choose another --junit") from error
 
 
-def _case(line: Line) -> ET.Element:
+def _case(line: ResultLine) -> ET.Element:
     suite, _, task = line.task.partition("/")
     case = ET.Element("testcase", classname=_text(suite), name=_text(task or suite), time=f"{line.seconds:.3f}")
     if line.status == "failed":
@@ -62,7 +62,7 @@ def _case(line: Line) -> ET.Element:
     return case
 
 
-def _why(line: Line) -> str:
+def _why(line: ResultLine) -> str:
     if line.score is not None:
         return f"score {line.score:g}{f': {line.reason}' if line.reason else ''}"
     if line.status == "judged":

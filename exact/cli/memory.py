@@ -244,12 +244,12 @@ def _worked(where: str, path: Path | None, work: Callable[[StoredMemory], str], 
 
 async def _worked_by_model(config: Config, work: Callable[[StoredMemory], str]) -> str:
     from exact.models.open import Models
-    from exact.runs.attempt.memory import memory_of
+    from exact.runs.attempt.memory import open_run_memory
 
     with scratch("memory") as folder:
         models = Models(config.models, folder=folder)
         try:
-            async with memory_of(config, folder, models) as opened:
+            async with open_run_memory(config, folder, models) as opened:
                 assert opened is not None
                 return await asyncio.to_thread(work, opened)
         finally:

@@ -15,8 +15,8 @@ from rich.table import Table
 from exact.cli.counted import counted
 from exact.config import Config
 from exact.runs.journal.events import AnyEvent
-from exact.runs.journal.state import State
-from exact.runs.journal.store import Line, RunFolder
+from exact.runs.journal.state import AttemptState
+from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
 
 _MARKS = {"scored": ("✗", "red"), "judged": ("•", "cyan"), "failed": ("!", "yellow"), "stopped": ("–", "yellow")}
@@ -47,12 +47,12 @@ class RunProgress:
         if kind is None:
             self._summary()
 
-    def event(self, task: Task, state: State, event: AnyEvent) -> None:
+    def event(self, task: Task, state: AttemptState, event: AnyEvent) -> None:
         """Show an event of an attempt."""
         if self._live:
             self._live.update(self._now(task, state))
 
-    def finished(self, task: Task, line: Line, report: Path) -> None:
+    def finished(self, task: Task, line: ResultLine, report: Path) -> None:
         """Print the line of an ended attempt."""
         self._done += 1
         if self._json:
@@ -69,7 +69,7 @@ class RunProgress:
         if self._live:
             self._live.start()
 
-    def _now(self, task: Task, state: State) -> Table:
+    def _now(self, task: Task, state: AttemptState) -> Table:
         root, spent = state.tree.root, state.budget.spent
         best = max((edge.value for edge in root.edges if edge.value is not None), default=None)
         row = Table.grid(padding=(0, 2))
@@ -84,7 +84,7 @@ class RunProgress:
         )
         return row
 
-    def _last(self) -> list[Line]:
+    def _last(self) -> list[ResultLine]:
         """Return the last line of each task, without those of failed attempts that were rerun."""
         return list({line.task: line for line in self._folder.results()}.values())
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from exact.config import Config
     from exact.evaluation.folder import Replay
     from exact.runs.environment_cache import EnvironmentCache
-    from exact.runs.journal.state import State
+    from exact.runs.journal.state import AttemptState
     from exact.runs.journal.store import RunFolder
     from exact.task import Task
 
@@ -93,7 +93,9 @@ async def _replays(agent: str, folder: RunFolder, config: Config, tasks: Sequenc
             yield rescored
 
 
-async def _rescore(agent: str, task: Task, before: float | None, shared: EnvironmentCache, folder: RunFolder, state: State) -> _Rescored:
+async def _rescore(
+    agent: str, task: Task, before: float | None, shared: EnvironmentCache, folder: RunFolder, state: AttemptState
+) -> _Rescored:
     from exact.errors import EnvironmentFailure, ExactError, InfrastructureError
     from exact.evaluation.replay import replay
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from exact.errors import InfrastructureError
 from exact.evaluation.folder import Replay
-from exact.runs.journal.store import Line
+from exact.runs.journal.store import ResultLine
 from exact.task import Task
 
 
@@ -27,7 +27,7 @@ class Engine(Protocol):
         """
         ...
 
-    async def attempt(self, agent: str, task: Task) -> Line:
+    async def attempt(self, agent: str, task: Task) -> ResultLine:
         """Run one attempt to its end and return its line; nothing is added to the results.
 
         An infrastructure failure is returned as a line of status `failed`, or raised.

@@ -16,7 +16,7 @@ import msgspec
 from exact.config import Config, dump
 from exact.errors import JournalError, UsageError
 from exact.evaluation.plan import BenchSession, Plan, checked_names
-from exact.runs.journal.store import Line, Manifest, RunFolder, read_lines, write_whole
+from exact.runs.journal.store import Manifest, ResultLine, RunFolder, read_lines, write_whole
 from exact.runs.runner import reopen
 
 
@@ -32,7 +32,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     infrastructure failure ended it, after all reruns, so that the attempt has no score."""
     reason: str = ""
     missing: str = ""
-    """Missing part, as in `Line.missing`."""
+    """Missing part, as in `ResultLine.missing`."""
 
 
 class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     reason: str = ""
     missing: str = ""
-    """Missing part, as in `Line.missing`."""
+    """Missing part, as in `ResultLine.missing`."""
     score: float | None = None
     hung: bool = False
     replay: bool = False
@@ -53,7 +53,7 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-class Result(Line, frozen=True, kw_only=True):
+class Result(ResultLine, frozen=True, kw_only=True):
     """One line of results.jsonl: the last attempt at one task and seed by one agent. Tables use `score`."""
 
     live_score: float | None = None
@@ -182,7 +182,7 @@ class BenchFolder:
         write_file(self.path / "results.jsonl", b"".join(msgspec.json.encode(each) + b"\n" for each in ordered))
 
 
-def result_of(line: Line, replay: Replay | None, attempts: int) -> Result:
+def result_of(line: ResultLine, replay: Replay | None, attempts: int) -> Result:
     """Return the result of an attempt: with the score of its replay where there is one, otherwise of the live environment."""
     found = {name: getattr(line, name) for name in line.__struct_fields__ if name in Result.__struct_fields__}
     if replay is not None and replay.verdict == "failed":

@@ -21,8 +21,8 @@ from exact.evaluation.folder import BenchFolder, Replay
 from exact.evaluation.replay import finished_state, replay
 from exact.models.base import ChatModel
 from exact.runs.journal.events import AnyEvent
-from exact.runs.journal.state import State
-from exact.runs.journal.store import Line
+from exact.runs.journal.state import AttemptState
+from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner
 from exact.task import Task
 
@@ -63,7 +63,7 @@ class LocalEngine:
         self._folder, self._open, self._key, self._limits, self._build = folder, open_environments, key, limits, build or {}
         self._hang, self._grace, self._part = hang, grace, share
         self._beats: dict[tuple[str, str], float] = {}
-        self._sessions: dict[str, Callable[[Task], Awaitable[Line]]] = {}
+        self._sessions: dict[str, Callable[[Task], Awaitable[ResultLine]]] = {}
         self._environments: dict[str, PooledFactory] = {}
         self._stack = AsyncExitStack()
 
@@ -88,7 +88,7 @@ class LocalEngine:
         except TimeoutError:
             raise Hung(self._hang or 0.0) from None
 
-    async def attempt(self, agent: str, task: Task) -> Line:
+    async def attempt(self, agent: str, task: Task) -> ResultLine:
         """Implement Engine."""
         await asyncio.to_thread(self._forget, agent, task)
         self._beats[agent, task.id] = asyncio.get_running_loop().time()
@@ -128,7 +128,7 @@ class LocalEngine:
             return None
         return max(0.0, self._beats[agent, task.id] + self._hang - asyncio.get_running_loop().time())
 
-    async def _kill(self, made: asyncio.Future[Line]) -> None:
+    async def _kill(self, made: asyncio.Future[ResultLine]) -> None:
         """Cancel an attempt and wait for it to release what it holds, for at most the grace period."""
         made.cancel()
         with suppress(asyncio.CancelledError):
@@ -148,7 +148,7 @@ class LocalEngine:
     def _runner(self, agent: str, paces: Paces) -> Runner:
         run, config = self._folder.agent(agent)
 
-        def watch(task: Task, state: State, event: AnyEvent) -> None:
+        def watch(task: Task, state: AttemptState, event: AnyEvent) -> None:
             self._beats[agent, task.id] = asyncio.get_running_loop().time()
 
         return Runner(

@@ -27,8 +27,8 @@ from exact.errors import (
 )
 from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Replay
-from exact.runs.journal.file import is_held
-from exact.runs.journal.store import Line
+from exact.runs.journal.file import is_being_written
+from exact.runs.journal.store import ResultLine
 from exact.task import Task
 
 LOOK, GRACE = 1.0, 20.0
@@ -90,10 +90,10 @@ class RayEngine:
             self._persists[kind] = msgspec.json.decode(await self._call("persists", agent, task, None), type=bool)
         return self._persists[kind]
 
-    async def attempt(self, agent: str, task: Task) -> Line:
+    async def attempt(self, agent: str, task: Task) -> ResultLine:
         """Implement Engine."""
         journal = BenchFolder(self._folder).agent(agent)[0].task_folder(task) / "journal.jsonl"
-        return msgspec.json.decode(await self._call("attempt", agent, task, journal), type=Line)
+        return msgspec.json.decode(await self._call("attempt", agent, task, journal), type=ResultLine)
 
     async def replay(self, agent: str, task: Task) -> Replay:
         """Implement Engine."""
@@ -164,7 +164,7 @@ class Lane:
         return await self._outcome("persists", agent, task)
 
     async def attempt(self, agent: str, task: bytes) -> tuple[str, bytes]:
-        """Return `done` and a Line as JSON, or the name and text of the error raised."""
+        """Return `done` and a ResultLine as JSON, or the name and text of the error raised."""
         return await self._outcome("attempt", agent, task)
 
     async def replay(self, agent: str, task: bytes) -> tuple[str, bytes]:
@@ -180,7 +180,7 @@ class Lane:
     async def _outcome(self, what: str, agent: str, task: bytes) -> tuple[str, bytes]:
         try:
             engine, context = await self._opened()
-            made: Callable[[str, Task], Coroutine[Any, Any, Line | Replay | bool]] = getattr(engine, what)
+            made: Callable[[str, Task], Coroutine[Any, Any, ResultLine | Replay | bool]] = getattr(engine, what)
             call = made(agent, msgspec.json.decode(task, type=Task))
             return "done", msgspec.json.encode(await asyncio.get_running_loop().create_task(call, context=context))
         except ExactError as error:
@@ -224,7 +224,7 @@ async def _journal_released(journal: Path | None) -> None:
     """Wait until a killed process has released its journal: Ray does not report when the process has ended."""
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE):
-            while journal is not None and is_held(journal):  # noqa: ASYNC110 (no event reports it)
+            while journal is not None and is_being_written(journal):  # noqa: ASYNC110 (no event reports it)
                 await asyncio.sleep(0.05)
 
 

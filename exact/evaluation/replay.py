@@ -8,21 +8,21 @@ from exact.errors import ActionError, UsageError
 from exact.evaluation.folder import Replay
 from exact.observation import Observation
 from exact.runs.attempt.observations import waypoints
-from exact.runs.attempt.rebind import again, known
-from exact.runs.journal.file import read
-from exact.runs.journal.state import State, fold
+from exact.runs.attempt.rebind import observations_before_steps, rebind
+from exact.runs.journal.file import read_journal
+from exact.runs.journal.state import AttemptState, fold
 from exact.runs.journal.store import Blobs, RunFolder
 from exact.task import Outcome, Task
 
 
-def finished_state(run: RunFolder, config: Config, task: Task) -> State | None:
+def finished_state(run: RunFolder, config: Config, task: Task) -> AttemptState | None:
     """Return the state of an ended attempt; None where it has not ended. Raises JournalError."""
     path = run.task_folder(task) / "journal.jsonl"
-    state = fold(config, read(path)) if path.exists() else None
+    state = fold(config, read_journal(path)) if path.exists() else None
     return state if state is not None and state.ended is not None and state.started else None
 
 
-async def replay(environments: EnvironmentFactory, task: Task, state: State, blobs: Blobs) -> Replay:
+async def replay(environments: EnvironmentFactory, task: Task, state: AttemptState, blobs: Blobs) -> Replay:
     """Reset a fresh environment, execute every committed action, and evaluate. No model is called and nothing is searched.
 
     Raises EnvironmentFailure where the environment fails, UsageError where the actions wrote to an environment that is not isolated,
@@ -40,9 +40,9 @@ async def replay(environments: EnvironmentFactory, task: Task, state: State, blo
         seen: Observation | None = start
         if start.fingerprint != waypoints(state.tree.root)[0].fingerprint:
             verdict, reason = "drifted", "at the start"
-        for number, (step, then) in enumerate(zip(steps, known(state, blobs), strict=True), 1):
+        for number, (step, then) in enumerate(zip(steps, observations_before_steps(state, blobs), strict=True), 1):
             try:
-                transition = await environment.step(again(environment.actions, step.action, then, seen))
+                transition = await environment.step(rebind(environment.actions, step.action, then, seen))
             except ActionError as error:
                 verdict, reason = "refused", f"action {number}: {error}"
                 break

@@ -18,7 +18,7 @@ from exact.errors import InfrastructureError, JournalError, UncertainCommit, Usa
 from exact.evaluation.engine import Engine, Hung
 from exact.evaluation.folder import AttemptRecord, BenchFolder, Replay, Result, result_of
 from exact.evaluation.plan import Plan
-from exact.runs.journal.store import Line, RunFolder, append_line
+from exact.runs.journal.store import ResultLine, RunFolder, append_line
 from exact.task import Task
 
 LOOK_AGAIN = 1.0
@@ -36,8 +36,8 @@ class _Job:
     agent: str
     task: Task
     number: int
-    line: Line | None = None
-    """Line of the ended attempt where only its replay is left to do."""
+    line: ResultLine | None = None
+    """ResultLine of the ended attempt where only its replay is left to do."""
     tries: int = 1
     """Number of times that this job was started in this session."""
     hung: bool = False
@@ -68,7 +68,7 @@ class Schedule:
     _plan: Plan = field(init=False)
     _results: dict[tuple[str, str], Result] = field(init=False)
     _runs: dict[str, RunFolder] = field(init=False)
-    _running: dict[asyncio.Task[Line | Replay], _Job] = field(init=False, default_factory=dict)
+    _running: dict[asyncio.Task[ResultLine | Replay], _Job] = field(init=False, default_factory=dict)
     _flushed: int = field(init=False, default=0)
     _positions: dict[str, int] = field(init=False)
     """Position of each task in the plan."""
@@ -152,7 +152,7 @@ class Schedule:
             self._ended_first[job.agent] += 1
         return self._positions[job.task.id] // size * size <= ended
 
-    def _ended(self, job: _Job, made: asyncio.Task[Line | Replay]) -> _Job | None:
+    def _ended(self, job: _Job, made: asyncio.Task[ResultLine | Replay]) -> _Job | None:
         """Record how a job ended. Return the job that follows from it: a rerun, a replay or None."""
         try:
             line = made.result()
@@ -179,7 +179,7 @@ class Schedule:
         self._settle(job, result_of(line, None, job.number))
         return None
 
-    def _record(self, job: _Job, line: Line, *, hung: bool) -> None:
+    def _record(self, job: _Job, line: ResultLine, *, hung: bool) -> None:
         append_line(
             self.folder.path / "attempts.jsonl",
             AttemptRecord(
@@ -188,7 +188,7 @@ class Schedule:
             ),
         )  # fmt: skip
 
-    def _failed(self, job: _Job, line: Line, *, again: bool, hung: bool) -> _Job | None:
+    def _failed(self, job: _Job, line: ResultLine, *, again: bool, hung: bool) -> _Job | None:
         if again:
             number = job.number if job.line is not None else job.number + 1
             return _Job(job.agent, job.task, number, job.line, job.tries + 1, hung=job.hung or hung)
@@ -237,9 +237,9 @@ class Schedule:
         self._running.clear()
 
 
-def _failed(job: _Job, reason: str, missing: str = "") -> Line:
+def _failed(job: _Job, reason: str, missing: str = "") -> ResultLine:
     """Return the line of a failed attempt, or of an attempt whose replay failed. In a replay only evaluators ask models."""
     if job.line is not None:
         missing = "judge" if missing == "model" else missing
         return msgspec.structs.replace(job.line, status="failed", score=None, raw=None, reason=f"replay: {reason}", missing=missing)
-    return Line(task=job.task.id, seed=job.task.seed, agent=job.agent, status="failed", reason=reason, missing=missing)
+    return ResultLine(task=job.task.id, seed=job.task.seed, agent=job.agent, status="failed", reason=reason, missing=missing)

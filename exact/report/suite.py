@@ -15,7 +15,7 @@ from exact.errors import ExactError, UsageError
 from exact.report.model.reading import Move, Reading
 from exact.report.model.text import in_words, one_line
 from exact.report.page import suite_page
-from exact.runs.journal.store import Line, RunFolder
+from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Task
 
 BINS = 5
@@ -127,7 +127,7 @@ def _reading(run: RunFolder, task: Task) -> Reading | None:
         return None
 
 
-def _row(name: str, run: RunFolder, task: Task, line: Line | None, href: str, reading: Reading | None) -> Row:
+def _row(name: str, run: RunFolder, task: Task, line: ResultLine | None, href: str, reading: Reading | None) -> Row:
     started = (run.task_folder(task) / "journal.jsonl").exists()
     bare = Row(
         run=name, agent=one_line(run.manifest.agent), task=one_line(task.id.partition("?seed=")[0]), seed=_seed(task, line),
@@ -142,12 +142,12 @@ def _row(name: str, run: RunFolder, task: Task, line: Line | None, href: str, re
     )  # fmt: skip
 
 
-def _seed(task: Task, line: Line | None) -> int:
+def _seed(task: Task, line: ResultLine | None) -> int:
     written = task.id.partition("?seed=")[2]
     return int(written) if written.isdecimal() else line.seed if line is not None else 0
 
 
-def ending(line: Line | None, started: bool) -> str:
+def ending(line: ResultLine | None, started: bool) -> str:
     """How an attempt ended, in a word."""
     if line is None:
         return "unfinished" if started else "not started"

@@ -22,12 +22,12 @@ from exact.models.base import ChatModel
 from exact.prompts.library import use_folder
 from exact.reflection.base import Memory
 from exact.runs.attempt.attempt import Attempt
-from exact.runs.attempt.memory import Rounds, memory_of
+from exact.runs.attempt.memory import MemoryRounds, open_run_memory
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import Journal, read
+from exact.runs.journal.file import Journal, read_journal
 from exact.runs.journal.ledger import Ledger
-from exact.runs.journal.state import State, fold
-from exact.runs.journal.store import Line, Manifest, RunFolder, write_whole
+from exact.runs.journal.state import AttemptState, fold
+from exact.runs.journal.store import Manifest, ResultLine, RunFolder, write_whole
 from exact.runs.journal.versions import versions
 from exact.search.inspect.export import to_json
 from exact.search.registry import algorithm
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 OpenEnvironments = Callable[[Task], AbstractAsyncContextManager[EnvironmentFactory]]
 """How the environments of a task are opened; tasks of one suite give the same `key`."""
-Watch = Callable[[Task, State, ev.AnyEvent], None]
+Watch = Callable[[Task, AttemptState, ev.AnyEvent], None]
 """Called with each event of an attempt."""
 
 
@@ -52,7 +52,7 @@ class Runner:
     build_agent: Callable[[Config, Callable[[str], ChatModel]], Agent] | None = None
     """Puts the agent together; by default what the configuration names."""
     watch: Watch | None = None
-    finished: Callable[[Task, Line], None] | None = None
+    finished: Callable[[Task, ResultLine], None] | None = None
     repeat_uncertain: bool = False
     environments_tries: int = 2
     """How often a task is gone on with in new environments after its environments broke."""
@@ -65,7 +65,7 @@ class Runner:
             reflection = msgspec.structs.replace(reflection, exclude_same_task=self.folder.manifest.benchmark)
             self.config = msgspec.structs.replace(self.config, reflection=reflection)
 
-    async def run(self) -> list[Line]:
+    async def run(self) -> list[ResultLine]:
         """Attempt every task that has no result yet, failed ones again; the results in order.
 
         Raises UsageError, JournalError, UncertainCommit.
@@ -81,17 +81,17 @@ class Runner:
         return [done[task.id] for task in self.folder.manifest.tasks]
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[Callable[[Task], Awaitable[Line]]]:
+    async def session(self) -> AsyncIterator[Callable[[Task], Awaitable[ResultLine]]]:
         """What tasks share, opened; gives what attempts one of them, several at once if wanted. Nothing is added to the results."""
         with use_folder(self.config.prompts):
             async with AsyncExitStack() as stack:
                 opened = self._models(stack)
                 models = open_models(self.config, opened)
-                memory = await stack.enter_async_context(memory_of(self.config, self.folder.path, opened))
-                rounds = Rounds(self.folder.path, self.config.reflection.round)
+                memory = await stack.enter_async_context(open_run_memory(self.config, self.folder.path, opened))
+                rounds = MemoryRounds(self.folder.path, self.config.reflection.round)
                 places = {task.id: place for place, task in enumerate(self.folder.manifest.tasks)}
 
-                async def attempt(task: Task) -> Line:
+                async def attempt(task: Task) -> ResultLine:
                     with use_folder(self.config.prompts), log_stderr_to(self.folder.path / "guest.log"):
                         if memory is not None:
                             rounds.begin(memory, places[task.id])
@@ -99,7 +99,7 @@ class Runner:
 
                 yield attempt
 
-    async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None) -> Line:
+    async def _task(self, task: Task, models: dict[str, ChatModel], memory: Memory | None) -> ResultLine:
         """Attempt one task, in new environments if they break; an infrastructure failure becomes a line that says so."""
         for tries_left in reversed(range(self.environments_tries)):
             try:
@@ -114,11 +114,11 @@ class Runner:
 
     async def _attempt(
         self, task: Task, environments: EnvironmentFactory, models: dict[str, ChatModel], memory: Memory | None, *, again: bool
-    ) -> Line:
+    ) -> ResultLine:
         """`again`: whether its environments have just broken."""
         folder = self.folder.task_folder(task)
         with self._journal(folder / "journal.jsonl") as journal:
-            state = fold(self.config, read(journal.path))
+            state = fold(self.config, read_journal(journal.path))
             journal.since(journal.clock() - state.elapsed)
             if self.watch:
                 watch = self.watch
@@ -131,7 +131,7 @@ class Runner:
                 record(self._opened(task, memory))
             else:
                 failed = state.finished is not None and state.finished.status == "failed"
-                record(ev.Resumed(versions=versions(), mended=again or failed))
+                record(ev.Resumed(versions=versions(), repaired=again or failed))
             wrapped = {role: Ledger(model, state, self.folder.blobs, record, lambda: journal.now) for role, model in models.items()}
             made = self.build_agent or partial(build_agent, run=self.folder.path.name)
             agent = made(self.config, wrapped.__getitem__)
@@ -143,11 +143,11 @@ class Runner:
             write_whole(folder / "tree.json", to_json(state.tree))
             return line_of(task, self.config, state, oracle=agent.oracle)
 
-    def _failed(self, task: Task, error: InfrastructureError) -> Line:
+    def _failed(self, task: Task, error: InfrastructureError) -> ResultLine:
         """The line of an attempt that the infrastructure ended; its journal says so too and can be gone on with."""
         folder = self.folder.task_folder(task)
         with self._journal(folder / "journal.jsonl") as journal:
-            state = fold(self.config, read(journal.path))
+            state = fold(self.config, read_journal(journal.path))
             journal.since(journal.clock() - state.elapsed)
             state.apply(journal.write(ev.Finished(status="failed", reason=str(error), missing=error.missing)))
             return line_of(task, self.config, state)
@@ -218,12 +218,12 @@ def reopen(path: Path) -> tuple[RunFolder, Config]:
     return folder, load_recorded(folder.path)
 
 
-def line_of(task: Task, config: Config, state: State, *, oracle: bool = False) -> Line:
+def line_of(task: Task, config: Config, state: AttemptState, *, oracle: bool = False) -> ResultLine:
     """The results line of an attempt's state."""
     spent = state.budget.spent
     finished = state.finished or ev.Finished(status="stopped", reason="interrupted")
     judged = state.judged.evaluation.value if state.judged else None
-    return Line(
+    return ResultLine(
         task=task.id,
         seed=task.seed,
         agent=config.name,

@@ -48,7 +48,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True, tag="selection", gc=F
     """Whether the needs after the step should be requested at the same time, which saves waiting."""
     confirms: bool = False
     """Whether the evaluation must be independent of the one that it confirms."""
-    reevaluates: bool = msgspec.field(name="contests", default=False)
+    reevaluates: bool = False
     """Whether the evaluation re-evaluates a close candidate of the root. Journals call this field `contests`."""
 
 
@@ -68,7 +68,7 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True, tag="stepped", gc=False
     fingerprint: str
     """Fingerprint of the state. Empty if the step ended the episode."""
     terminated: bool = False
-    blocked: bool = msgspec.field(name="held", default=False)
+    blocked: bool = False
     """Whether a write was blocked, so that the action's effect is unknown. The search does not go below such a state, and evaluates the
     state before it. Journals call this field `held`."""
     observation: str = ""

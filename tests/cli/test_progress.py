@@ -13,8 +13,8 @@ from exact.cli.main import main
 from exact.cli.progress import RunProgress
 from exact.config import Config, dump
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import State
-from exact.runs.journal.store import Line, Manifest, RunFolder
+from exact.runs.journal.state import AttemptState
+from exact.runs.journal.store import Manifest, ResultLine, RunFolder
 from exact.task import Task
 
 TASKS = tuple(Task(id=id, instruction="Do it.") for id in ("shop/a", "shop/b"))
@@ -25,8 +25,8 @@ def run(tmp_path: Path) -> RunFolder:
     return RunFolder.create(tmp_path / "run", Manifest(tasks=TASKS, agent="x"), dump(Config()))
 
 
-def end(run: RunFolder, task: Task, status: str, score: float | None = None) -> Line:
-    line = Line(task=task.id, seed=0, agent="x", status=status, score=score)
+def end(run: RunFolder, task: Task, status: str, score: float | None = None) -> ResultLine:
+    line = ResultLine(task=task.id, seed=0, agent="x", status=status, score=score)
     run.add_result(line)
     return line
 
@@ -52,7 +52,7 @@ def test_only_a_whole_solution_gets_a_tick(run: RunFolder, capsys: pytest.Captur
 def test_on_a_terminal_it_tells_nodes_best_value_money_and_time_and_else_it_is_quiet(
     terminal: bool, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said, state = io.StringIO(), State(Config())
+    said, state = io.StringIO(), AttemptState(Config())
     monkeypatch.setattr(progress_module, "Console", lambda stderr: Console(file=said, force_terminal=terminal, width=160))
     with RunProgress(run, Config(), as_json=False) as progress:
         progress.event(TASKS[0], state, ev.Ended(reason="it is over"))

@@ -16,7 +16,7 @@ from exact.environments.toy.factory import ToyFactory
 from exact.errors import ActionError, UncertainCommit, UsageError
 from exact.evaluation import replay as replaying
 from exact.evaluation.folder import BenchFolder, Replay
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs, append_line
 from exact.task import Task
 from tests.evaluation.toys import WORLD, run, settings, toy_bench
@@ -41,7 +41,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BenchFolder:
 def test_an_attempt_that_is_not_taken_again_ends_no_other(
     bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def refused(environments: EnvironmentFactory, task: Task, state: State, blobs: Blobs) -> Replay:
+    async def refused(environments: EnvironmentFactory, task: Task, state: AttemptState, blobs: Blobs) -> Replay:
         if task.seed == 0:
             raise UsageError("its actions are not sent twice")
         return Replay(task=task.id, score=1.0, verdict="same")
@@ -56,7 +56,7 @@ def test_an_attempt_that_is_not_taken_again_ends_no_other(
 def test_an_evaluator_that_raises_ends_no_other(
     bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
 ) -> None:
-    async def broken(environments: EnvironmentFactory, task: Task, state: State, blobs: Blobs) -> Replay:
+    async def broken(environments: EnvironmentFactory, task: Task, state: AttemptState, blobs: Blobs) -> Replay:
         if task.seed == 0:
             raise error
         return Replay(task=task.id, score=1.0, verdict="same")
@@ -70,7 +70,7 @@ def test_an_evaluator_that_raises_ends_no_other(
 def test_what_came_is_told_though_something_breaks_it_off(
     bench: BenchFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def interrupted(environments: EnvironmentFactory, task: Task, state: State, blobs: Blobs) -> Replay:
+    async def interrupted(environments: EnvironmentFactory, task: Task, state: AttemptState, blobs: Blobs) -> Replay:
         if task.seed == 1:
             raise KeyboardInterrupt
         return Replay(task=task.id, score=1.0, verdict="same")

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import RunFolder
 from tests.processes import left
 
@@ -65,7 +65,7 @@ def faults(folder: Path) -> list[str]:
     found = [f"{task.id} has no result" for task in run.manifest.tasks if task.id not in {line.task for line in run.results()}]
     found += [f"{line.task}: {line.status}: {line.reason}" for line in run.results() if line.status != "scored"]
     for path in folder.glob("tasks/*/journal.jsonl"):
-        events = list(read(path))
+        events = list(read_journal(path))
         facts = Counter[object]()
         facts.update(("step", event.node, event.edge) for event in events if isinstance(event, ev.Acted))
         facts.update(("rolled", event.node, event.policy, event.draw, event.index) for event in events if isinstance(event, ev.RolledStep))
@@ -81,7 +81,7 @@ def faults(folder: Path) -> list[str]:
 def commits(folder: Path) -> dict[str, list[str]]:
     """The committed actions of each task, by the folder's name."""
     return {
-        path.parent.name: [event.action for event in read(path) if isinstance(event, ev.Committed)]
+        path.parent.name: [event.action for event in read_journal(path) if isinstance(event, ev.Committed)]
         for path in folder.glob("tasks/*/journal.jsonl")
     }
 

@@ -9,7 +9,7 @@ from exact.benchmarks.miniwob import MiniWob
 from exact.config import parse
 from exact.environments.base import EnvironmentFactory
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.runner import Runner, create
 from exact.task import Task
 
@@ -29,7 +29,7 @@ async def test_a_search_goes_on_behind_a_drag(tmp_path: Path) -> None:
 
     run = create(tmp_path, (task := suite.task("miniwob/drag-box?seed=120"),), config)
     (line,) = await Runner(folder=run, config=config, open_environments=open_environments).run()
-    events = list(read(run.task_folder(task) / "journal.jsonl"))
+    events = list(read_journal(run.task_folder(task) / "journal.jsonl"))
     drags = {(each.node, each.edge) for each in events if isinstance(each, ev.Acted) and "moved" in each.info}
     first = next(each for each in events if isinstance(each, ev.Committed))
     assert drags and first.action.startswith("drag") and line.score == 1

@@ -12,7 +12,7 @@ import msgspec
 from exact.models.base import ChatAnswer
 from exact.models.scripted import Question, ScriptedServer, Status
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import RunFolder
 
 CONFIG = """
@@ -55,7 +55,7 @@ async def run(folder: Path, server: ScriptedServer) -> tuple[int, str]:
 
 def calls(folder: Path) -> list[ev.Called]:
     (path,) = folder.glob("tasks/*/journal.jsonl")
-    return [event for event in read(path) if isinstance(event, ev.Called)]
+    return [event for event in read_journal(path) if isinstance(event, ev.Called)]
 
 
 async def test_a_language_model_solves_a_task_and_every_call_is_journalled_whole(tmp_path: Path) -> None:

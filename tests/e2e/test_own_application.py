@@ -19,7 +19,7 @@ from pytest_httpserver import HTTPServer
 from exact.environments.sandbox import find_runsc
 from exact.errors import EnvironmentFailure
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import RunFolder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_application"
@@ -77,7 +77,7 @@ def outside(application: Path) -> str:
 
 def events(out: Path) -> list[Any]:
     (found,) = (out / "tasks").rglob("journal.jsonl")
-    return list(read(found))
+    return list(read_journal(found))
 
 
 def written(out: Path) -> str:

@@ -11,7 +11,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import RunFolder
 from exact.search.base import Proposed
 
@@ -26,7 +26,7 @@ def exact(*arguments: str, **environment: str) -> subprocess.CompletedProcess[st
 
 def events(folder: Path) -> list[ev.AnyEvent]:
     (path,) = folder.glob("tasks/*/journal.jsonl")
-    return list(read(path))
+    return list(read_journal(path))
 
 
 def site(server: HTTPServer, signed: list[str]) -> str:

@@ -21,7 +21,7 @@ from exact.environments.restore import Costs
 from exact.environments.sandbox import Service, find_runsc
 from exact.errors import EnvironmentFailure
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.runner import Runner, create
 from exact.task import Outcome, Score, Task
 
@@ -73,7 +73,7 @@ async def test_a_search_gets_past_a_dying_service_a_loop_a_forbidden_popup_a_red
             folder=run, config=config, open_environments=lambda task: nullcontext(environments), build_agent=lambda *_: agent
         ).run()
     assert held()["processes"] <= before
-    events = list(read(run.task_folder(TASK) / "journal.jsonl"))
+    events = list(read_journal(run.task_folder(TASK) / "journal.jsonl"))
     acted = [event for event in events if isinstance(event, ev.Acted)]
     reasons = [event.reason for event in events if isinstance(event, ev.Failed)]
     assert (line.status, line.score) == ("scored", 1.0) and line.failures == len(reasons)

@@ -25,7 +25,7 @@ from exact.environments.adapters.miniwob import miniwob_pages
 from exact.environments.base import EnvironmentFactory
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.runner import Runner, create
 from exact.search.base import Proposed, Valued
 from exact.task import Task
@@ -79,7 +79,7 @@ async def told(
 
 def _told(folder: Path) -> Iterator[Any]:
     for path in sorted(folder.glob("tasks/*/journal.jsonl")):
-        for event in read(path):
+        for event in read_journal(path):
             if isinstance(event, ev.Told) and isinstance(event.result, Proposed | Valued):
                 yield event.result
             elif isinstance(event, ev.Acted | ev.Committed):

@@ -99,7 +99,7 @@ def test_two_environments_are_alive_at_once_and_a_row_of_one_is_absent_in_its_si
     assert done.returncode == 0, done.stdout + done.stderr
     events = journal(out)
     assert max(arrival["environments"] for arrival in of(events, "arrived")) >= 3, "the live environment and two that search"
-    assert {arrival["verdict"] for arrival in of(events, "arrived")} == {"exact"}
+    assert {arrival["match"] for arrival in of(events, "arrived")} == {"exact"}
     assert any(came["route"].startswith(("fork", "restore")) for came in back(events)), "environments are what it goes back by"
     first = {shown(out, act) for act in of(events, "acted") if act["node"] == 0 and act.get("wrote")}
     assert len(first) > 1 and all("," not in each for each in first), "each sibling has its own row only"

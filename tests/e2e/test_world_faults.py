@@ -23,7 +23,7 @@ from exact.environments.sandbox import Sandbox, Sandboxes, find_runsc, sandboxes
 from exact.environments.sandbox.factory import SandboxedFactory, sandboxed_factory
 from exact.environments.sandbox.images import SandboxImage
 from exact.errors import EnvironmentFailure
-from exact.runs.journal.store import Line
+from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create
 from exact.task import Task
 
@@ -69,7 +69,7 @@ def runsc() -> None:
         pytest.skip(str(error))
 
 
-async def search(folder: Path, factory: EnvironmentSpec, harm: Callable[[SandboxedFactory, int], None]) -> Line:
+async def search(folder: Path, factory: EnvironmentSpec, harm: Callable[[SandboxedFactory, int], None]) -> ResultLine:
     """One run; `harm` is called after each event with their number."""
     found = {"algorithm": "best_first", "iterations": 16, "k": 5, "commit": "plan", "workers": 2}
     config, agent, count = parse({"search": found, "reflection": {"kind": "none"}}), Agent(policy=EverySwitch(), value=Brightness()), 0

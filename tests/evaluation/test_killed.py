@@ -13,7 +13,7 @@ import pytest
 
 from exact.evaluation.folder import BenchFolder
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 
 ROOT = Path(__file__).parents[2]
 WALK = 13
@@ -49,7 +49,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 def resumed(folder: BenchFolder, line: dict[str, Any]) -> int:
     """How often an attempt was gone on with."""
     task = next(task for task in folder.plan.tasks if task.id == line["task"])
-    events = read(folder.agent(line["agent"])[0].task_folder(task) / "journal.jsonl")
+    events = read_journal(folder.agent(line["agent"])[0].task_folder(task) / "journal.jsonl")
     return sum(isinstance(event, ev.Resumed) for event in events)
 
 

@@ -8,7 +8,7 @@ from exact.evaluation.ray_engine import RayEngine
 from exact.evaluation.schedule import Schedule
 from exact.reflection.memory import SQLiteMemory
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from tests.evaluation.toys import learning, run, settings, toy_bench
 
 pytest.importorskip("ray", reason="Ray is not installed: shells/setup.sh --extras")
@@ -31,7 +31,7 @@ async def test_lanes_write_to_one_memory_at_once_and_no_lesson_is_lost(tmp_path:
     folder = toy_bench(tmp_path / "bench", *(learning(f"agent{n}", shared) for n in range(4)))
     async with RayEngine(folder.path, lanes=4, hang=60, make="tests.evaluation.toys:learning_lane") as engine:
         await Schedule(folder=folder, engine=engine, parallel=4).run()
-    journals = [list(read(path)) for path in folder.path.glob("agents/*/tasks/*/journal.jsonl")]
+    journals = [list(read_journal(path)) for path in folder.path.glob("agents/*/tasks/*/journal.jsonl")]
     told = {event.reflection.id for events in journals for event in events if isinstance(event, ev.Reflected)}
     writers = sum(any(isinstance(event, ev.Reflected) for event in events) for events in journals)
     with SQLiteMemory(shared) as memory:

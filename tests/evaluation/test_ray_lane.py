@@ -25,7 +25,7 @@ from exact.evaluation.folder import Replay
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.ray_engine import Lane, raised
 from exact.models.cache import Uncached
-from exact.runs.journal.file import Journal, is_held
+from exact.runs.journal.file import Journal, is_being_written
 from exact.task import Task
 from tests.evaluation.toys import toy_bench
 
@@ -125,8 +125,8 @@ async def test_environments_that_cannot_be_opened_are_told_to_every_call(tmp_pat
 
 def test_a_journal_is_held_until_its_writer_ends(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    assert not is_held(path)
+    assert not is_being_written(path)
     journal = Journal(path)
-    assert is_held(path)
+    assert is_being_written(path)
     journal.close()
-    assert not is_held(path)
+    assert not is_being_written(path)

@@ -15,7 +15,7 @@ from exact.evaluation.engine import Hung
 from exact.evaluation.folder import BenchFolder, Result
 from exact.evaluation.local import LocalEngine
 from exact.evaluation.schedule import Schedule, _Job
-from exact.runs.journal.store import Line
+from exact.runs.journal.store import ResultLine
 from exact.task import Task
 from tests.evaluation.toys import WORLD, run, settings, toy_bench, toy_engine
 
@@ -23,7 +23,7 @@ from tests.evaluation.toys import WORLD, run, settings, toy_bench, toy_engine
 class Scripted:
     """An engine whose attempts end as they are told to, one ending after the other."""
 
-    def __init__(self, *endings: Line | Exception, turns: int = 3) -> None:
+    def __init__(self, *endings: ResultLine | Exception, turns: int = 3) -> None:
         self.endings, self.turns, self.most, self.order = list(endings), turns, 0, list[tuple[str, str]]()
         self.running: list[str] = []
         self.together: set[tuple[str, ...]] = set()
@@ -32,7 +32,7 @@ class Scripted:
     async def persists(self, agent: str, task: Task) -> bool:
         return self.kept(agent, task)
 
-    async def attempt(self, agent: str, task: Task) -> Line:
+    async def attempt(self, agent: str, task: Task) -> ResultLine:
         self.order.append((agent, task.id))
         self.running.append(agent)
         self.most = max(self.most, len(self.running))
@@ -44,14 +44,14 @@ class Scripted:
         ending = self.endings.pop(0) if self.endings else line(1.0)
         if isinstance(ending, Exception):
             raise ending
-        return Line(**{**{name: getattr(ending, name) for name in Line.__struct_fields__}, "task": task.id, "agent": agent})
+        return ResultLine(**{**{name: getattr(ending, name) for name in ResultLine.__struct_fields__}, "task": task.id, "agent": agent})
 
     async def replay(self, agent: str, task: Task) -> object:
         raise AssertionError("nothing was promoted")
 
 
-def line(score: float | None, status: str = "scored", reason: str = "") -> Line:
-    return Line(task="", seed=0, agent="", status=status, score=score, reason=reason)
+def line(score: float | None, status: str = "scored", reason: str = "") -> ResultLine:
+    return ResultLine(task="", seed=0, agent="", status=status, score=score, reason=reason)
 
 
 async def scripted(folder: BenchFolder, engine: Scripted, **more: object) -> list[Result]:
@@ -174,7 +174,7 @@ async def test_attempts_whose_environments_do_not_open_tell_so_themselves(tmp_pa
 async def test_no_site_is_reset_under_an_attempt(tmp_path: Path, isolated: bool, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     running, seen, whole = [0], [0], LocalEngine.attempt
 
-    async def attempt(self: LocalEngine, agent: str, task: Task) -> Line:
+    async def attempt(self: LocalEngine, agent: str, task: Task) -> ResultLine:
         running[0] += 1
         seen[0] = max(seen[0], running[0])
         try:

@@ -21,9 +21,9 @@ from exact.models.base import ChatAnswer, Choice, Sampling, Usage
 from exact.observation import Box, Element, Observation
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Journal
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Manifest, RunFolder
-from exact.search.base import Done, Failure, Proposed, Result, Selection, Stepped, Valued
+from exact.search.base import Done, Failure, Proposed, Result, Selection, Stepped, Valued, Wait
 from exact.search.tree import Node
 from exact.task import Score, Task
 
@@ -127,7 +127,7 @@ class Recorder:
     def __init__(self, run: RunFolder, task: Task, config: Config, environment: dict[str, Page], *, screenshots: bool = True) -> None:
         ticks = itertools.count()
         self.run, self.environment, self.task, self.screenshots = run, environment, task, screenshots
-        self.state = State(config)
+        self.state = AttemptState(config)
         self.journal = Journal(run.task_folder(task) / "journal.jsonl", clock=lambda: next(ticks) * 0.25)
         self.pages: dict[int, Page] = {}
         self.called: set[tuple[str, int]] = set()
@@ -145,12 +145,16 @@ class Recorder:
 
     def search(self) -> str:
         while True:
-            asked = self.state.ask()
-            self.journal.write(asked)
-            if isinstance(asked.answer, Done):
-                return asked.answer.reason
-            assert isinstance(asked.answer, Selection)
-            self._fulfil(asked.answer)
+            answer = self.ask()
+            if isinstance(answer, Done):
+                return answer.reason
+            assert isinstance(answer, Selection)
+            self._fulfil(answer)
+
+    def ask(self) -> Selection | Wait | Done:
+        answer = self.state.algorithm.ask(self.state.tree)
+        self.write(ev.Asked(answer=answer))
+        return answer
 
     def _fulfil(self, selection: Selection) -> None:
         node = self.state.tree.nodes[selection.node]
@@ -177,7 +181,7 @@ class Recorder:
         drifted = leads == "DRIFTED"
         self.write(
             ev.Arrived(
-                node=node.id, route="replay", verdict="drifted" if drifted else "exact", transitions=node.depth, resets=1, seconds=0.21,
+                node=node.id, route="replay", match="drifted" if drifted else "exact", transitions=node.depth, resets=1, seconds=0.21,
                 reason="another state was there: its title differs" if drifted else "",
             )
         )  # fmt: skip

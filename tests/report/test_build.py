@@ -12,7 +12,7 @@ from exact.errors import JournalError, UsageError
 from exact.report import build_index, build_report
 from exact.report.model.model import report
 from exact.report.model.pictures import pictures
-from exact.runs.journal.store import Blobs, Line, RunFolder
+from exact.runs.journal.store import Blobs, ResultLine, RunFolder
 from exact.task import Task
 from tests.report.journals import SHOP, Page, Recorder, grown_run, new_run, shop_run
 
@@ -130,7 +130,7 @@ def test_a_running_journal_gives_a_report_that_grows(tmp_path: Path) -> None:
 
 def test_the_index_has_a_row_for_each_task(tmp_path: Path) -> None:
     run, _ = new_run(tmp_path / "run", "shop/<b>?seed=1", "shop/other")
-    line = Line(task="shop/<b>?seed=1", seed=1, agent="rmcts", status="scored", score=1.0, actions=4, calls=2, cost=None, oracle=True)
+    line = ResultLine(task="shop/<b>?seed=1", seed=1, agent="rmcts", status="scored", score=1.0, actions=4, calls=2, cost=None, oracle=True)
     run.add_result(line)
     page = build_index(run).read_text()
     assert "1 of 2 tasks solved" in page

@@ -16,15 +16,15 @@ from exact.environments.toy.known import form
 from exact.errors import UsageError
 from exact.report import build_suite
 from exact.report.suite import difference, suite
-from exact.runs.journal.store import Line, RunFolder
+from exact.runs.journal.store import ResultLine, RunFolder
 from tests.report.journals import new_run
 from tests.runs.toys import config, toy_runner
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-def line(task: str, **fields: object) -> Line:
-    return Line(**({"task": task, "seed": 1, "agent": "a", "status": "scored", "actions": 3, "calls": 2, "tokens": 900} | fields))  # type: ignore[arg-type]
+def line(task: str, **fields: object) -> ResultLine:
+    return ResultLine(**({"task": task, "seed": 1, "agent": "a", "status": "scored", "actions": 3, "calls": 2, "tokens": 900} | fields))  # type: ignore[arg-type]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -9,7 +9,7 @@ import pytest
 
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import chain, deceptive_chain
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import fold
 from exact.search.inspect.export import to_json
 from tests.runs.toys import config, toy_runner
@@ -34,7 +34,7 @@ async def test_an_algorithm_finds_the_way_out_and_its_journal_is_its_tree(
     [line] = await runner.run()
     assert line.score == 1.0 and not line.failures
     folder = next((tmp_path / "run" / "tasks").iterdir())
-    assert (folder / "tree.json").read_bytes() == to_json(fold(settings, read(folder / "journal.jsonl")).tree)
+    assert (folder / "tree.json").read_bytes() == to_json(fold(settings, read_journal(folder / "journal.jsonl")).tree)
 
 
 @pytest.mark.parametrize("workers", [1, 4])

@@ -19,8 +19,8 @@ from exact.models import retry
 from exact.models.base import Sampling, Usage
 from exact.models.scripted import Answers, AtMost, Cut, Fault, Malformed, Question, Reply, Reset, ScriptedServer, Slow, Status, Twice
 from exact.runs.journal import events as ev
-from exact.runs.journal.costs import WAYS, Spent, costs, total
-from exact.runs.journal.store import Line
+from exact.runs.journal.costs import WAYS, CallCost, cost_by_group, total_cost
+from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create, reopen
 from exact.search.base import Valued
 from tests.runs.test_resume import journal
@@ -79,7 +79,7 @@ async def run(
     workers: int = 1,
     seed: int = 0,
     answers: Answers = answers,
-) -> tuple[Line, list[ev.AnyEvent], ScriptedServer]:
+) -> tuple[ResultLine, list[ev.AnyEvent], ScriptedServer]:
     environment = maze()
     async with ScriptedServer(answers, faults=faults) as server:
         create(folder, (toy_task(environment),), config(server.base_url, workers, seed))
@@ -131,11 +131,11 @@ async def test_what_is_never_judged_is_a_counted_failure_and_no_value(tmp_path: 
 async def test_costs_by_role_node_and_task_add_up_to_what_the_attempt_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line, events, _ = await run(tmp_path / "run", a_fifth, seed=1)
     for by in WAYS:
-        groups = costs(events, by, task=line.task)
-        whole = total(groups.values())
+        groups = cost_by_group(events, by, task=line.task)
+        whole = total_cost(groups.values())
         assert whole.input_tokens + whole.output_tokens == line.tokens and whole.cost == pytest.approx(line.cost)
         assert (whole.calls, whole.unaccounted, whole.unknown) == (line.calls, line.unaccounted, 0)
-    assert set(costs(events, "role")) == {"policy", "value"} and set(costs(events, "task", task=line.task)) == {line.task}
+    assert set(cost_by_group(events, "role")) == {"policy", "value"} and set(cost_by_group(events, "task", task=line.task)) == {line.task}
     assert main(["cost", str(tmp_path / "run"), "--by", "node"]) == 0
     assert f"{line.cost:.4f}" in capsys.readouterr().out.splitlines()[-1]
 
@@ -145,7 +145,7 @@ def test_an_unknown_price_is_counted_as_unknown_and_not_as_nothing() -> None:
     called = ev.Called(
         key="k", role="value", node=1, attempt=0, prompt="p", model="m", sampling=Sampling(), request="", answer="", usage=usage
     )
-    assert costs([called]) == {"value": Spent(calls=1, input_tokens=3, cached_tokens=2, output_tokens=1, unknown=1)}
+    assert cost_by_group([called]) == {"value": CallCost(calls=1, input_tokens=3, cached_tokens=2, output_tokens=1, unknown=1)}
 
 
 async def test_no_key_gets_into_a_file_of_a_run_whatever_the_server_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from exact.environments.toy.agents import ToyPolicy, ToyValue
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, chain, deceptive_chain
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import fold
 from exact.runs.runner import Runner
 from exact.search.base import Batched, Rolled, Selection
@@ -71,7 +71,7 @@ async def test_candidates_that_the_cheap_judge_cannot_tell_apart_are_put_to_the_
     assert [event.action for event in events if isinstance(event, ev.Committed)] == ['go "right"']
     decided = next(event.decision for event in events if isinstance(event, ev.Decided))
     assert decided.reason == "the best of the close candidates after re-evaluation"
-    folded = fold(runner.config, read(next((tmp_path / "run" / "tasks").iterdir()) / "journal.jsonl"))
+    folded = fold(runner.config, read_journal(next((tmp_path / "run" / "tasks").iterdir()) / "journal.jsonl"))
     assert {len(values) for values in folded.tree.reevaluations.values()} == {1}
 
 

@@ -16,7 +16,7 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import chain
 from exact.errors import AnswerError, ModelError
 from exact.runs.journal import events as ev
-from exact.runs.journal.store import Line
+from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner
 from tests.runs.test_resume import journal
 from tests.runs.toys import config, toy_runner
@@ -44,7 +44,7 @@ def runner(folder: Path, error: ModelError | None, algorithm: str) -> Runner:
     return made
 
 
-async def ended(folder: Path, error: ModelError | None, algorithm: str) -> tuple[Line, list[ev.Failed]]:
+async def ended(folder: Path, error: ModelError | None, algorithm: str) -> tuple[ResultLine, list[ev.Failed]]:
     """The line, and what failed in the judging of the end."""
     (line,) = await runner(folder, error, algorithm).run()
     events = journal(folder)

@@ -20,7 +20,7 @@ from exact.reflection.builtin import BuiltinReflector
 from exact.reflection.memory import SQLiteMemory, StoredMemory
 from exact.report.model.model import report
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import RunFolder
 from exact.runs.runner import Runner, create
 from exact.task import Task
@@ -95,12 +95,12 @@ async def several(folder: Path, tasks: list[Task], *, new: bool = True, **reflec
 
     made = create(folder, tuple(tasks), settings) if new else RunFolder.open(folder)
     await Runner(folder=made, config=settings, open_environments=lambda task: nullcontext(ToyFactory(environment)), build_agent=build).run()
-    return [list(read(made.task_folder(task) / "journal.jsonl")) for task in tasks]
+    return [list(read_journal(made.task_folder(task) / "journal.jsonl")) for task in tasks]
 
 
 def journal(folder: Path) -> list[ev.AnyEvent]:
     (path,) = folder.glob("tasks/*/journal.jsonl")
-    return list(read(path))
+    return list(read_journal(path))
 
 
 def recalled(events: list[ev.AnyEvent]) -> list[ev.Recalled]:

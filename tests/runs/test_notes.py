@@ -17,7 +17,7 @@ from exact.environments.toy.known import chain
 from exact.prompts.example import example_context, example_inputs
 from exact.prompts.library import describe_prompt, render_prompt
 from exact.report.model.model import report
-from exact.runs.attempt.agent_calls import question
+from exact.runs.attempt.agent_calls import question_digest
 from exact.runs.journal import events as ev
 from exact.runs.runner import reopen
 from tests.runs.test_resume import journal
@@ -70,7 +70,7 @@ def test_states_that_were_come_to_otherwise_are_different_questions() -> None:
     plain = example_context()
     (first, *rest) = plain.history
     told = msgspec.structs.replace(plain, history=(msgspec.structs.replace(first, note=TOLD), *rest))
-    assert question("value", plain) != question("value", told)
+    assert question_digest("value", plain) != question_digest("value", told)
 
 
 def test_a_prompt_says_it_behind_the_step() -> None:

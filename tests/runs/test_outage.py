@@ -16,7 +16,7 @@ from exact.environments.toy.known import ToyGraph, bandit, chain
 from exact.errors import EnvironmentFailure, ModelError
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import fold
-from exact.runs.journal.store import Line
+from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner
 from tests.runs.test_resume import journal
 from tests.runs.toys import config, toy_runner
@@ -47,13 +47,13 @@ class Judge:
 
 async def attempt(
     folder: Path, name: str, down: Callable[[int], bool], environment: ToyGraph, *, parts: Collection[str] = ("value",), **search: object
-) -> Line:
+) -> ResultLine:
     settings = config(search={"algorithm": name, "iterations": 12, "k": 4, "depth": 4, "breadth": 12, **search})
     runner = toy_runner(folder, ToyFactory(environment), settings)
     return await run(runner, down, parts)
 
 
-async def run(runner: Runner, down: Callable[[int], bool], parts: Collection[str] = ("value",)) -> Line:
+async def run(runner: Runner, down: Callable[[int], bool], parts: Collection[str] = ("value",)) -> ResultLine:
     good = runner.build_agent
     assert good is not None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from exact.environments.toy.factory import ToyFactory, bandit
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import fold
 from tests.runs.toys import config, toy_runner
 
@@ -18,7 +18,7 @@ async def test_a_cap_on_judgements_shortens_the_phases_and_the_journal_folds(tmp
         folder = tmp_path / str(cap)
         await toy_runner(folder, ToyFactory(bandit(5, seed=3)), settings).run()
         [journal] = folder.glob("tasks/*/journal.jsonl")
-        events = list(read(journal))
+        events = list(read_journal(journal))
         fold(settings, events)
         found[cap] = next(event for event in events if isinstance(event, ev.Decided))
     assert sum(a.visits for a in found[8].decision.alternatives) < 8

@@ -13,7 +13,7 @@ import pytest
 from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import ToyGraph, chain, deceptive_chain, form, maze
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import Journal, read
+from exact.runs.journal.file import Journal, read_journal
 from tests.runs.toys import config, toy_runner
 
 
@@ -40,7 +40,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, nth: int, *, written: bool) -> None
 
 def journal(folder: Path) -> list[ev.AnyEvent]:
     (path,) = folder.glob("tasks/*/journal.jsonl")
-    return list(read(path))
+    return list(read_journal(path))
 
 
 def committed(events: list[ev.AnyEvent]) -> list[str]:

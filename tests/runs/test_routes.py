@@ -66,17 +66,17 @@ def test_where_the_server_is_slow_environments_are_restored_and_the_search_goes_
     assert routes(forked)["fork"] + routes(forked)["restore"] > 5 and set(routes(replayed)) <= {"reuse", "advance", "replay"}
     assert moves(forked) == moves(replayed)
     assert forked[-1].t < 0.9 * replayed[-1].t
-    assert {arrival.verdict for arrival in arrivals(forked)} == {"exact"}
+    assert {arrival.match for arrival in arrivals(forked)} == {"exact"}
 
 
 def test_where_replay_is_cheaper_nothing_is_kept_and_nothing_restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     events = run(monkeypatch, tmp_path, searched(), slow_environments(FAST))
     assert set(routes(events)) <= {"reuse", "advance", "replay"}
-    assert not any(isinstance(event, ev.Kept) for event in events)
+    assert not any(isinstance(event, ev.SnapshotTaken) for event in events)
 
 
 def test_what_was_kept_at_one_node_is_kept_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    kept = [event.node for event in run(monkeypatch, tmp_path, searched(workers=4)) if isinstance(event, ev.Kept)]
+    kept = [event.node for event in run(monkeypatch, tmp_path, searched(workers=4)) if isinstance(event, ev.SnapshotTaken)]
     assert kept and len(kept) == len(set(kept))
 
 
@@ -160,7 +160,7 @@ def test_a_run_that_was_killed_loses_its_snapshots_and_goes_on_the_same_way(writ
     settings = config(search={"iterations": 12, "k": 4, "prefetch": 1}, limits={"actions": 2})
     with pytest.MonkeyPatch.context() as patch:
         whole = run(patch, tmp_path / "whole", settings)
-    assert any(isinstance(event, ev.Kept) for event in whole) and prepared(whole)
+    assert any(isinstance(event, ev.SnapshotTaken) for event in whole) and prepared(whole)
     for nth in range(1, len(whole), 9 if written else 11):
         with pytest.MonkeyPatch.context() as patch:
             kill_at(patch, nth, written=written)
@@ -200,7 +200,7 @@ def test_branches_that_break_or_stand_elsewhere_cost_time_and_change_nothing(mon
     well = run(monkeypatch, tmp_path / "well", settings)
     ill = run(monkeypatch, tmp_path / "ill", settings, slow_environments(kind=Failing))
     failed = [arrival for arrival in arrivals(ill) if "fork" in "".join(arrival.failed)]
-    assert len(failed) > 3 and {arrival.verdict for arrival in arrivals(ill)} == {"exact"}
+    assert len(failed) > 3 and {arrival.match for arrival in arrivals(ill)} == {"exact"}
     assert moves(ill) == moves(well)
 
 

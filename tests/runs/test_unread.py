@@ -15,7 +15,7 @@ from exact.environments.toy.known import ToyGraph, bandit, chain
 from exact.errors import AnswerError, ModelError
 from exact.runs.journal import events as ev
 from exact.runs.journal.state import fold
-from exact.runs.journal.store import Line
+from exact.runs.journal.store import ResultLine
 from exact.search.base import Failure
 from tests.runs.test_outage import ALL, LOOKING
 from tests.runs.test_resume import journal
@@ -48,7 +48,7 @@ def settings(name: str) -> object:
     return config(search={"algorithm": name, "iterations": 12, "k": 4, "depth": 4, "breadth": 12})
 
 
-async def attempt(folder: Path, name: str, environment: ToyGraph, part: str, fails: Callable[[int], ModelError | None]) -> Line:
+async def attempt(folder: Path, name: str, environment: ToyGraph, part: str, fails: Callable[[int], ModelError | None]) -> ResultLine:
     runner = toy_runner(folder, ToyFactory(environment), settings(name))  # type: ignore[arg-type]
     good = runner.build_agent
     assert good is not None

@@ -24,7 +24,7 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import ToyEdge, ToyGraph, ToyState, bandit, chain, deceptive_chain, form
 from exact.environments.toy.maze import maze, trapped_maze
 from exact.runs.journal.events import Decided
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.search.base import Stepped
 from exact.search.registry import BUILTIN, algorithm
 from exact.search.tree import Edge, Node
@@ -149,7 +149,7 @@ def first_choice(name: str, graph: ToyGraph) -> str:
         runner = toy_runner(Path(folder) / "run", ToyFactory(graph, fidelity="replay"), config)
         asyncio.run(runner.run())
         journal = next((Path(folder) / "run" / "tasks").glob("*/journal.jsonl"))
-        return next(event.action for event in read(journal) if isinstance(event, Decided))
+        return next(event.action for event in read_journal(journal) if isinstance(event, Decided))
 
 
 @cache

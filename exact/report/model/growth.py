@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from exact.report.model import data
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.search.tree import Node, Path
 
 MOST = 600
@@ -25,7 +25,7 @@ class Growth:
         self._path: Path = []
         self._root: Node | None = None
 
-    def before(self, state: State, event: ev.AnyEvent) -> None:
+    def before(self, state: AttemptState, event: ev.AnyEvent) -> None:
         """Note where the event will tell."""
         self._root = state.tree.root
         work = state.tree.open.get(event.selection) if isinstance(event, ev.Told | ev.Released) else None
@@ -35,7 +35,7 @@ class Growth:
         if work is not None and work.target is not None:
             self.touched.add(work.target.id)
 
-    def after(self, state: State, event: ev.AnyEvent) -> None:
+    def after(self, state: AttemptState, event: ev.AnyEvent) -> None:
         """Note what changed."""
         tree = state.tree
         if isinstance(event, ev.Asked) and (work := tree.open.get(getattr(event.answer, "id", -1))) is not None:
@@ -65,7 +65,7 @@ class Growth:
                 step=event.step + 1,
             )  # fmt: skip
 
-    def _grown(self, state: State, t: float) -> None:
+    def _grown(self, state: AttemptState, t: float) -> None:
         tree = state.tree
         self._descend(state, self._root or tree.root)
         spent: dict[str, float] = {kind: round(amount, 6) for kind, amount in state.budget.spent.items() if amount}
@@ -81,7 +81,7 @@ class Growth:
             )
         )
 
-    def _descend(self, state: State, root: Node) -> None:
+    def _descend(self, state: AttemptState, root: Node) -> None:
         """Note the actions whose visits changed: each lies below another one, or at the root."""
         below, known = [root], {root.id}
         while below:

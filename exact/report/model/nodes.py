@@ -159,7 +159,7 @@ def _route(arrival: ev.Arrived) -> data.Route:
     return data.Route(
         node=arrival.node,
         route=arrival.route,
-        verdict=arrival.verdict,
+        verdict=arrival.match,
         transitions=arrival.transitions,
         resets=arrival.resets,
         reason=one_line(arrival.reason),

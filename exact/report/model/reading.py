@@ -12,7 +12,7 @@ from exact.report.model.growth import Growth
 from exact.report.model.text import LABEL, one_line
 from exact.runs.journal import events as ev
 from exact.runs.journal.file import Tail
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.base import Batched, Compared, Diverged, Failure, Proposed, Result, Rolled, Selection, Stepped, Valued
 from exact.search.tree import Node
@@ -29,12 +29,12 @@ class Reading:
 
     def __init__(self, journal: Path, config: Config, blobs: Blobs) -> None:
         self.config, self.blobs = config, blobs
-        self.state = State(config)
+        self.state = AttemptState(config)
         self.warnings: list[str] = []
         self.born: dict[int, tuple[float, int]] = {0: (0.0, 0)}
         """Time and iteration at which each node was first there."""
         self.arrivals: dict[int, list[ev.Arrived]] = defaultdict(list)
-        self.kept: list[ev.Kept] = []
+        self.kept: list[ev.SnapshotTaken] = []
         self.prepared: list[ev.Prepared] = []
         self.calls: dict[int, list[ev.Called]] = defaultdict(list)
         self.failures: dict[int, list[ev.Failed]] = defaultdict(list)
@@ -81,7 +81,7 @@ class Reading:
     def _take(self, event: ev.AnyEvent) -> None:
         root, known = self.state.tree.root, len(self.state.tree.nodes)
         self.growth.before(self.state, event)
-        self.state.apply(event)
+        self.state.replay(event)
         self.growth.after(self.state, event)
         if (words := _move(event)) is not None:
             self.moves.append((*words, self.state.tree.iterations))
@@ -118,7 +118,7 @@ class Reading:
                 self._used.add(event.selection)
             case ev.Commanded():
                 self.commands[event.node].append(event)
-            case ev.Kept():
+            case ev.SnapshotTaken():
                 self.kept.append(event)
             case ev.Prepared():
                 self.prepared.append(event)

@@ -46,10 +46,10 @@ class Travel(msgspec.Struct, frozen=True, kw_only=True):
 def travel(reading: Reading) -> Travel:
     """The sums over a journal."""
     arrivals = [arrival for each in reading.arrivals.values() for arrival in each]
-    groups = {(arrival.route, arrival.verdict) for arrival in arrivals}
+    groups = {(arrival.route, arrival.match) for arrival in arrivals}
     moved = []
     for route, verdict in groups:
-        alike = [each for each in arrivals if (each.route, each.verdict) == (route, verdict)]
+        alike = [each for each in arrivals if (each.route, each.match) == (route, verdict)]
         seconds, steps = sum(each.seconds for each in alike), sum(each.transitions for each in alike)
         moved.append(Moved(route=route, verdict=verdict, times=len(alike), transitions=steps, seconds=round(seconds, 6)))
     return Travel(

@@ -68,10 +68,10 @@ def outside(reading: Reading, nodes: tuple[data.State, ...]) -> tuple[data.Trace
 def trouble(reading: Reading) -> tuple[tuple[int, str, int], ...]:
     """What drifted, broke, or came out otherwise than foreseen: node, reason and how often."""
     found = [
-        (node, f"{arrival.verdict}: {arrival.reason or 'another state was there'}")
+        (node, f"{arrival.match}: {arrival.reason or 'another state was there'}")
         for node, each in reading.arrivals.items()
         for arrival in each
-        if arrival.verdict not in ("exact", "equivalent")
+        if arrival.match not in ("exact", "equivalent")
     ]
     found += [(node, f"{failed.what}: {failed.reason}") for node, each in reading.failures.items() for failed in each]
     found += [

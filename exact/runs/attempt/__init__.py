@@ -1,1 +1,12 @@
-"""One attempt at a task: ask, execute, tell, commit, score."""
+"""One attempt at a task: ask, execute, tell, commit, score. The loop is in attempt.py.
+
+attempt.py            the loop
+├─ workers.py         pieces of work in flight, viewers' commands, pauses
+├─ executor.py        what a selection needs -> results; order.py: the order in which they are told
+│  ├─ agent_calls.py  evaluations, proposals, comparisons
+│  ├─ rollout.py      the policy's own way from a state, and an evaluation of its end
+│  └─ simulate.py     steps in simulated environments; slots.py lends them, prefetch.py prepares them ahead
+├─ commit.py          decision -> committed action; live.py: the live environment; rebind.py: actions for another environment
+├─ ending.py          when to stop, the agent's own evaluation, reflections; hindsight.py: expected against observed
+└─ context.py         what all of them share; observations.py: tree path -> agent context, waypoints; memory.py, deadline.py, signal.py
+"""

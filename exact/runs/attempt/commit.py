@@ -1,14 +1,15 @@
-"""Commits: from a decision to a real step, in two phases. The intent is journalled first, then what came."""
+"""Commits: from a decision to a committed action, in two phases. The intent is journalled first, then the outcome."""
 
 from __future__ import annotations
 
 from exact.environments.restore import Slot
 from exact.errors import BudgetExceeded, EnvironmentFailure, ModelError, UncertainCommit
-from exact.runs.attempt.context import Setting
+from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.ending import is_stopped_unsearched
 from exact.runs.attempt.live import UNCERTAIN
 from exact.runs.attempt.observations import waypoints
-from exact.runs.attempt.simulate import arrived, returned, wrote_outside
-from exact.runs.attempt.slots import Places
+from exact.runs.attempt.simulate import arrival_event, mean_actions, wrote_outside
+from exact.runs.attempt.slots import Slots
 from exact.runs.journal import events as ev
 from exact.search.base import Decision
 from exact.search.rules.outage import outage, unreadable
@@ -17,21 +18,25 @@ from exact.search.tree import Node, SearchError
 PLANNED = "the plan goes on"
 
 
-class Commits:
-    """Decides and carries out."""
+class Committer:
+    """Decides on actions and commits them."""
 
-    def __init__(self, setting: Setting, places: Places, *, repeat_uncertain: bool = False) -> None:
-        self._setting, self._state, self._places = setting, setting.state, places
+    def __init__(self, attempt: AttemptContext, slots: Slots, *, repeat_uncertain: bool = False) -> None:
+        self._attempt, self._state, self._slots = attempt, attempt.state, slots
         self._repeat_uncertain = repeat_uncertain
 
     def decide(self, stopped: str) -> str:
-        """Journal the intent. Why nothing can be committed; empty if something is. Raises InfrastructureError if nothing was found out
-        for want of it."""
+        """Decide what to commit and journal the intent. Return why nothing can be committed; empty where something is.
+
+        `stopped`: why the search ended. Raises ModelError or EnvironmentFailure where an outage left nothing to decide by.
+        """
+        if is_stopped_unsearched(self._state):
+            return stopped
         if broken := outage(self._state.tree.root):
             kind, _, reason = broken.partition(": ")
             raise (ModelError if kind == "model" else EnvironmentFailure)(reason)
         if said := unreadable(self._state.tree.root):
-            return f"what the agent says cannot be read: {said}"
+            return f"the agent's answers cannot be parsed: {said}"
         try:
             decision = self._state.algorithm.decide(self._state.tree)
         except SearchError:
@@ -39,7 +44,7 @@ class Commits:
         self._intend(decision, stopped)
         return ""
 
-    def go_on(self) -> None:
+    def continue_plan(self) -> None:
         """Journal the intent to take the next step of a plan."""
         root, edges = self._state.tree.root, self._state.plan
         reason = self._state.decisions[-1].decision.reason
@@ -47,75 +52,79 @@ class Commits:
 
     def _intend(self, decision: Decision, stopped: str) -> None:
         action = self._state.tree.root.edges[decision.edges[0]].action.key
-        self._setting.record(ev.Decided(step=len(self._state.committed), action=action, decision=decision, stopped=stopped))
+        self._attempt.record(ev.Decided(step=len(self._state.committed), action=action, decision=decision, stopped=stopped))
 
     async def check_uncertain(self) -> None:
-        """Raise UncertainCommit where the intent on record may have been carried out before a crash, and stays."""
+        """Check an intent that a crash left open.
+
+        Raises UncertainCommit where its action may have been carried out, and cannot be undone by a reset.
+        """
         assert self._state.decided is not None
-        if not (self._repeat_uncertain or (await self._setting.live.open()).capabilities.isolated):
+        if not (self._repeat_uncertain or (await self._attempt.live.open()).capabilities.isolated):
             raise UncertainCommit(f"{self._state.decided.action} may have been carried out before the crash: {UNCERTAIN}")
 
-    async def carry_out(self) -> None:
-        """Take the decided action. Raises EnvironmentFailure, UncertainCommit."""
+    async def commit(self) -> None:
+        """Commit the decided action: promote a fork that has taken it, or replay it on live. Raises EnvironmentFailure, UncertainCommit."""
         assert self._state.decided is not None
-        if self._setting.config.search.commit_by == "replay" or not await self._promote(self._state.decided):
-            await self._setting.live.commit(self._state.decided)
-        await self._go_on()
+        if self._attempt.config.search.commit_by == "replay" or not await self._promote(self._state.decided):
+            await self._attempt.live.commit(self._state.decided)
+        await self._advance()
 
-    async def _go_on(self) -> None:
-        """Drop snapshots that lead nowhere any more, and keep the live environment as it is where the search goes on from there."""
+    async def _advance(self) -> None:
+        """Drop snapshots that the search cannot use any more, and take one of the live environment where the search needs it."""
         root, wrote = self._state.tree.root, wrote_outside(self._state.committed[-1])
-        self._places.go_on(waypoints(root), wrote=wrote)
-        if self._places.shelf.forks is None or not self._leads_on(root, wrote=wrote):
+        self._slots.advance(waypoints(root), wrote=wrote)
+        if self._slots.snapshots.forks is None or not self._needs_snapshot(root, wrote=wrote):
             return
-        began = self._setting.journal.now
-        if (kept := await self._setting.live.keep()) is not None:
-            self._places.shelf.add(kept)
-            self._setting.kept(kept.snapshot, root, since=began)
+        began = self._attempt.journal.now
+        if (stored := await self._attempt.live.snapshot()) is not None:
+            self._slots.snapshots.add(stored)
+            self._attempt.record_snapshot(stored.snapshot, root, since=began)
 
-    def _leads_on(self, root: Node, *, wrote: bool) -> bool:
-        """Whether the way on is a snapshot of the live environment.
+    def _needs_snapshot(self, root: Node, *, wrote: bool) -> bool:
+        """Return True where the search should begin at a snapshot of the live environment.
 
-        After a write that no reset undoes there is no other. Nor may there be in a state that the search has not seen: what is written,
-        or shown, again may come out differently. Elsewhere it is one where that is quicker than to send another environment there.
+        After a write that no reset undoes, nothing else leads to the root. In a state that the search has not seen there may be nothing
+        else either: what is written, or shown, again may come out differently. Elsewhere a snapshot is taken where it is cheaper than to
+        send another environment there.
         """
-        if not self._setting.live.isolated:
+        if not self._attempt.live.isolated:
             return wrote
         if not self._state.algorithm.simulates or self._state.plan:
             return False  # nothing is searched from there
         done = self._state.committed[-1]
         unseen = done.agrees is False or (wrote and done.agrees is None)
-        return unseen or self._places.pays(waypoints(root), returned(self._state))
+        return unseen or self._slots.pays(waypoints(root), mean_actions(self._state))
 
     async def _promote(self, decided: ev.Decided) -> bool:
-        """Make a searched environment the live one, if there is one, or one can be brought to the state; whether it was done."""
+        """Make a fork of the search the live environment. Return False where none is at the committed state or can be brought there."""
         edge = self._state.tree.root.edges[decided.decision.edges[0]]
-        if edge.child is None or self._places.busy or not await self._interchangeable():
+        if edge.child is None or self._slots.busy or not await self._interchangeable():
             return False
-        child = next((node for node in edge.outcomes if self._places.standing(waypoints(node))), edge.child)
+        child = next((node for node in edge.outcomes if self._slots.has_free_at(waypoints(node))), edge.child)
         path = waypoints(child)
-        async with self._places.borrow(path) as place:
-            if not place.is_at(path) and not await self._bring(place, child):
+        async with self._slots.borrow(path) as slot:
+            if not slot.is_at(path) and not await self._bring(slot, child):
                 return False
-            self._setting.live.promote(place, decided, child)
+            self._attempt.live.promote(slot, decided, child)
         return True
 
     async def _interchangeable(self) -> bool:
-        """Whether a searched environment may take the live one's place: it rolls back, and is allowed all that the live one is."""
-        capabilities = (await self._setting.live.open()).capabilities
-        return capabilities.isolated and self._setting.config.browser.speculation != "observe"
+        """Return True where a fork may become the live environment: it rolls back, and may send all that the live one may."""
+        capabilities = (await self._attempt.live.open()).capabilities
+        return capabilities.isolated and self._attempt.config.browser.speculation != "observe"
 
-    async def _bring(self, place: Slot, child: Node) -> bool:
-        """Walk a place to the committed child; whether it stands there, and may be believed to."""
-        began, path = self._setting.journal.now, waypoints(child)
+    async def _bring(self, slot: Slot, child: Node) -> bool:
+        """Bring a slot to the committed child. Return True where it arrived and the arrival is verified."""
+        began, path = self._attempt.journal.now, waypoints(child)
         try:
-            with self._state.budget.reserve({}) as held:
-                arrival = await place.arrive(path, reserve=lambda steps: held.add({"transitions": steps}))
+            with self._state.budget.reserve({}) as reserved:
+                arrival = await slot.arrive(path, reserve=lambda steps: reserved.add({"transitions": steps}))
         except BudgetExceeded:
             return False
         except EnvironmentFailure as error:
-            self._setting.record(ev.Failed(what="environment", node=child.id, reason=str(error), transitions=place.take_step_count()))
+            self._attempt.record(ev.Failed(what="environment", node=child.id, reason=str(error), transitions=slot.take_step_count()))
             return False
-        place.take_step_count()
-        self._setting.record(arrived(arrival, node=child.id, seconds=round(self._setting.journal.now - began, 6)))
+        slot.take_step_count()
+        self._attempt.record(arrival_event(arrival, node=child.id, seconds=round(self._attempt.journal.now - began, 6)))
         return arrival.arrived

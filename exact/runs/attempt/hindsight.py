@@ -1,4 +1,4 @@
-"""What an attempt's committed steps were expected to lead to, and what they led to: the records that lessons are made from."""
+"""Expected against observed: for each committed step a record from which reflections are made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from exact.context import Taken
 from exact.reflection.contrast import Failed, Option, Record
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.base import Alternative, Decision
 from exact.search.rules.backup import mean
@@ -17,16 +17,16 @@ from exact.search.tree import Edge, Node
 from exact.search.work import Work
 
 FAILED = 0.3
-"""From this value down an end counts as failed."""
+"""Greatest value of an end that counts as failed."""
 SOLVED = 0.5
-"""From this value on an attempt counts as one that went well."""
+"""Least value of an attempt that counts as one that went well."""
 
 
-def records(state: State, blobs: Blobs, outcome: float | None, noise: float = 0.3) -> list[Record]:
-    """One for each committed step that was carried out, in order.
+def hindsight(state: AttemptState, blobs: Blobs, outcome: float | None, noise: float = 0.3) -> list[Record]:
+    """Return a record of each committed step that was carried out, in order.
 
-    outcome: how the attempt ended, in [0, 1], in place of the last state's value; None: nobody said. noise: of a judgement, where the
-    search measured none.
+    outcome: how the attempt ended, in [0, 1], in place of the last state's value; None where that is not known. noise: standard deviation
+    of one evaluation, where the search measured none.
     """
     decided = [each for each, step in zip(state.decisions, state.committed, strict=False) if not step.refused]
     measured = math.sqrt(state.tree.squares / state.tree.repeats) if state.tree.repeats else 0.0
@@ -38,12 +38,19 @@ def records(state: State, blobs: Blobs, outcome: float | None, noise: float = 0.
 
 
 def _record(
-    state: State, blobs: Blobs, decided: ev.Decided, before: int, after: int, following: float | None, outcome: float | None, noise: float
+    state: AttemptState,
+    blobs: Blobs,
+    decided: ev.Decided,
+    before: int,
+    after: int,
+    following: float | None,
+    outcome: float | None,
+    noise: float,
 ) -> Record:
     node, came, decision = state.tree.nodes[before], state.tree.nodes[after], decided.decision
     edge = node.edges[decision.edges[0]]
-    stood = {each.edge: each for each in decision.alternatives}
-    chosen = stood.get(decision.edges[0])
+    options = {each.edge: each for each in decision.alternatives}
+    chosen = options.get(decision.edges[0])
     visits = chosen.visits if chosen else 1
     first = came.evaluation.value if came.evaluation else None
     ended = outcome if after == state.path[-1] else None
@@ -68,9 +75,9 @@ def _record(
 
 
 def _expected(algorithm: object, node: Node, edge: Edge, came: Node, q: float | None, visits: int) -> float | None:
-    """Q at the decision without the judgements of the state that came: what was expected before anybody had been there.
+    """Return Q at the decision without the evaluations of the state that followed: what was expected before it was visited.
 
-    Where nothing else is in Q it is V of the state before. A maximum, and what is known to its end, holds those judgements only while
+    Where Q holds nothing else it is V of the state before. A maximum, and a value that is settled, holds those evaluations only while
     nothing below is known. A mixture of mean and maximum is left as it is.
     """
     own = came.value
@@ -84,10 +91,10 @@ def _expected(algorithm: object, node: Node, edge: Edge, came: Node, q: float | 
     return min(1.0, max(0.0, (visits * q - algorithm.discount * came.backups * own) / below))
 
 
-def _worth(state: State, edge: Edge, came: Node, outcome: float | None) -> float | None:
-    """What a state on the way turned out to be worth, as the search's back-up makes it of what was found there until the end.
+def _worth(state: AttemptState, edge: Edge, came: Node, outcome: float | None) -> float | None:
+    """Return the value of a state on the path in hindsight: the search's backup of all that was found below it until the end.
 
-    No less than the outcome, where that was good: it led there.
+    No less than a good outcome, to which the state led.
     """
     if came.mean is None:
         return None
@@ -99,14 +106,14 @@ def _worth(state: State, edge: Edge, came: Node, outcome: float | None) -> float
 
 
 def _options(decision: Decision) -> Iterator[Option]:
-    """Actions that were not chosen and had a value."""
+    """Yield the actions that were not chosen and had a value."""
     for other in decision.alternatives:
         if other.edge != decision.edges[0] and other.value is not None:
             yield _option(other, other.value)
 
 
 def _favourite(decision: Decision) -> Option | None:
-    """The policy's first choice, where it was another one and was searched."""
+    """Return the policy's first choice, where it was another action and was searched."""
     first = max(decision.alternatives, key=lambda each: each.prior, default=None)
     if first is None or first.edge == decision.edges[0] or first.value is None:
         return None
@@ -122,7 +129,7 @@ def _taken(blobs: Blobs, node: Node, edge: Edge) -> Taken:
 
 
 def _deepest_failure(blobs: Blobs, node: Node, committed: Edge) -> Failed | None:
-    """The deepest end below the other actions of a state that was judged to have failed."""
+    """Return the deepest end below the other actions of a state whose value counts as failed."""
     found: tuple[Node, Edge] | None = None
     for edge in node.edges:
         if edge is committed or edge.child is None or edge.child.parent is not node:
@@ -140,7 +147,7 @@ def _deepest_failure(blobs: Blobs, node: Node, committed: Edge) -> Failed | None
 
 
 def _ends(node: Node) -> Iterator[Node]:
-    """Terminated states at and below a node."""
+    """Yield the terminated states at and below a node."""
     below = [node]
     while below:
         here = below.pop()

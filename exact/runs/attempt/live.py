@@ -1,4 +1,4 @@
-"""The live environment of an attempt: nothing but committed actions ever happens in it."""
+"""The live environment of an attempt: the one in which actions are committed, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from exact.environments.restore import Slot, SlotContent
 from exact.environments.restore.snapshots import StoredSnapshot
 from exact.errors import ActionError, EnvironmentFailure, UncertainCommit
 from exact.observation import Observation
-from exact.runs.attempt.observations import seen_in, waypoints, wrote
-from exact.runs.attempt.rebind import again, known
+from exact.runs.attempt.observations import observed_fields, waypoints, wrote
+from exact.runs.attempt.rebind import observations_before_steps, rebind
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.tree import Node
 from exact.task import Outcome, Score, Task
@@ -23,14 +23,17 @@ from exact.task import Outcome, Score, Task
 UNCERTAIN = "look at the site, then `exact resume RUN --repeat-uncertain` does it again, or start a new run"
 
 
-class Live:
-    """Opened when first needed; after a crash built again by the committed actions, where that repeats no write."""
+class LiveEnvironment:
+    """The live environment, opened when it is first needed.
+
+    After a crash it is rebuilt by a reset and the committed actions, where that repeats no write.
+    """
 
     def __init__(
         self,
         environments: EnvironmentFactory,
         task: Task,
-        state: State,
+        state: AttemptState,
         record: Callable[[ev.AnyEvent], None],
         blobs: Blobs,
         now: Callable[[], float],
@@ -40,7 +43,7 @@ class Live:
         self._environment: Environment | None = None
 
     async def open(self) -> Environment:
-        """The environment, standing at the present root. Raises EnvironmentFailure."""
+        """Return the environment, at the present root. Raises EnvironmentFailure."""
         if self._environment is None:
             environment = await self._stack.enter_async_context(self._environments.open(simulation=False))
             if self._state.started:
@@ -51,23 +54,23 @@ class Live:
         return self._environment
 
     async def actions(self) -> ActionSpace:
-        """The grammar of the environment's actions."""
+        """Return the action space of the environment, which is opened for it."""
         return (await self.open()).actions
 
     @property
     def space(self) -> ActionSpace:
-        """The same, once it was opened."""
+        """Action space of the environment. Only after it was opened."""
         assert self._environment is not None, "the live environment is opened before anything is searched"
         return self._environment.actions
 
     @property
     def isolated(self) -> bool:
-        """Whether a reset undoes all that its steps do; once it was opened."""
+        """True where a reset undoes every side effect. Only after it was opened."""
         assert self._environment is not None, "the live environment is opened before anything is searched"
         return self._environment.capabilities.isolated
 
-    async def keep(self) -> StoredSnapshot | None:
-        """A snapshot of where the environment stands; None where it has none to give."""
+    async def snapshot(self) -> StoredSnapshot | None:
+        """Take a snapshot of the environment; None where it cannot give one."""
         environment = await self.open()
         obstacle: str = getattr(environment, "obstacle", "")
         if environment.capabilities.fidelity == "replay" or self._state.tree.root.leaf or obstacle:
@@ -75,27 +78,30 @@ class Live:
         try:
             return StoredSnapshot(tuple(waypoints(self._state.tree.root)), await environment.snapshot(), environment, 0)
         except EnvironmentFailure:
-            return None  # refused: the environment goes on
+            return None  # refused: the environment itself still works
 
     async def close(self) -> None:
-        """Let the environment go."""
+        """Close the environment."""
         self._environment = None
         await self._stack.aclose()
 
     async def commit(self, decided: ev.Decided) -> None:
-        """Take a decided action and journal what came. Raises EnvironmentFailure; UncertainCommit where it may have happened."""
+        """Take a decided action and journal the outcome.
+
+        Raises EnvironmentFailure, or UncertainCommit where the action may have been carried out and cannot be undone.
+        """
         environment = await self.open()
         root, index, began = self._state.tree.root, decided.decision.edges[0], self._now()
         seen: dict[str, Any] = {}
         refused = ""
         try:
             transition = await environment.step(root.edges[index].action)
-            seen = {**seen_in(transition, self._blobs), "wrote": wrote(self._blobs, root, index, transition.effects)}
+            seen = {**observed_fields(transition, self._blobs), "wrote": wrote(self._blobs, root, index, transition.effects)}
         except ActionError as error:
             refused = str(error)
         except EnvironmentFailure as error:
             isolated = environment.capabilities.isolated
-            await self.close()  # which ends the lease: nothing is asked of the environment after that
+            await self.close()  # ends the lease, so nothing is asked of the environment after that
             if not isolated:
                 raise UncertainCommit(f"the environment broke while {decided.action} was under way ({error}): {UNCERTAIN}") from error
             raise
@@ -106,8 +112,8 @@ class Live:
             ev.Committed(step=decided.step, edge=index, action=decided.action, refused=refused, agrees=agrees, seconds=seconds, **seen)
         )
 
-    def promote(self, place: Slot, decided: ev.Decided, child: Node) -> None:
-        """Make the environment of a place that stands at the committed child the live one; the place gets the live one for it."""
+    def promote(self, slot: Slot, decided: ev.Decided, child: Node) -> None:
+        """Exchange the live environment with that of a slot at the committed child, and journal the commit."""
         assert self._environment is not None
         root, index = self._state.tree.root, decided.decision.edges[0]
         old = SlotContent(self._stack, self._environment, tuple(waypoints(root)))
@@ -127,10 +133,10 @@ class Live:
                 promoted=True,
             )
         )
-        self._stack, self._environment, _ = place.exchange(old)
+        self._stack, self._environment, _ = slot.exchange(old)
 
     async def evaluate(self, outcome: Outcome) -> Score | None:
-        """The benchmark's verdict; None where the environment has no evaluator."""
+        """Return the benchmark's score; None where the environment has no evaluator."""
         environment = await self.open()
         return await evaluate_outcome(environment, self._task, outcome) if environment.capabilities.evaluates else None
 
@@ -147,8 +153,8 @@ class Live:
             )
         observation: Observation | None = await environment.reset(self._task)
         steps, effects = self._state.carried_out, list[SideEffect]()
-        for step, then in zip(steps, known(self._state, self._blobs), strict=True):
-            transition = await environment.step(again(environment.actions, step.action, then, observation))
+        for step, then in zip(steps, observations_before_steps(self._state, self._blobs), strict=True):
+            transition = await environment.step(rebind(environment.actions, step.action, then, observation))
             effects.extend(transition.effects)
             observation = transition.observation
         self._record(ev.Rebuilt(transitions=len(steps), effects=tuple(effects)))

@@ -1,4 +1,4 @@
-"""The memory of a run: opened as configured, frozen in rounds, told what became of those it helped."""
+"""The reflection memory of a run: opened as configured, frozen in rounds, informed of the outcomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 from exact.config import Config
 from exact.errors import JournalError
 from exact.reflection.memory import StoredMemory, open_memory
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import write_whole
 from exact.task import Task
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def memory_of(config: Config, folder: Path, models: Models) -> AsyncIterator[StoredMemory | None]:
-    """The memory of a configuration; None where nothing is reflected on. Raises UsageError."""
+async def open_run_memory(config: Config, folder: Path, models: Models) -> AsyncIterator[StoredMemory | None]:
+    """Open the memory that a configuration names; None where it uses no reflection. Raises UsageError."""
     settings = config.reflection
     if settings.kind == "none":
         yield None
@@ -40,7 +40,7 @@ async def memory_of(config: Config, folder: Path, models: Models) -> AsyncIterat
 
     embedding = await ModelEmbedding.opened(models.embedding(), folder / "embeddings.sqlite")
     try:
-        # In a thread: bringing an old file up to date asks the model, which answers on this one.
+        # In a thread: migrating an old file asks the model, which answers on this one.
         with await asyncio.to_thread(open_memory, where, embedding=embedding, capacity=settings.capacity) as memory:
             yield memory
     finally:
@@ -57,50 +57,53 @@ def _offline(name: Literal["hashed", "minilm"]) -> Embedding:
     return HashedEmbedding()
 
 
-class Rounds:
-    """Which version of the memory each round of a run's tasks is shown; kept in the run's folder, so that a resumed run goes on alike.
+class MemoryRounds:
+    """Versions of the memory that the rounds of a run's tasks recall from, stored in the run's folder for a resumed run.
 
-    Several processes may do tasks of one run: whoever is the first in a round says which version is that of all.
+    Several processes may do tasks of one run: the first one in a round sets the version for all.
     """
 
     def __init__(self, folder: Path, size: int) -> None:
-        """`size`: tasks in a round; 0: each task is shown all that was learned before it."""
-        self._path, self._size, self._now = folder / "rounds.json", size, ""
+        """Read and write rounds.json in a folder. `size`: tasks in a round; 0: each task recalls all that was learned before it."""
+        self._path, self._size, self._round = folder / "rounds.json", size, ""
 
     def begin(self, memory: StoredMemory, index: int) -> None:
-        """Before the task of an index in the run: freeze the memory to its round's version. Raises JournalError."""
+        """Freeze the memory to the version of a task's round; `index` is the task's in the run. Raises JournalError."""
         if not self._size:
             return
         round = str(index // self._size)
-        if round == self._now:
+        if round == self._round:
             return
         try:
-            with self._alone():
+            with self._locked():
                 versions = msgspec.json.decode(self._path.read_bytes(), type=dict[str, str]) if self._path.exists() else {}
                 version = memory.freeze(versions.get(round))
                 if round not in versions:
                     write_whole(self._path, msgspec.json.encode({**versions, round: version}))
         except OSError as error:
-            raise JournalError(f"cannot keep {self._path}: {error.strerror}") from error
+            raise JournalError(f"cannot write {self._path}: {error.strerror}") from error
         except msgspec.DecodeError as error:
             raise JournalError(f"{self._path} does not read: {error}") from error
-        self._now = round
+        self._round = round
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """While this runs, no other lane or process looks which version a round has. The file itself is replaced: it cannot be locked."""
+    def _locked(self) -> Iterator[None]:
+        """Keep other lanes and processes from reading rounds.json. A lock file serves, since rounds.json itself is replaced."""
         with self._path.with_name(".rounds.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
 
-def shown(state: State) -> set[str]:
-    """Ids of the reflections that an attempt was shown."""
+def recalled_ids(state: AttemptState) -> set[str]:
+    """Return the ids of the reflections that an attempt recalled."""
     return {each.id for recalled in state.recalled.values() for each in recalled.reflections}
 
 
-def went_well(config: Config, state: State) -> bool | None:
-    """Whether an attempt did, as far as memory may know: by the agent's own judgement where that was sure, or as the benchmark says."""
+def went_well(config: Config, state: AttemptState) -> bool | None:
+    """Return whether an attempt went well, as far as memory may know; None where that is not sure.
+
+    By the benchmark's score where the configuration lets reflections use it, else by the agent's own evaluation.
+    """
     if config.reflection.outcome == "evaluator" and state.scored:
         return state.scored.score.success
     if state.judged is None or abs(2 * state.judged.evaluation.value - 1) < config.reflection.confidence:
@@ -109,5 +112,5 @@ def went_well(config: Config, state: State) -> bool | None:
 
 
 def attempt_id(agent: str, task: Task, journal: Path) -> str:
-    """One name for an attempt, also when it is gone on with: agent, task, and a digest of where its journal lies."""
+    """Return the name of an attempt, the same after a resume: agent, task, and a digest of its journal's path."""
     return f"{agent} {task.id} {hashlib.blake2b(str(journal.resolve()).encode(), digest_size=8).hexdigest()}"

@@ -1,4 +1,4 @@
-"""What a state's path tells: to agents as a context, to a restore as waypoints."""
+"""The path to a state, as context for agents and as waypoints for a restore."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from exact.context import Context, Taken
 from exact.environments.base import SideEffect, Transition, reported_info
 from exact.environments.restore import Waypoint
 from exact.reflection.lesson import action_label
-from exact.runs.journal.state import Moment, State
+from exact.runs.journal.state import AskMoment, AttemptState
 from exact.runs.journal.store import Blobs
 from exact.search.tree import Node
 from exact.task import Task
 
 
-def seen_in(transition: Transition, blobs: Blobs) -> dict[str, Any]:
-    """The fields of an event that say what a step led to, its observation stored."""
+def observed_fields(transition: Transition, blobs: Blobs) -> dict[str, Any]:
+    """Store the observation of a step. Return the fields of an event that describe where the step led."""
     seen: dict[str, Any] = {"terminated": transition.terminated, "effects": transition.effects, "info": transition.info}
     if transition.observation is not None:
         blob, screenshot = blobs.put_observation(transition.observation)
@@ -25,14 +25,14 @@ def seen_in(transition: Transition, blobs: Blobs) -> dict[str, Any]:
 
 
 def wrote(blobs: Blobs, node: Node, edge: int, effects: Sequence[SideEffect]) -> str:
-    """The label of an action that wrote, or would have if it had not been held back; empty for one that did not."""
+    """Return the label of an action that wrote, or that would have if it had not been blocked; empty for another."""
     if not any(effect.is_write or effect.is_blocked for effect in effects):
         return ""
     return action_label(node.edges[edge].action, blobs.get_observation(node.observation))
 
 
 def waypoints(node: Node) -> list[Waypoint]:
-    """From the task's start to a node."""
+    """Return the waypoints from the task's start to a node."""
     found: list[Waypoint] = []
     here: Node | None = node
     while here is not None:
@@ -41,8 +41,11 @@ def waypoints(node: Node) -> list[Waypoint]:
     return found[::-1]
 
 
-def context(state: State, blobs: Blobs, task: Task, node: Node, moment: Moment) -> Context:
-    """What a policy or a value function may look at in a node. Of a terminated or held one: what lies before it."""
+def agent_context(state: AttemptState, blobs: Blobs, task: Task, node: Node, moment: AskMoment) -> Context:
+    """Return what a policy or a value function is shown at a node.
+
+    A terminated or blocked node shows the observation before it.
+    """
     history = _history(state, blobs, node)
     unseen = node.leaf and bool(history)
     observation = history[-1].observation if unseen else blobs.get_observation(node.observation, node.screenshot)
@@ -63,7 +66,7 @@ def context(state: State, blobs: Blobs, task: Task, node: Node, moment: Moment) 
     )
 
 
-def _history(state: State, blobs: Blobs, node: Node) -> tuple[Taken, ...]:
+def _history(state: AttemptState, blobs: Blobs, node: Node) -> tuple[Taken, ...]:
     taken = []
     while node.parent is not None:
         edge, came, node = node.parent.edges[node.via], state.effects.get(node.id), node.parent
@@ -73,8 +76,8 @@ def _history(state: State, blobs: Blobs, node: Node) -> tuple[Taken, ...]:
     return tuple(taken[::-1])
 
 
-def _refusals(state: State, blobs: Blobs, node: Node) -> list[Taken]:
-    """Committed actions that the real environment refused in this state, newest first."""
+def _refusals(state: AttemptState, blobs: Blobs, node: Node) -> list[Taken]:
+    """Return the committed actions that the live environment refused in this state, newest first."""
     if node.id not in state.refused:
         return []
     seen = blobs.get_observation(node.observation, node.screenshot)

@@ -1,57 +1,59 @@
-"""When results are handed to the search: as they come, or in rounds, in the order in which they were asked for.
+"""The order in which results are told: as they come, or in rounds, in the order in which they were asked for.
 
-In rounds the search is asked for as many pieces of work as there are workers. All steps are taken, then told in order; then all
-judgements and proposals are made, then told in order. Only then is it asked again. What a round leads to hangs on the results alone and
-not on which came first, so two runs agree, and a resumed one agrees with one that was not interrupted. Its price is the wait for the
-slowest of a round. Everything is told from the search tree, so an interrupted round is gone on with where it was.
+In a round the search is asked for as many pieces of work as there are workers. All steps are taken, then told in order; then all
+evaluations and proposals are made, then told in order. Only then is it asked again. The outcome of a round depends on the results alone
+and not on which came first, so two runs agree, and a resumed run agrees with one that was not interrupted. The price is a wait for the
+slowest piece of a round. The phase is read from the search tree, so an interrupted round resumes where it was.
 """
 
 from __future__ import annotations
 
 from exact.runs.attempt.signal import Signal
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.search.tree import Open
 
-Turn = tuple[int, int]
-"""Phase of the round, and the selection's number."""
 
+class TellOrder:
+    """Lets pieces of work begin and tell in turn. Outside of rounds, none waits."""
 
-class Turns:
-    """Who may begin and who may tell. Without `rounds`, everyone at once."""
-
-    def __init__(self, state: State, stirred: Signal, *, rounds: bool) -> None:
-        self._state, self._stirred, self._rounds = state, stirred, rounds
+    def __init__(self, state: AttemptState, changed: Signal, *, in_rounds: bool) -> None:
+        self._state, self._changed, self._in_rounds = state, changed, in_rounds
         self._ready = set[int]()
+        """Selections that have their results."""
 
     async def begin(self, selection: int) -> None:
-        """Until all work of earlier phases is told."""
-        while self._rounds and selection in self._state.tree.open and self._behind(selection):
-            await self._stirred.wait()
+        """Wait until all work of earlier phases is told."""
+        while self._in_rounds and selection in self._state.tree.open and self._is_ahead(selection):
+            await self._changed.wait()
 
     async def tell(self, selection: int) -> None:
-        """Until all work of this phase has its results, and what was asked for before this is told."""
-        if not self._rounds:
+        """Wait until all work of this phase has its results, and the selections asked for before this one are told."""
+        if not self._in_rounds:
             return
         self._ready.add(selection)
-        self._stirred.fire()
+        self._changed.fire()
         try:
-            while selection in self._state.tree.open and not self._first(selection):
-                await self._stirred.wait()
+            while selection in self._state.tree.open and not self._is_next(selection):
+                await self._changed.wait()
         finally:
             self._ready.discard(selection)
 
-    def _behind(self, selection: int) -> bool:
+    def _is_ahead(self, selection: int) -> bool:
+        """Return True where other work is in an earlier phase."""
         mine = phase(self._state.tree.open[selection])
         return any(phase(work) < mine for work in self._state.tree.open.values())
 
-    def _first(self, selection: int) -> bool:
+    def _is_next(self, selection: int) -> bool:
         turns = {id: (phase(work), id) for id, work in self._state.tree.open.items()}
         mine = turns[selection]
         return all(turn >= mine and (turn[0] > mine[0] or id in self._ready) for id, turn in turns.items())
 
 
 def phase(work: Open) -> int:
-    """0: its step is still to be taken; else 1 and one more for each result that came, where they are asked for one by one."""
+    """Return the phase of a piece of work in its round.
+
+    0: its step is still to be taken. Else 1, and one more for each result that has come, where they are asked for one by one.
+    """
     if work.left[0] == "step":
         return 0
     selection = work.selection

@@ -1,4 +1,4 @@
-"""Committed actions, taken once more in another environment."""
+"""Committed actions, rebound to the elements of another environment."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from exact.action import Action, ActionSpace
 from exact.observation import Element, Observation
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 
 
-def known(state: State, blobs: Blobs) -> Iterator[Observation]:
-    """What was seen before each step that was carried out, as the search saw it. Raises JournalError."""
+def observations_before_steps(state: AttemptState, blobs: Blobs) -> Iterator[Observation]:
+    """Yield the observation before each step that was carried out, as the search saw it. Raises JournalError."""
     nodes, node = [], state.tree.root.parent
     while node is not None:
         nodes.append(node)
@@ -20,23 +20,23 @@ def known(state: State, blobs: Blobs) -> Iterator[Observation]:
         yield blobs.get_observation(node.observation)
 
 
-def again(actions: ActionSpace, text: str, then: Observation, now: Observation | None) -> Action:
-    """An action that was taken in a state, for an environment that may count its elements otherwise. Raises ActionError.
+def rebind(actions: ActionSpace, text: str, then: Observation, now: Observation | None) -> Action:
+    """Return an action taken in one state for another environment, which may number its elements differently. Raises ActionError.
 
-    In the same state an element is the one that stands where it stood. In another one (a date was written, a notice has come) it is the one
-    with its role and name, the same of several if there are as many; where there is none such, it is what bears its id.
+    In an equal state an element is the one at the same position. In another state (a date was written, a notice appeared) it is the one
+    with the same role and name, the same of several where there are as many; where there is none, it is the one with the same id.
     """
     action = actions.parse(text)
     if now is None:
         return action
     if now.fingerprint == then.fingerprint and len(now.elements) == len(then.elements):
         return actions.renamed(action, {one.id: other.id for one, other in zip(then.elements, now.elements, strict=True)})
-    return actions.renamed(action, _alike(then.elements, now.elements))
+    return actions.renamed(action, _same_name(then.elements, now.elements))
 
 
-def _alike(then: Sequence[Element], now: Sequence[Element]) -> dict[str, str]:
-    """The ids of elements that are known again by role and name, by the ids they had."""
-    before, after = _named(then), _named(now)
+def _same_name(then: Sequence[Element], now: Sequence[Element]) -> dict[str, str]:
+    """Return the new ids of elements that have the same role and name, by their old ids."""
+    before, after = _ids_by_name(then), _ids_by_name(now)
     found = dict[str, str]()
     for name, ids in before.items():
         if len(ids) == len(after.get(name, ())):
@@ -44,7 +44,7 @@ def _alike(then: Sequence[Element], now: Sequence[Element]) -> dict[str, str]:
     return found
 
 
-def _named(elements: Sequence[Element]) -> dict[tuple[str, str], list[str]]:
+def _ids_by_name(elements: Sequence[Element]) -> dict[tuple[str, str], list[str]]:
     found: dict[tuple[str, str], list[str]] = {}
     for each in elements:
         found.setdefault((each.role, each.name), []).append(each.id)

@@ -1,6 +1,6 @@
-"""Rollouts: the policy's own way from a state, one action at a time, and a judgement of where it ended.
+"""Rollouts: the policy's own actions from a state, one at a time, and an evaluation of the state where they end.
 
-Each step is a fact of its own, so an interrupted rollout goes on where it was.
+Each step is a fact of its own, so an interrupted rollout resumes where it was.
 """
 
 from __future__ import annotations
@@ -16,70 +16,70 @@ from exact.environments.base import reported_info
 from exact.environments.restore import Slot, Waypoint
 from exact.errors import ActionError
 from exact.reflection.base import Kind
-from exact.runs.attempt.agent_calls import Asking, question
-from exact.runs.attempt.context import Setting
-from exact.runs.attempt.observations import seen_in, waypoints
-from exact.runs.attempt.simulate import Walk
+from exact.runs.attempt.agent_calls import AgentCalls, Answered, question_digest
+from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.observations import observed_fields, waypoints
+from exact.runs.attempt.simulate import Simulator
 from exact.runs.journal import events as ev
 from exact.search.base import Diverged, Failure, Rolled, Selection, Valued
 from exact.search.tree import Node
 
 
-class Rollout:
-    """Rolls out from nodes."""
+class Rollouts:
+    """Rolls out from nodes of the tree."""
 
-    def __init__(self, setting: Setting, walk: Walk, asking: Asking) -> None:
-        self._setting, self._state, self._walk, self._asking = setting, setting.state, walk, asking
+    def __init__(self, attempt: AttemptContext, simulator: Simulator, agent: AgentCalls) -> None:
+        self._attempt, self._state, self._simulator, self._agent = attempt, attempt.state, simulator, agent
 
-    async def __call__(self, selection: Selection, node: Node, held: Reservation) -> tuple[Rolled | Diverged | Failure, bool]:
-        """The judgement of where the policy's way ends, and whether it is one that a like state had before.
+    async def roll(self, selection: Selection, node: Node, reserved: Reservation) -> Answered:
+        """Roll out and evaluate the state where the rollout ends. An equal state's evaluation is reused.
 
         Raises EnvironmentFailure, ModelError, BudgetExceeded.
         """
-        if not self._over(selection, self._steps(selection, node)) and (missed := await self._go_on(selection, node, held)):
-            return missed, False
+        if not self._is_over(selection, node) and (obstacle := await self._continue(selection, node, reserved)):
+            return Answered(obstacle)
         context = await self._context(selection, node, "value")
-        known = self._state.answered.get(question("value", context))
+        known = self._state.answered.get(question_digest("value", context))
         taken = [step for step in self._steps(selection, node) if not step.refused]
         if isinstance(known, Valued):
             evaluation = known.evaluation
         else:
-            held.add({"evaluations": 1})
-            evaluation = await self._setting.agent.value.evaluate(context)
+            reserved.add({"evaluations": 1})
+            evaluation = await self._attempt.agent.value.evaluate(context)
         rolled = Rolled(evaluation=evaluation, steps=len(taken), terminated=any(step.terminated for step in taken))
-        return rolled, isinstance(known, Valued)
+        return Answered(rolled, reused=isinstance(known, Valued))
 
-    async def _go_on(self, selection: Selection, node: Node, held: Reservation) -> Diverged | Failure | None:
-        """Step until the way ends. What stood in the way of coming to where it is, or nothing."""
-        async with self._walk.at(self._path(selection, node), selection, node, held, more=0) as found:
-            if not isinstance(found, Slot):
-                return found
-            while not self._over(selection, self._steps(selection, node)):
+    async def _continue(self, selection: Selection, node: Node, reserved: Reservation) -> Diverged | Failure | None:
+        """Step until the rollout ends. Return what prevented an environment from coming to where it is, or None."""
+        async with self._simulator.at(self._path(selection, node), selection, node, reserved, more=0) as slot:
+            if not isinstance(slot, Slot):
+                return slot
+            while not self._is_over(selection, node):
                 proposals = await self._next(selection, node)
                 if not proposals:
                     break
-                held.add({"transitions": 1})
-                await self._act(found, selection, node, proposals[0].action.key, proposals[0].rationale)
-                held.count("transitions", 1)
+                reserved.add({"transitions": 1})
+                await self._act(slot, selection, node, proposals[0].action.key, proposals[0].rationale)
+                reserved.count("transitions", 1)
         return None
 
     async def _next(self, selection: Selection, node: Node) -> tuple[Proposal, ...]:
-        """The action to take: in the first rollout of a state the policy's favourite, in further ones a draw."""
+        """Return the action to take: the policy's favourite in the first rollout of a state, a draw in further ones."""
         context = await self._context(selection, node, "policy")
         if not selection.draw:
-            return await self._asking.propose(context, selection.policy, 1)
+            return await self._agent.propose(context, selection.policy, 1)
         draw = selection.draw * (selection.depth + 1) + len(self._steps(selection, node))
-        return await self._asking.drawn(msgspec.structs.replace(context, draw=draw), selection.policy)
+        return await self._agent.draw(msgspec.structs.replace(context, draw=draw), selection.policy)
 
-    async def _act(self, place: Slot, selection: Selection, node: Node, key: str, rationale: str) -> None:
-        began, seen = self._setting.journal.now, dict[str, Any]()
+    async def _act(self, slot: Slot, selection: Selection, node: Node, key: str, rationale: str) -> None:
+        began, seen = self._attempt.journal.now, dict[str, Any]()
         try:
-            action = (await self._setting.live.actions()).parse(key)
-            seen = seen_in(await place.act(action), self._setting.blobs)
+            action = (await self._attempt.live.actions()).parse(key)
+            seen = observed_fields(await slot.act(action), self._attempt.blobs)
         except ActionError as error:
             seen = {"refused": str(error)}
-        place.take_step_count()
-        self._setting.record(
+        slot.take_step_count()
+        self._attempt.record(
             ev.RolledStep(
                 node=node.id,
                 draw=selection.draw,
@@ -87,7 +87,7 @@ class Rollout:
                 index=len(self._steps(selection, node)),
                 action=key,
                 rationale=rationale,
-                seconds=round(self._setting.journal.now - began, 6),
+                seconds=round(self._attempt.journal.now - began, 6),
                 selection=selection.id,
                 **seen,
             )
@@ -96,21 +96,22 @@ class Rollout:
     def _steps(self, selection: Selection, node: Node) -> Sequence[ev.RolledStep]:
         return self._state.rolled.get((node.id, selection.policy, selection.draw), ())
 
-    def _over(self, selection: Selection, steps: Sequence[ev.RolledStep]) -> bool:
-        """Whether the way has ended: as far as it may go, refused, the episode's end, a write held back."""
+    def _is_over(self, selection: Selection, node: Node) -> bool:
+        """Return True where the rollout has ended: full depth, a refused action, the episode's end, or a blocked write."""
+        steps = self._steps(selection, node)
         last = steps[-1] if steps else None
         return len(steps) >= selection.depth or (last is not None and (bool(last.refused) or _unseen(last)))
 
     def _path(self, selection: Selection, node: Node) -> list[Waypoint]:
-        """From the task's start along the tree and the rollout so far."""
+        """Return the waypoints from the task's start through the tree and the rollout so far."""
         path = waypoints(node)
         for step in self._steps(selection, node):
             path.append(Waypoint(self._parsed(step), step.fingerprint))
         return path
 
     async def _context(self, selection: Selection, node: Node, kind: Kind) -> Context:
-        """What may be looked at where the rollout is."""
-        seen = await self._setting.context(node, kind, selection=selection.id, draw=selection.draw)
+        """Return the context of the state where the rollout is."""
+        seen = await self._attempt.context(node, kind, selection=selection.id, draw=selection.draw)
         for step in self._steps(selection, node):
             seen = self._after(seen, step)
         return seen
@@ -127,15 +128,15 @@ class Rollout:
             return msgspec.structs.replace(before, tried=(*before.tried, taken))
         unseen = _unseen(step)
         left = None if before.steps_left is None else max(0, before.steps_left - 1)
-        observation = before.observation if unseen else self._setting.blobs.get_observation(step.observation, step.screenshot)
+        observation = before.observation if unseen else self._attempt.blobs.get_observation(step.observation, step.screenshot)
         return msgspec.structs.replace(
             before, observation=observation, history=(*before.history, taken), terminated=unseen, tried=(), steps_left=left
         )
 
     def _parsed(self, step: ev.RolledStep) -> Any:
-        return self._setting.live.space.parse(step.action)
+        return self._attempt.live.space.parse(step.action)
 
 
 def _unseen(step: ev.RolledStep) -> bool:
-    """Whether what it led to cannot be looked at."""
+    """Return True where a step led to a state that cannot be observed."""
     return step.terminated or any(effect.is_blocked for effect in step.effects)

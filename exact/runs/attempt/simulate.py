@@ -1,4 +1,4 @@
-"""Steps in speculative environments: bring one to a node, act, and journal what came."""
+"""Simulated steps: bring an environment of the search to a node, act in it, and journal what came."""
 
 from __future__ import annotations
 
@@ -12,35 +12,39 @@ import msgspec
 from exact.budget import Reservation
 from exact.environments.restore import Arrival, Divergence, Slot, Waypoint
 from exact.errors import ActionError, EnvironmentFailure
-from exact.runs.attempt.context import Setting
-from exact.runs.attempt.observations import seen_in, waypoints, wrote
-from exact.runs.attempt.slots import Places
+from exact.runs.attempt.context import AttemptContext
+from exact.runs.attempt.observations import observed_fields, waypoints, wrote
+from exact.runs.attempt.slots import Slots
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import State, beyond, written
+from exact.runs.journal.state import AttemptState, beyond, written
 from exact.search.base import Diverged, Failure, Selection, Stepped
 from exact.search.tree import Node
 
-DROPPED = Failure(kind="environment", reason="nobody waits for it any more")
+DROPPED = Failure(kind="environment", reason="the selection was closed before its step was taken")
 
 
-class Walk:
-    """Acts at nodes."""
+class Simulator:
+    """Acts at nodes of the tree, in environments lent from the slots."""
 
-    def __init__(self, setting: Setting, places: Places) -> None:
-        self._setting, self._state, self._places = setting, setting.state, places
+    def __init__(self, attempt: AttemptContext, slots: Slots) -> None:
+        self._attempt, self._state, self._slots = attempt, attempt.state, slots
         self._lost: dict[int, int] = {}
+        """Steps by selection that were taken in environments which then broke, and are not journalled yet."""
 
-    def lost(self, selection: Selection) -> int:
-        """Steps that were taken for a selection in environments that broke, and are not journalled yet."""
+    def take_lost_steps(self, selection: Selection) -> int:
+        """Return, once, how many steps a selection lost in environments that broke."""
         return self._lost.pop(selection.id, 0)
 
-    async def step(self, selection: Selection, node: Node, held: Reservation) -> Stepped | Diverged | Failure:
-        """What the selection's edge leads to. Raises EnvironmentFailure, BudgetExceeded."""
+    async def step(self, selection: Selection, node: Node, reserved: Reservation) -> Stepped | Diverged | Failure:
+        """Return what the selection's edge leads to, from the journal where it was taken before.
+
+        Raises EnvironmentFailure, BudgetExceeded.
+        """
         assert selection.edge is not None
-        way = (node.id, selection.edge)
-        if way not in self._state.acted and (missed := await self._act(selection, node, held)):
-            return missed
-        acted = self._state.acted[way]
+        taken = (node.id, selection.edge)
+        if taken not in self._state.acted and (obstacle := await self._act(selection, node, reserved)):
+            return obstacle
+        acted = self._state.acted[taken]
         if acted.refused:
             return Failure(kind="action", reason=acted.refused)
         return Stepped(
@@ -52,143 +56,150 @@ class Walk:
             beyond=beyond(node.beyond, acted.effects, acted.info),
         )
 
-    async def _act(self, selection: Selection, node: Node, held: Reservation) -> Diverged | Failure | None:
-        """Take the edge in an environment at the node. What stood in the way, or nothing."""
+    async def _act(self, selection: Selection, node: Node, reserved: Reservation) -> Diverged | Failure | None:
+        """Take the edge in an environment at the node and journal it. Return what prevented it, or None."""
         assert selection.edge is not None
         path = waypoints(node)
-        async with self.at(path, selection, node, held, more=1) as found:
-            if not isinstance(found, Slot):
-                return found
-            await self._keep(found, node, selection.edge)
-            began, seen = self._setting.journal.now, dict[str, Any]()
+        async with self.at(path, selection, node, reserved, more=1) as slot:
+            if not isinstance(slot, Slot):
+                return slot
+            await self._snapshot(slot, node, selection.edge)
+            began, seen = self._attempt.journal.now, dict[str, Any]()
             action = node.edges[selection.edge].action
             try:
-                transition = await found.act(action)
-                seen = seen_in(transition, self._setting.blobs)
-                seen["wrote"] = wrote(self._setting.blobs, node, selection.edge, transition.effects)
+                transition = await slot.act(action)
+                seen = observed_fields(transition, self._attempt.blobs)
+                seen["wrote"] = wrote(self._attempt.blobs, node, selection.edge, transition.effects)
             except ActionError as error:
                 seen = {"refused": str(error)}
-            seconds = round(self._setting.journal.now - began, 6)
-            found.take_step_count()
-            self._setting.record(
+            seconds = round(self._attempt.journal.now - began, 6)
+            slot.take_step_count()
+            self._attempt.record(
                 ev.Acted(node=node.id, edge=selection.edge, action=action.key, seconds=seconds, selection=selection.id, **seen)
             )
-            held.count("transitions", 1)
-            began = self._setting.journal.now
-            if (snapshot := await found.snapshot_if_written()) is not None:
-                self._setting.kept(snapshot, node, selection.edge, since=began)
+            reserved.count("transitions", 1)
+            began = self._attempt.journal.now
+            if (snapshot := await slot.snapshot_if_written()) is not None:
+                self._attempt.record_snapshot(snapshot, node, selection.edge, since=began)
         return None
 
     @asynccontextmanager
     async def at(
-        self, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, more: int
+        self, path: Sequence[Waypoint], selection: Selection, node: Node, reserved: Reservation, *, more: int
     ) -> AsyncIterator[Slot | Diverged | Failure]:
-        """An environment at the end of a path, which leads through `node`, with `more` steps held back; or why there is none."""
+        """Lend an environment at the end of a path through `node`, with `more` steps reserved; or yield why there is none."""
         if selection.id in self._state.diverged:
             yield self._state.diverged[selection.id]
             return
-        isolated = (await self._setting.live.open()).capabilities.isolated
-        if self._state.wrote and not isolated and not len(self._places.shelf):
+        isolated = (await self._attempt.live.open()).capabilities.isolated
+        if self._state.wrote and not isolated and not len(self._slots.snapshots):
             yield Failure(kind="drifted", reason="a committed action wrote outside, so replay does not lead here")
             return
-        async with self._places.borrow(path) as place:
+        async with self._slots.borrow(path) as slot:
             if selection.id not in self._state.tree.open:
                 yield DROPPED
                 return
             try:
-                held.add({"transitions": more})
-                yield await self._arrived(place, path, selection, node, held, since=0 if isolated else self._since(path, node)) or place
+                reserved.add({"transitions": more})
+                since = 0 if isolated else self._last_write(path, node)
+                yield await self._bring(slot, path, selection, node, reserved, since=since) or slot
             except EnvironmentFailure:
-                self._lost[selection.id] = place.take_step_count()
+                self._lost[selection.id] = slot.take_step_count()
                 raise
             except asyncio.CancelledError:
-                if steps := place.take_step_count():
-                    self._setting.record(
+                if steps := slot.take_step_count():
+                    self._attempt.record(
                         ev.Failed(what="budget", node=node.id, reason="cut short", transitions=steps, selection=selection.id)
                     )
                 raise
 
-    async def _arrived(
-        self, place: Slot, path: Sequence[Waypoint], selection: Selection, node: Node, held: Reservation, *, since: int
+    async def _bring(
+        self, slot: Slot, path: Sequence[Waypoint], selection: Selection, node: Node, reserved: Reservation, *, since: int
     ) -> Diverged | Failure | None:
-        """Bring an environment to the end of a path; what stood in the way, or nothing. `since`: as in Place.arrive."""
-        began, prepared = self._setting.journal.now, self._places.was_prepared(place, path)
-        arrival = await place.arrive(path, reserve=lambda steps: held.add({"transitions": steps}), since=since)
-        place.take_step_count()
-        seconds = round(self._setting.journal.now - began, 6)
+        """Bring an environment to the end of a path and journal the arrival. Return what prevented it, or None.
+
+        `since`: as in Slot.arrive.
+        """
+        began, prepared = self._attempt.journal.now, self._slots.was_prepared(slot, path)
+        arrival = await slot.arrive(path, reserve=lambda steps: reserved.add({"transitions": steps}), since=since)
+        slot.take_step_count()
+        seconds = round(self._attempt.journal.now - began, 6)
         met = await self._diverged(arrival.divergence, node) if arrival.divergence else None
-        self._setting.record(
-            arrived(
+        self._attempt.record(
+            arrival_event(
                 arrival,
                 node=node.id,
                 selection=selection.id,
                 seconds=seconds,
                 diverged=met if isinstance(met, Diverged) else None,
-                environments=self._places.open + 1,
+                environments=self._slots.open + 1,
                 prepared=prepared and arrival.route == "reuse",
             )
         )
-        held.count("transitions", arrival.transitions)
+        reserved.count("transitions", arrival.transitions)
         return met or (Failure(kind="drifted", reason=arrival.reason) if arrival.match == "drifted" else None)
 
-    def _since(self, path: Sequence[Waypoint], node: Node) -> int:
-        """The last waypoint on a path whose step may have written outside: those of a search are not told apart."""
+    def _last_write(self, path: Sequence[Waypoint], node: Node) -> int:
+        """Return the last waypoint on a path whose step may have written outside.
+
+        Writes of the search are not told apart: one that a node has beyond the root may be anywhere on the path.
+        """
         if written(node.beyond) != written(self._state.tree.root.beyond):
             return len(path) - 1
-        done = self._state.carried_out
-        return max((index for index, step in enumerate(done, 1) if wrote_outside(step)), default=0)
+        return max((index for index, step in enumerate(self._state.carried_out, 1) if wrote_outside(step)), default=0)
 
-    async def _keep(self, place: Slot, node: Node, edge: int) -> None:
+    async def _snapshot(self, slot: Slot, node: Node, edge: int) -> None:
         """Take a snapshot of a node before an action changes it, where that pays."""
-        began = self._setting.journal.now
-        if (snapshot := await place.snapshot_if_worth(returns(self._state, node, edge))) is not None:
-            self._setting.kept(snapshot, node, since=began)
+        began = self._attempt.journal.now
+        if (snapshot := await slot.snapshot_if_worth(expected_returns(self._state, node, edge))) is not None:
+            self._attempt.record_snapshot(snapshot, node, since=began)
 
     async def _diverged(self, divergence: Divergence, node: Node) -> Diverged | Failure:
-        """What an environment that went elsewhere means for the search: an outcome of an edge below the root, else that it did not
-        arrive."""
+        """Return what a divergence on the way means for the search.
+
+        Below the root it is another outcome of an edge; above it, a failure to arrive.
+        """
         root, chain = self._state.tree.root, ancestry(node)
         if not root.depth < divergence.waypoint < len(chain):
-            always = (await self._setting.live.open()).capabilities.deterministic
-            reason = "the way here leads elsewhere, outside of what is searched"
+            always = (await self._attempt.live.open()).capabilities.deterministic
+            reason = "the path to this state diverged above the root of the search"
             return Failure(kind="drifted" if always else "environment", reason=reason)
         child = chain[divergence.waypoint]
         assert child.parent is not None
-        seen = seen_in(divergence.transition, self._setting.blobs)
+        seen = observed_fields(divergence.transition, self._attempt.blobs)
         effects, info = seen.pop("effects"), seen.pop("info")
         stepped = Stepped(blocked=any(effect.is_blocked for effect in effects), beyond=beyond(child.parent.beyond, effects, info), **seen)
         return Diverged(node=child.parent.id, edge=child.via, stepped=stepped)
 
 
-def arrived(arrival: Arrival, *, diverged: Diverged | None = None, **more: Any) -> ev.Arrived:
-    """The event of an arrival; `more`: its fields that the environment does not know."""
+def arrival_event(arrival: Arrival, *, diverged: Diverged | None = None, **more: Any) -> ev.Arrived:
+    """Return the event of an arrival. `more`: the fields of the event that an Arrival does not have."""
     fields = msgspec.structs.asdict(arrival)
-    fields["verdict"] = fields.pop("match")
     del fields["divergence"]
     return ev.Arrived(diverged=diverged, **fields, **more)
 
 
 def wrote_outside(step: ev.Committed) -> bool:
-    """Whether a committed step changed the outside."""
+    """Return True where a committed step changed something outside."""
     return any(effect.is_write for effect in step.effects)
 
 
-def returns(state: State, node: Node, edge: int) -> float:
-    """How often the search is expected to come back to a node once it has acted there by an edge.
+def expected_returns(state: AttemptState, node: Node, edge: int) -> float:
+    """Return how many times the search is expected to come back to a node once it has taken an edge there.
 
-    As often as it has come back to the nodes it acted in so far, once to begin with; but not oftener than there are other actions left.
+    The mean over the nodes acted in so far (a prior of 1), but no more than the number of other actions left.
     """
     left = sum(not (each.closed or index == edge or (node.id, index) in state.acted) for index, each in enumerate(node.edges))
-    return min(left, returned(state) - 1)
+    return min(left, mean_actions(state) - 1)
 
 
-def returned(state: State) -> float:
-    """How often the search acted in a node, on average over those it acted in so far; twice to begin with."""
+def mean_actions(state: AttemptState) -> float:
+    """Return the mean number of times the search acted in a node, over the nodes acted in so far, with one node of 2 as a prior."""
     return (len(state.acted) + 2) / (len(state.acted_at) + 1)
 
 
 def ancestry(node: Node) -> list[Node]:
-    """The states from the task's start to a node, the node included."""
+    """Return the states from the task's start to a node, both included."""
     found, here = list[Node](), node
     while True:
         found.append(here)

@@ -1,7 +1,7 @@
-"""The speculative environments of an attempt: for each worker one, some to spare, and some that stay where they were left; opened when
-needed.
+"""The simulated environments of an attempt: one for each worker, some to prepare states in, and some that stay where they were left.
 
-A spare one is what the next states are prepared in while a model thinks: see prefetch.py. A worker never waits for one of those.
+They are opened when they are first needed. A state is prepared in a spare slot while a model thinks: see prefetch.py. A worker never waits
+for a spare slot.
 """
 
 from __future__ import annotations
@@ -11,132 +11,162 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from exact.environments.base import EnvironmentFactory
+from exact.environments.base import Capabilities, EnvironmentFactory
 from exact.environments.restore import Arrival, Costs, Slot, SnapshotStore, Waypoint
+from exact.runs.attempt.context import AttemptContext
 from exact.task import Task
 
 WORTHWHILE = 0.05
-"""Seconds from which on a way is worth a spare environment."""
+"""Least expected seconds of a route that is worth preparing in a spare environment."""
 
 
-class Places:
-    """Lends places, each to one piece of work at a time."""
+class Slots:
+    """Lends slots, each to one piece of work at a time."""
 
     def __init__(
         self, environments: EnvironmentFactory, task: Task, size: int, *, spare: int = 0, more: int = 0, clock: Callable[[], float]
     ) -> None:
-        """`size`: workers that use them. `more`: environments that may stay where they were left. `clock`: seconds, to measure routes
-        by."""
-        self.shelf = SnapshotStore(environments)
-        self._spare, more = (spare, more) if self.shelf.forks is not None else (0, 0)
+        """Make slots without opening an environment.
+
+        size: workers that use them. spare: slots to prepare states in. more: slots that may stay where they were left. clock: seconds, to
+        measure routes by.
+        """
+        self.snapshots = SnapshotStore(environments)
+        self._spare, more = (spare, more) if self.snapshots.forks is not None else (0, 0)
         self._cores = os.cpu_count() or 1
         self.costs = Costs(workers=size)
-        self._all = [Slot(environments, task, store=self.shelf, costs=self.costs, clock=clock) for _ in range(size + self._spare + more)]
+        self._all = [
+            Slot(environments, task, store=self.snapshots, costs=self.costs, clock=clock) for _ in range(size + self._spare + more)
+        ]
         self._free = list(self._all)
-        """The longest unused first."""
-        self._room = asyncio.Semaphore(size)
+        """Slots that are not lent, the longest unused first."""
+        self._workers = asyncio.Semaphore(size)
         self._coming: dict[tuple[Waypoint, ...], asyncio.Event] = {}
+        """States that are being prepared, with what is set when they are."""
         self._prepared: dict[Slot, tuple[Waypoint, ...]] = {}
 
     @asynccontextmanager
     async def borrow(self, path: Sequence[Waypoint]) -> AsyncIterator[Slot]:
-        """A free place, waited for: the one from which the path's end is reached at the least cost.
+        """Lend the free slot that reaches the path's end at the least cost; wait for one where none is free.
 
-        Of equal ones, one that is not open yet: what others stand at may be come back to.
+        Of equally cheap ones an unopened one is taken, since the search may come back to the states where the others are.
         """
-        async with self._room:
+        async with self._workers:
             if (coming := self._coming.get(tuple(path))) is not None:
                 await coming.wait()
-            place = min(self._free, key=lambda each: (_nearness(each, path), each.opened))
-            self._free.remove(place)
+            slot = min(self._free, key=lambda each: (_seconds_to(each, path), each.opened))
+            self._free.remove(slot)
             try:
-                yield place
+                yield slot
             finally:
-                self._free.append(place)
+                self._free.append(slot)
 
     @asynccontextmanager
     async def spare(self, path: Sequence[Waypoint], wanted: Sequence[Sequence[Waypoint]]) -> AsyncIterator[Slot | None]:
-        """A free place to prepare a state in; None where there is none to spare.
+        """Lend a free slot to prepare a state in; yield None where there is none to spare.
 
-        `wanted`: states that are likely needed, this one among them, the likeliest first: a place that stands at a likelier one stays.
-        Of equally near ones, one that is not open yet: what others stand at may be come back to.
+        wanted: states that are likely needed, this one among them, the likeliest first. A slot that is at a likelier state stays there. Of
+        equally near ones an unopened one is taken, as in `borrow`.
         """
-        end, places = tuple(path), {tuple(each): rank for rank, each in reversed(list(enumerate(wanted)))}
-        ranks = {place: place.rank(places) for place in self._free}
-        free = [place for place in self._free if ranks[place] > places[end]]
-        if len(self._coming) >= self._spare or end in self._coming or self.standing(path) or not free:
+        end, order = tuple(path), {tuple(each): rank for rank, each in reversed(list(enumerate(wanted)))}
+        ranks = {slot: slot.rank(order) for slot in self._free}
+        free = [slot for slot in self._free if ranks[slot] > order[end]]
+        if len(self._coming) >= self._spare or end in self._coming or self.has_free_at(path) or not free:
             yield None
             return
-        place = min(free, key=lambda each: (-ranks[each], _nearness(each, path), each.opened))
-        self._free.remove(place)
+        slot = min(free, key=lambda each: (-ranks[each], _seconds_to(each, path), each.opened))
+        self._free.remove(slot)
         self._coming[end] = asyncio.Event()
         try:
-            yield place
+            yield slot
         finally:
-            self._free.insert(0, place)
+            self._free.insert(0, slot)
             self._coming.pop(end).set()
 
     @property
     def spares(self) -> int:
-        """How many may be brought to states in the background at once."""
+        """Number of states that may be prepared at the same time."""
         return self._spare
 
     def may_prepare(self, path: Sequence[Waypoint], *, since: int) -> bool:
-        """Whether an environment can be brought to the path's end, and none is there or on its way. `since`: as in Place.arrive.
+        """Return True where a slot can be brought to the path's end, and none is there or on its way. `since`: as in Slot.arrive.
 
-        Not while as many environments are moved as there are cores: whoever needs one now would wait longer.
+        False while as many environments move as there are cores: a worker that needs one now would wait longer.
         """
         if tuple(path) in self._coming or not self._free or len(self._all) - len(self._free) >= self._cores:
             return False
-        near = min(_nearness(each, path) for each in self._free)
+        near = min(_seconds_to(each, path) for each in self._free)
         return near >= WORTHWHILE and bool(self._free[0].routes(path, since=since))
 
     def pays(self, path: Sequence[Waypoint], returns: float) -> bool:
-        """Whether a snapshot of the path's end, of an environment that stands there but is not lent, saves more than it costs.
+        """Return True where a snapshot of the path's end, of an environment there that is not lent, saves more than it costs.
 
-        `returns`: how often an environment is expected to be sent there.
+        `returns`: how many times an environment is expected to be sent there.
         """
-        if self.shelf.has(tuple(path)) or not self._free or self.standing(path):
+        if self.snapshots.has(tuple(path)) or not self._free or self.has_free_at(path):
             return False
         return self.costs.pays(returns, min(each.routes(path)[0].seconds for each in self._free))
 
-    def prepared(self, place: Slot, arrival: Arrival, path: Sequence[Waypoint]) -> None:
-        """A place was brought to a state before anybody asked."""
+    def note_prepared(self, slot: Slot, arrival: Arrival, path: Sequence[Waypoint]) -> None:
+        """Note that a slot was brought to a state before a worker needed it."""
         if arrival.arrived:
-            self._prepared[place] = tuple(path)
+            self._prepared[slot] = tuple(path)
 
-    def was_prepared(self, place: Slot, path: Sequence[Waypoint]) -> bool:
-        """Whether it was brought there before anybody asked; true once."""
-        return self._prepared.pop(place, None) == tuple(path)
+    def was_prepared(self, slot: Slot, path: Sequence[Waypoint]) -> bool:
+        """Return True, once, where a slot was brought to a state before a worker needed it."""
+        return self._prepared.pop(slot, None) == tuple(path)
 
     @property
     def open(self) -> int:
-        """How many environments are open now."""
-        return sum(place.opened for place in self._all)
+        """Number of environments that are open now."""
+        return sum(slot.opened for slot in self._all)
 
     @property
     def busy(self) -> bool:
-        """Whether all that workers may have are lent."""
-        return self._room.locked()
+        """True where as many slots are lent as there are workers."""
+        return self._workers.locked()
 
-    def standing(self, path: Sequence[Waypoint]) -> bool:
-        """Whether a free place stands at the path's end."""
+    def has_free_at(self, path: Sequence[Waypoint]) -> bool:
+        """Return True where a free slot is at the path's end."""
         return any(each.is_at(path) for each in self._free)
 
-    def go_on(self, root: Sequence[Waypoint], *, wrote: bool) -> None:
-        """The search goes on from a state. `wrote`: a write led there, which only whole environments took along."""
-        self.shelf.retain_below(root)
+    def advance(self, root: Sequence[Waypoint], *, wrote: bool) -> None:
+        """Drop the snapshots that do not lead to a state below the new root.
+
+        `wrote`: the step to the root wrote, so that snapshots of less than a whole environment hold an older outside.
+        """
+        self.snapshots.retain_below(root)
         if wrote:
-            self.shelf.written.add(tuple(root))
-            self.shelf.drop_outdated()
+            self.snapshots.written.add(tuple(root))
+            self.snapshots.drop_outdated()
 
     async def close(self) -> None:
-        """Let all environments go, and what was kept of them."""
-        for place in self._all:
-            await place.close()
-        self.shelf.clear()
+        """Close all environments and drop their snapshots."""
+        for slot in self._all:
+            await slot.close()
+        self.snapshots.clear()
 
 
-def _nearness(place: Slot, path: Sequence[Waypoint]) -> float:
-    """Expected seconds to a state, in hundredths: less is noise."""
-    return round(place.routes(path)[0].seconds, 2)
+def open_slots(attempt: AttemptContext, capabilities: Capabilities) -> Slots:
+    """Return the slots of an attempt, as many as its configuration and its environments allow."""
+    size, spare, more = _sizes(attempt, capabilities)
+    return Slots(attempt.environments, attempt.task, size, spare=spare, more=more, clock=lambda: attempt.journal.now)
+
+
+def _sizes(attempt: AttemptContext, capabilities: Capabilities) -> tuple[int, int, int]:
+    """Return the numbers of slots for workers, to spare, and beyond those.
+
+    One and none where the side effects of one environment show in the others. None beyond where an environment may hold a login that
+    another one waits for.
+    """
+    search = attempt.config.search
+    shared = not capabilities.isolated and attempt.config.browser.speculation == "free"
+    if shared or not capabilities.concurrent:
+        return 1, 0, 0
+    spare = search.prefetch if capabilities.fidelity != "replay" else 0
+    return search.workers, spare, search.standing if capabilities.isolated and capabilities.fidelity == "full" else 0
+
+
+def _seconds_to(slot: Slot, path: Sequence[Waypoint]) -> float:
+    """Return the expected seconds to a state, rounded to hundredths: less is noise."""
+    return round(slot.routes(path)[0].seconds, 2)

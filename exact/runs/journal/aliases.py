@@ -35,9 +35,16 @@ FIDELITIES = {"world": "full"}
 MISSING = {"world": "environment"}
 
 ALIASES = (
+    Alias("asked", "answer.contests", now="reevaluates"),
+    Alias("told", "result.held", now="blocked"),
+    Alias("told", "result.stepped.held", now="blocked"),
     Alias("arrived", "worlds", now="environments"),
+    Alias("arrived", "verdict", now="match"),
+    Alias("prepared", "verdict", now="match"),
+    Alias("resumed", "mended", now="repaired"),
     Alias("arrived", "route", values=ROUTES),
     Alias("arrived", "failed.*", values=ROUTES),
+    Alias("arrived", "diverged.stepped.held", now="blocked"),
     Alias("prepared", "route", values=ROUTES),
     Alias("kept", "fidelity", values=FIDELITIES),
     Alias("finished", "missing", values=MISSING),

@@ -14,7 +14,7 @@ By = Literal["role", "node", "model", "prompt", "task"]
 WAYS: tuple[By, ...] = get_args(By)
 
 
-class Spent(msgspec.Struct, frozen=True, kw_only=True):
+class CallCost(msgspec.Struct, frozen=True, kw_only=True):
     """What some calls took."""
 
     calls: int = 0
@@ -31,15 +31,15 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     unaccounted: int = 0
     """Requests that were given up on; what they took is in no figure here."""
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: CallCost) -> CallCost:
         mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
         names = self.__struct_fields__
-        return Spent(**{name: a + b for name, a, b in zip(names, mine, theirs, strict=True)})
+        return CallCost(**{name: a + b for name, a, b in zip(names, mine, theirs, strict=True)})
 
 
-def costs(events: Iterable[ev.AnyEvent], by: By = "role", *, task: str = "") -> dict[str, Spent]:
+def cost_by_group(events: Iterable[ev.AnyEvent], by: By = "role", *, task: str = "") -> dict[str, CallCost]:
     """What the calls in a journal took, in groups; `task` is the name of its group. Their sum is what the attempt took."""
-    found: dict[str, Spent] = {}
+    found: dict[str, CallCost] = {}
     for event in events:
         match event:
             case ev.Called():
@@ -50,20 +50,20 @@ def costs(events: Iterable[ev.AnyEvent], by: By = "role", *, task: str = "") -> 
                 group = {"role": event.role, "node": str(event.node), "model": event.model, "prompt": "", "task": task}[by]
             case _:
                 continue
-        found[group] = found.get(group, Spent()) + spent
+        found[group] = found.get(group, CallCost()) + spent
     return found
 
 
-def total(groups: Iterable[Spent]) -> Spent:
+def total_cost(groups: Iterable[CallCost]) -> CallCost:
     """All of them together."""
-    found = Spent()
+    found = CallCost()
     for group in groups:
         found += group
     return found
 
 
-def _spent(usage: Usage, *, calls: int = 0, replayed: int = 0) -> Spent:
-    return Spent(
+def _spent(usage: Usage, *, calls: int = 0, replayed: int = 0) -> CallCost:
+    return CallCost(
         calls=calls,
         input_tokens=usage.input_tokens,
         cached_tokens=usage.cached_tokens,

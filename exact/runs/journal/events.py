@@ -1,10 +1,14 @@
-"""The events of a journal: everything that happened in one attempt at one task, in order.
+"""The events of a journal: everything that happened in one attempt at one task, in order. This file is the reference of journal.jsonl.
 
-Two kinds. *Facts* cost something to make and are never made twice: `Called`, `Acted`, `RolledStep`, `Arrived`, `Recalled`, `Late`,
-`Scored`. *Moves* change the search: `Asked`, `Told`, `Released`, `Commanded`, `Decided`, `Committed`. The state of a search is a fold
-over both.
-A fact is on disk before its result is used. A fact names the selection that it was made for, whose budget it counts in; -1: none.
-Names of blobs are hex SHA-256 of their content.
+A line is one event as a JSON object. `event` is its tag, given in each class below; fields that have their default are omitted.
+
+There are two kinds. *Facts* cost something to make and are never made twice: `called`, `acted`, `rolled_step`, `arrived`, `recalled`,
+`late`, `scored`. *Moves* change the search: `asked`, `told`, `released`, `commanded`, `decided`, `committed`. The state of an attempt is a
+fold over both: see state.py. A fact is on disk before its result is used. It names the selection for which it was made, in whose budget it
+counts; -1 where it was made for none.
+
+Nodes are named by their id in the search tree, edges by their index at the node. Blobs are named by the hex SHA-256 of their content.
+Durations are seconds.
 """
 
 from __future__ import annotations
@@ -21,332 +25,402 @@ from exact.search.base import Decision, Diverged, Done, Result, Selection, Wait
 from exact.task import Score, Task
 
 SCHEMA = 6
-"""2: facts name their selection; several pieces of work at once; plans; promoted environments. 3: what was kept, prepared, commanded, and
-what calls nobody accounts for. 4: what an outage closed is opened again; work that takes more than it may fails of `budget`.
-5: what cannot be read fails of `answer`; it was an outage. 6: the field's names: see aliases.py."""
+"""Version of the events.
+
+2: facts name their selection; several pieces of work in flight; plans; promoted environments. 3: snapshots, preparations, commands, and
+requests that no call accounts for. 4: what an outage closed is opened again; work that exceeds its own budget fails as `budget`. 5: an
+answer that does not parse fails as `answer`; before, it was an outage. 6: renamed fields and values, see aliases.py.
+"""
 OLDEST = 2
-"""Of which nothing is missing that is needed."""
+"""Oldest schema that still reads: its journals hold all that the fold needs."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", omit_defaults=True):
-    """Base. `t`: seconds since the journal was opened first, by its clock."""
+    """Base of all events."""
 
     t: float = 0.0
+    """Seconds since the journal was first opened. A resumed journal counts on from its last event."""
 
 
 class Opened(Event, frozen=True, kw_only=True, tag="opened"):
-    """First line."""
+    """`opened`: the attempt began. First line of a journal."""
 
     schema: int
+    """Version of the events: see SCHEMA."""
     task: Task
     seed: int
+    """Seed of the run, by which everything random in the search is drawn."""
     config: str
-    """Hex digest of the resolved configuration, which lies in the run's config.yaml."""
+    """Hex digest of the resolved configuration, which is in the run's config.yaml."""
     versions: dict[str, str] = {}
-    """exact, commit, python, playwright, ..."""
+    """Versions of exact, its commit, Python, Playwright and the like, by name."""
     memory: str = ""
-    """Version of the reflection memory at the start."""
+    """Version of the reflection memory at the start; empty without a memory."""
 
 
 class Reset(Event, frozen=True, kw_only=True, tag="reset"):
-    """The live environment stands at the task's start: the first root."""
+    """`reset`: the live environment is at the task's start, which becomes the first root."""
 
     instruction: str
+    """Goal of the task, as the task or the environment gives it."""
     fingerprint: str
+    """Identity of the state, by what an agent can see."""
     observation: str
+    """Blob of the observation, without its screenshot."""
     screenshot: str = ""
+    """Blob of the screenshot; empty where there is none."""
     effects: tuple[SideEffect, ...] = ()
+    """Side effects of the reset."""
 
 
 class Asked(Event, frozen=True, kw_only=True, tag="asked"):
-    """The algorithm's answer to one ask."""
+    """`asked`: the algorithm was asked for work."""
 
     answer: Selection | Wait | Done
+    """Work that is reserved in the tree; or nothing for now; or the end of the search with its reason."""
 
 
 class Arrived(Event, frozen=True, kw_only=True, tag="arrived"):
-    """A speculative environment was brought to a node."""
+    """`arrived`: a simulated environment was brought to a node, and the arrival was verified."""
 
     node: int
     route: RouteName
-    """See exact/environments/restore/routes.py."""
-    verdict: ArrivalMatch
+    """Route that was taken last: see exact/environments/restore/routes.py."""
+    match: ArrivalMatch
+    """Match of the state with the node's: see exact/environments/restore/waypoint.py."""
     transitions: int = 0
-    """Environment steps replayed."""
+    """Environment steps that were replayed, on all routes."""
     resets: int = 0
+    """Resets on all routes."""
     effects: tuple[SideEffect, ...] = ()
+    """Side effects of the replayed steps."""
     reason: str = ""
+    """Reason for a drift; empty where the environment arrived."""
     failed: tuple[RouteName, ...] = ()
-    """Routes that did not lead there, before the one named."""
+    """Routes that did not lead to the node, tried before `route`."""
     diverged: Diverged | None = None
-    """Where the environment went instead."""
+    """Other outcome of an edge on the path, where the environment met one."""
     environments: int = 0
-    """How many were open then, the live one included."""
+    """Number of open environments at that time, the live one included."""
     prepared: bool = False
-    """Whether it was brought there in the background, before anybody asked."""
+    """True where the environment had been brought there in the background before a worker needed it."""
     selection: int = -1
+    """Selection that needed it; -1 for a commit."""
     seconds: float = 0.0
 
 
-class Kept(Event, frozen=True, kw_only=True, tag="kept"):
-    """A snapshot was taken. It is lost with the process: nothing hangs on it."""
+class SnapshotTaken(Event, frozen=True, kw_only=True, tag="kept"):
+    """`kept`: a snapshot was taken and retained. It ends with the process, so the fold does not use it."""
 
     node: int
     edge: int | None = None
-    """Of what this edge of the node led to, where that was kept as soon as it was reached; else of the node."""
+    """Edge of the node whose outcome the snapshot is of, where it was taken right after the step; None for the node itself."""
     fidelity: Fidelity
+    """State that the snapshot recovers."""
     bytes: int = 0
-    """Of all snapshots that are kept; 0 where nobody counts them."""
+    """Size of all retained snapshots; 0 where the environment does not count it."""
     seconds: float = 0.0
     severed: str = ""
-    """What a return finds cut off: see Snapshot."""
+    """Connections that a restore finds cut: see `Snapshot.severed`."""
 
 
 class Prepared(Event, frozen=True, kw_only=True, tag="prepared"):
-    """A spare environment was brought to a node in the background. Nothing hangs on it but the count of steps."""
+    """`prepared`: a spare environment was brought to a node in the background. Only its steps are counted."""
 
     node: int
     route: RouteName
-    verdict: ArrivalMatch
+    """Route that was taken last."""
+    match: ArrivalMatch
+    """Match of the state with the node's."""
     transitions: int = 0
-    """Environment steps replayed."""
+    """Environment steps that were replayed."""
     reason: str = ""
+    """Reason for a drift."""
     seconds: float = 0.0
 
 
 class Acted(Event, frozen=True, kw_only=True, tag="acted"):
-    """A speculative step: the first time this edge was taken in an environment."""
+    """`acted`: a simulated step, the first along an edge of the tree."""
 
     node: int
     edge: int
     action: str
+    """Text of the action, with the ids of elements in the node's observation."""
     fingerprint: str = ""
+    """Identity of the state that followed; empty where there is none to observe."""
     terminated: bool = False
+    """True where the step ended the episode."""
     observation: str = ""
+    """Blob of the observation; empty where there is none."""
     screenshot: str = ""
+    """Blob of the screenshot; empty where there is none."""
     effects: tuple[SideEffect, ...] = ()
+    """Side effects of the step."""
     info: dict[str, str] = {}
-    """As in Transition."""
+    """Further facts about the step: see `Transition.info`."""
     refused: str = ""
-    """The ActionError's text; empty where the step was carried out."""
+    """Text of the ActionError; empty where the action was carried out."""
     wrote: str = ""
-    """Where it wrote, or would have: the action with its element's role and name in place of the id."""
+    """Label of an action that wrote, or would have if it had not been blocked: with the element's role and name in place of its id."""
     seconds: float = 0.0
     selection: int = -1
 
 
 class RolledStep(Event, frozen=True, kw_only=True, tag="rolled_step"):
-    """One step of a rollout."""
+    """`rolled_step`: one step of a rollout."""
 
     node: int
-    """Where the rollout began."""
+    """Node at which the rollout began."""
     draw: int
-    """The how-manieth rollout from there."""
+    """Number of the rollout at the node, from 0."""
     policy: int = 0
+    """Index of the agent's policy that acts."""
     index: int
-    """Of the step, from 0."""
+    """Number of the step in the rollout, from 0."""
     action: str
+    """Text of the action."""
     rationale: str = ""
+    """The policy's reason for it."""
     fingerprint: str = ""
+    """Identity of the state that followed."""
     terminated: bool = False
+    """True where the step ended the episode."""
     observation: str = ""
+    """Blob of the observation."""
     screenshot: str = ""
+    """Blob of the screenshot."""
     effects: tuple[SideEffect, ...] = ()
+    """Side effects of the step."""
     info: dict[str, str] = {}
+    """Further facts about the step."""
     refused: str = ""
+    """Text of the ActionError; empty where the action was carried out."""
     seconds: float = 0.0
     selection: int = -1
 
 
 class Called(Event, frozen=True, kw_only=True, tag="called"):
-    """A model answered."""
+    """`called`: a model answered."""
 
     key: str
-    """Hex digest of the request with role, node, draw and attempt; one answer for each."""
+    """Hex digest of the request with role, node, draw and attempt. A request with a key that is journalled is not sent again."""
     role: str
+    """Part that the model plays: `policy`, `value`, `reflection`, ..."""
     node: int
     attempt: int
+    """Number of the request in its exchange, from 0. Above 0 the model was shown why its answer before did not parse."""
     draw: int = 0
+    """Number of requests of this kind for the node before."""
     prompt: str
+    """Name, version and digest of the prompt template."""
     model: str
+    """Name of the model, as the server gives it."""
     sampling: Sampling
+    """Temperature, number of choices and the like."""
     request: str
-    """Blob: the messages as JSON, images by blob name."""
+    """Blob of the messages as JSON, with images by blob name."""
     form: dict[str, Any] | None = None
-    """The JSON schema that the answer was asked to keep to, if one was."""
+    """JSON schema that constrained the answer; None where none did."""
     answer: str
-    """Blob: the ChatAnswer as JSON, with the server's raw answer, token ids and log-probabilities where given."""
+    """Blob of the ChatAnswer as JSON: the server's raw answer, token ids and log-probabilities where given."""
     usage: Usage
+    """Tokens, and US dollars where the price is known."""
     reserved: float = 0.0
-    """US dollars held back for it; they count as spent where the server told no usage."""
+    """US dollars reserved for the call. They count as spent where the server reports no usage."""
     reserved_tokens: int = 0
-    """Tokens held back for it; as above."""
+    """Tokens reserved for the call. They count as spent where the server reports no usage."""
     replayed: int = 0
-    """How many of its choices come from the cache and took nothing."""
+    """Number of choices that came from the cache of answers, at no cost."""
     left_out: tuple[str, ...] = ()
-    """What of the state is not in the request for want of room."""
+    """Parts of the state that were left out of the request to fit the context window."""
     notes: tuple[str, ...] = ()
-    """What was asked for and left out, because the server does not take it."""
+    """Parameters that were dropped from the request because the server does not accept them."""
     seconds: float = 0.0
     selection: int = -1
 
 
 class Unaccounted(Event, frozen=True, kw_only=True, tag="unaccounted"):
-    """Requests to a model's server that no `Called` accounts for."""
+    """`unaccounted`: requests to a model's server that no `called` accounts for."""
 
     role: str
     node: int
     model: str
     lost: tuple[str, ...] = ()
-    """Why each was given up on; what those took is not known."""
+    """Reason why each request was given up on. What those cost is not known."""
     usage: Usage = Usage()
-    """What the answers took that came for a call which failed in the end."""
+    """Usage of the answers that came for a call which failed in the end."""
     selection: int = -1
 
 
 class Failed(Event, frozen=True, kw_only=True, tag="failed"):
-    """A call or an environment broke. Counted and retried, never a value."""
+    """`failed`: a call or an environment failed. It is counted and retried, and never becomes a value."""
 
     what: Literal["model", "environment", "answer", "reflection", "budget"]
-    """`answer`: a model answered, but with nothing that could be read. `budget`: that of one piece of work was used up."""
+    """Kind of the failure. `answer`: a model's answer did not parse. `budget`: one piece of work used up its own budget."""
     node: int
     reason: str
     transitions: int = 0
-    """Steps taken in the environment that broke."""
+    """Steps taken in the environment that failed."""
     selection: int = -1
 
 
 class Recalled(Event, frozen=True, kw_only=True, tag="recalled"):
-    """Reflections shown at a node; none, where memory had nothing to say."""
+    """`recalled`: memory was asked for reflections at a node, once for each kind."""
 
     node: int
     kind: Literal["policy", "value"]
+    """Part of the agent that is shown them."""
     memory: str
-    """The memory's version."""
+    """Version of the memory."""
     reflections: tuple[Reflection, ...]
+    """Reflections in the order in which they are shown; empty where memory had none."""
 
 
 class Told(Event, frozen=True, kw_only=True, tag="told"):
-    """A result was handed to the algorithm."""
+    """`told`: a result was told to the algorithm."""
 
     selection: int
     result: Result
     key: str = ""
-    """Digest of what the agent was shown: an equal question has this answer."""
+    """Digest of what the agent was shown, by which an equal question gets this answer; empty where it is asked anew."""
     reused: bool = False
-    """Whether it is the answer to an equal question asked before: nothing was spent on it."""
+    """True where the result answers an equal question asked before, so that nothing was spent."""
 
 
 class Late(Event, frozen=True, kw_only=True, tag="late"):
-    """A result for a selection that is not open any more: paid for, kept for equal questions, not told."""
+    """`late`: a result came for a selection that is closed. It is paid for and kept for equal questions, but not told."""
 
     selection: int
     result: Result
     key: str = ""
+    """Digest of what the agent was shown."""
 
 
 class Released(Event, frozen=True, kw_only=True, tag="released"):
-    """A reservation was given back."""
+    """`released`: a selection was given back to the algorithm without a result."""
 
     selection: int
 
 
 class Commanded(Event, frozen=True, kw_only=True, tag="commanded"):
-    """Somebody who watches told the search what to do: see exact/runs/journal/commands.py."""
+    """`commanded`: a viewer's command was taken: see exact/runs/journal/commands.py."""
 
     id: str
+    """Id of the command. A command that is journalled is not taken again."""
     command: Literal["pause", "resume", "stop", "expand", "prune"]
     node: int = -1
+    """Node to expand or prune; -1 for the other commands."""
     by: str = ""
+    """Sender, in a few words."""
     refused: str = ""
-    """Why it was not obeyed; empty where it was."""
+    """Reason why it was not carried out; empty where it was."""
 
 
 class Decided(Event, frozen=True, kw_only=True, tag="decided"):
-    """Intent: first phase of a commit."""
+    """`decided`: the intent to commit an action, the first of the two phases of a commit."""
 
     step: int
     """Number of the commit, from 0."""
     action: str
+    """Text of the action."""
     decision: Decision
+    """Edges to take, with the alternatives as they were."""
     stopped: str = ""
-    """Why the search before it ended; where a plan goes on, that it does."""
+    """Reason why the search before it ended, or that a plan continues."""
 
 
 class Committed(Event, frozen=True, kw_only=True, tag="committed"):
-    """Done: second phase of a commit, in the live environment."""
+    """`committed`: the outcome in the live environment, the second phase of a commit.
+
+    A `decided` without it at the end of a journal is uncertain: the action may have been carried out.
+    """
 
     step: int
+    """Number of the commit, from 0."""
     edge: int
+    """Edge that was taken at the root."""
     action: str
+    """Text of the action."""
     fingerprint: str = ""
+    """Identity of the state that followed."""
     terminated: bool = False
+    """True where the step ended the episode."""
     observation: str = ""
+    """Blob of the observation."""
     screenshot: str = ""
+    """Blob of the screenshot."""
     effects: tuple[SideEffect, ...] = ()
+    """Side effects of the step."""
     info: dict[str, str] = {}
+    """Further facts about the step."""
     refused: str = ""
+    """Text of the ActionError; empty where the action was carried out."""
     agrees: bool | None = None
-    """Whether the state is the one the search had seen; None where it had seen none."""
+    """True where the state is one that the search had seen behind this edge; None where it had seen none."""
     promoted: bool = False
-    """Whether the searched environment became the live one; else the action was carried out in the live environment."""
+    """True where a fork that had taken the action became the live environment; else the action was replayed on live."""
     wrote: str = ""
-    """As in Acted."""
+    """Label of an action that wrote: see `Acted.wrote`."""
     seconds: float = 0.0
 
 
 class Rebuilt(Event, frozen=True, kw_only=True, tag="rebuilt"):
-    """After a crash, the live environment was made again by reset and the committed actions."""
+    """`rebuilt`: after a crash, the live environment was made again by a reset and the committed actions."""
 
     transitions: int
+    """Number of committed actions that were repeated."""
     effects: tuple[SideEffect, ...] = ()
+    """Side effects of the repeated actions."""
 
 
 class Judged(Event, frozen=True, kw_only=True, tag="judged"):
-    """The agent's own verdict on the end of its attempt."""
+    """`judged`: the agent evaluated the final state itself."""
 
     evaluation: Evaluation
     bought: bool = False
-    """Whether it was asked for now; else the search had it already."""
+    """True where the value function was asked for it at the end; False where the search had evaluated the state before."""
 
 
 class Ended(Event, frozen=True, kw_only=True, tag="ended"):
-    """No further action will be committed."""
+    """`ended`: no further action will be committed."""
 
     reason: str
     answer: str | None = None
+    """Text of the final `stop`; None where none was committed."""
 
 
 class Scored(Event, frozen=True, kw_only=True, tag="scored"):
-    """The benchmark's verdict. Nothing before this line depends on it."""
+    """`scored`: the benchmark scored the attempt. No event before this line depends on it."""
 
     score: Score
 
 
 class Reflected(Event, frozen=True, kw_only=True, tag="reflected"):
-    """A lesson was written to memory."""
+    """`reflected`: a reflection was written to memory."""
 
     reflection: Reflection
 
 
 class Resumed(Event, frozen=True, kw_only=True, tag="resumed"):
-    """The attempt went on after an interruption."""
+    """`resumed`: the attempt continued after an interruption or a failure."""
 
     versions: dict[str, str] = {}
-    mended: bool = False
-    """Whether it had failed: what models and environments that failed had closed in its tree is open again."""
+    """Versions of exact, its commit, Python and the like that continue it."""
+    repaired: bool = False
+    """True where the attempt had failed: what failing models and environments had closed in its tree is open again."""
 
 
 class Finished(Event, frozen=True, kw_only=True, tag="finished"):
-    """Last line."""
+    """`finished`: the attempt came to an end. Last line of a journal that is not resumed."""
 
     status: Literal["scored", "judged", "failed", "stopped"]
+    """Kind of the end: see `ResultLine.status`."""
     reason: str = ""
     missing: str = ""
-    """As `Line.missing`, of what failed."""
+    """What did not answer in a failed attempt: see `ResultLine.missing`."""
 
 
 AnyEvent = (
     Opened | Reset | Asked | Arrived | Acted | RolledStep | Called | Unaccounted | Failed | Recalled | Told | Late | Released | Commanded
-    | Decided | Committed | Kept | Prepared | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
+    | Decided | Committed | SnapshotTaken | Prepared | Rebuilt | Judged | Ended | Scored | Reflected | Resumed | Finished
 )  # fmt: skip

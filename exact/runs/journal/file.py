@@ -27,7 +27,7 @@ _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyEvent)
 
 
-def is_held(path: Path) -> bool:
+def is_being_written(path: Path) -> bool:
     """Whether a process is writing a journal."""
     try:
         with path.open("rb") as file:
@@ -137,7 +137,7 @@ class Tail:
             yield event
 
 
-def read(path: Path) -> Iterator[AnyEvent]:
+def read_journal(path: Path) -> Iterator[AnyEvent]:
     """The events of a journal, a torn last line left out. Raises JournalError on anything else that does not read."""
     return Tail(path).new()
 

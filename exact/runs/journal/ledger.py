@@ -13,14 +13,14 @@ import msgspec
 from exact.models.base import ChatAnswer, ChatModel, ChatRequest, Image, Price, Text
 from exact.models.meter import metered, total
 from exact.runs.journal import events as ev
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 
 SELECTION: ContextVar[int] = ContextVar("selection", default=-1)
 """What the running piece of work is done for: calls are counted in its budget."""
 
 
-class Record(Protocol):
+class RecordEvent(Protocol):
     """Journals an event and takes it into the attempt's state."""
 
     def __call__(self, event: ev.AnyEvent) -> None: ...
@@ -29,7 +29,7 @@ class Record(Protocol):
 class Ledger:
     """Wraps a model for one attempt."""
 
-    def __init__(self, model: ChatModel, state: State, blobs: Blobs, record: Record, now: Callable[[], float]) -> None:
+    def __init__(self, model: ChatModel, state: AttemptState, blobs: Blobs, record: RecordEvent, now: Callable[[], float]) -> None:
         self._model, self._state, self._blobs, self._record, self._now = model, state, blobs, record, now
         self._asking: dict[str, asyncio.Future[None]] = {}
 

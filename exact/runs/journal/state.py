@@ -1,6 +1,6 @@
 """The state of an attempt as a fold over its journal.
 
-The driver changes this state by the same `apply` that reads a journal back, so a resumed attempt stands where it stood.
+A running attempt changes this state by the same `apply` that reads a journal back, so a resumed attempt is in the state where it was.
 """
 
 from __future__ import annotations
@@ -25,152 +25,169 @@ from exact.search.tree import Node, Tree
 from exact.search.work import Work
 
 
-class Moment(NamedTuple):
-    """What an agent's context takes from the state of the search at the time of the ask, so that a resumed one is shown the same."""
+class AskMoment(NamedTuple):
+    """What an agent's context takes from the search at the time of an ask, so that a resumed attempt shows the agent the same."""
 
     root_depth: int
+    """Depth of the root in steps from the task's start."""
     actions_left: int | None
+    """Actions that may still be committed; None where they are not capped."""
     tried: tuple[int, ...]
     """Indices of the node's edges that were closed for good, or before they could be searched."""
 
 
-JUDGEMENTS = 3
-"""Of one state by a language model, where the configuration does not say: see docs/results/search.md."""
+EVALUATIONS = 3
+"""Evaluations of one state by a language model where the configuration sets no number: see docs/results/search.md."""
 _MOVED = "~"
-"""Begins a digest of what moved, where the others are of writes."""
+"""First character of a digest of what moved; the other digests are of writes."""
 
 
-class State:
-    """Where an attempt stands. Changed by `apply` and `ask` alone."""
+class AttemptState:
+    """The state of an attempt. Changed by `apply`, and by the ask of a running attempt, alone."""
 
     def __init__(self, config: Config) -> None:
         self._caps = config
-        self.algorithm: Algorithm = algorithm(_judged(config))
+        self.algorithm: Algorithm = algorithm(_settled(config))
         self._search_limits, self._iteration_limits = limits(config.search.limits), limits(config.search.iteration)
         self.budget = Budget(limits(config.limits))
-        """The task's."""
+        """Budget of the task."""
         self.search = self._new_search()
-        """What may be spent before the next commit."""
+        """Budget of the present search, which ends with the next commit."""
         self.search_began = 0.0
-        """When the present search began, in seconds since the journal was opened."""
+        """Start of the present search, in seconds since the journal was opened."""
         self._scopes: dict[int, Budget] = {}
-        self._moments: dict[int, Moment] = {}
+        """Budgets of open selections, by id."""
+        self._moments: dict[int, AskMoment] = {}
         self._first = 0
-        """The first selection of the present search."""
+        """Id of the first selection of the present search."""
         self._iterations = 0
+        """Iterations of the tree that are counted in the search's budget."""
         self.opened: ev.Opened | None = None
         self.tree = Tree(seed=config.seed)
         self.instruction = ""
         self.acted: dict[tuple[int, int], ev.Acted] = {}
-        """Speculative steps by (node, edge)."""
+        """Simulated steps, by (node, edge)."""
         self.acted_at = set[int]()
-        """Ids of the nodes that they were taken at."""
+        """Ids of the nodes at which simulated steps were taken."""
         self.arrivals: dict[int, ev.Arrived] = {}
         """The last arrival at each node."""
         self.effects: dict[int, ev.Acted | ev.Committed] = {}
-        """What led to a node, by node id: the committed step where there was one."""
+        """Steps that led to a node, by node id: the committed step where there was one."""
         self.calls: dict[str, ev.Called] = {}
+        """Model calls, by key."""
         self.recalled: dict[tuple[int, str], ev.Recalled] = {}
+        """Recalled reflections, by (node, kind)."""
         self.decided: ev.Decided | None = None
-        """An intent whose end is not journalled."""
+        """Intent of a commit whose outcome is not journalled yet."""
         self.done: str | None = None
-        """Why the search has ended, where nothing has happened to it since."""
+        """Reason why the algorithm ended the search; None once anything has changed the search since."""
         self.plan: tuple[int, ...] = ()
-        """What is left of a plan whose last step led where it was foreseen to."""
+        """Edges left of a plan whose last step led to the state that the search had seen."""
         self.decisions: list[ev.Decided] = []
+        """All intents, in order."""
         self.committed: list[ev.Committed] = []
+        """All committed steps, in order, those that were refused included."""
         self.refused: dict[int, list[ev.Committed]] = {}
-        """Committed actions that the real environment refused, by the root they were refused at."""
+        """Committed actions that the live environment refused, by the id of the root at which they were."""
         self.path: list[int] = []
         """Ids of the roots so far, the first and the present one included."""
         self.diverged: dict[int, Diverged] = {}
-        """What was met on the way to a selection's node instead of it, by selection."""
+        """Other states that were met on the way to a selection's node, by selection."""
         self.rolled: dict[tuple[int, int, int], list[ev.RolledStep]] = {}
         """Steps of rollouts, by (node, policy, draw)."""
         self.answered: dict[str, Result] = {}
-        """Results by what the agent was shown."""
+        """Results, by the digest of what the agent was shown."""
         self.writing: set[str] = set()
-        """Actions that were seen to write, or would have: with the element's role and name in place of its id."""
+        """Labels of actions that wrote, or would have if they had not been blocked."""
         self.gathering = True
-        """Whether nothing has come of this round of selections yet, so that it may be asked for more of them. For runs in rounds."""
+        """True while no result of this round of selections has come, so that it may grow. For runs in rounds: see attempt/order.py."""
         self.commanded: dict[str, ev.Commanded] = {}
-        """What people told the search, by id."""
+        """Viewers' commands, by id."""
         self.paused = False
+        """True while a viewer's pause is in force."""
         self.stopped = False
-        """Whether the search was told to end: nothing more is searched in this attempt."""
+        """True once a viewer stopped the search: nothing more is searched in this attempt."""
         self.wanted: list[int] = []
-        """States that are to be worked on next."""
+        """Ids of nodes that viewers asked to be expanded next."""
         self.late = 0
+        """Results that came after their selection was closed."""
         self.reused = 0
+        """Results that answer an equal question asked before."""
         self.drifted = 0
+        """Arrivals at another state than the node's."""
         self.restores = 0
+        """Arrivals at a node by another route than `reuse` and `advance`."""
         self.told = 0
-        """Arrivals at a node by another way than standing there or at its parent."""
+        """Evaluations by an oracle that hold the benchmark's score."""
         self.failures = 0
+        """Calls and environments that failed."""
         self.rebuilt = 0
-        """Steps that it took to make the live environment again after a crash."""
+        """Steps that rebuilt the live environment after a crash."""
         self.judged: ev.Judged | None = None
         self.ended: ev.Ended | None = None
         self.scored: ev.Scored | None = None
         self.reflected: list[ev.Reflected] = []
         self.finished: ev.Finished | None = None
         self.elapsed = 0.0
+        """Seconds since the journal was opened, at the last event that is no ask."""
         self.cost_known = True
+        """False once the price of a call was unknown."""
         self.unaccounted = 0
-        """Requests to models that were given up on: what they took is in no sum."""
+        """Requests to models that were given up on. Their cost is in no sum."""
 
     @property
     def started(self) -> bool:
-        """Whether the first root has been observed."""
+        """True once the first root has been observed."""
         return bool(self.path)
 
     @property
     def selections(self) -> dict[int, Selection]:
-        """Asked and not yet told in full, by id."""
+        """Selections that are asked and not yet told in full, by id."""
         return {id: work.selection for id, work in self.tree.open.items()}
 
     @property
     def carried_out(self) -> list[ev.Committed]:
-        """Committed steps that the real environment did not refuse, in order."""
+        """Committed steps that the live environment did not refuse, in order."""
         return [step for step in self.committed if not step.refused]
 
     @property
     def wrote(self) -> bool:
-        """Whether a committed step changed the outside."""
+        """True where a committed step changed something outside."""
         return any(effect.is_write for step in self.committed for effect in step.effects)
 
     def scope(self, selection: int) -> Budget:
-        """The budget that what is done for a selection counts in; -1: the task's."""
+        """Return the budget of a selection's work; -1: the task's. Work of an earlier search counts in the task's."""
         return self._scopes.get(selection) or (self.search if selection >= self._first else self.budget)
 
-    def moment(self, selection: int, node: Node) -> Moment:
-        """What a context takes from the search: as it was at the ask of a selection, or for one that is not open as it is now."""
+    def moment(self, selection: int, node: Node) -> AskMoment:
+        """Return what a context takes from the search: at the ask of a selection, or now where the selection is not open."""
         return self._moments.get(selection) or self._moment(node)
 
     def apply(self, event: ev.AnyEvent) -> None:
-        """Take one event in. Raises JournalError if it does not follow from what came before."""
-        if not isinstance(event, ev.Asked):  # what is asked for is told by what came before
+        """Apply one event. Raises JournalError where it does not follow from the events before."""
+        if not isinstance(event, ev.Asked):  # so that an ask follows from the other events alone
             self.elapsed = event.t
-        if not (self._took_move(event) or self._took_fact(event)):
-            self._take_mark(event)
+        if not (self._applied_move(event) or self._applied_fact(event)):
+            self._apply_mark(event)
 
-    def ask(self) -> ev.Asked:
-        """Ask the algorithm; the event is to be journalled, not applied."""
+    def replay(self, event: ev.AnyEvent) -> None:
+        """Apply an event of a recorded journal.
+
+        An ask changes the tree, so the algorithm is asked again, and must answer as it did. Raises JournalError.
+        """
+        if isinstance(event, ev.Asked):
+            self.replan()
+            if (self.requested() or self.algorithm.ask(self.tree)) != event.answer:
+                raise JournalError(f"at {event.t:.3f} s the search asks for other work than it did: recorded by another version of exact")
+        self.apply(event)
+
+    def replan(self) -> None:
+        """Let an algorithm that plans by its budget know, before an ask, how many iterations are left."""
         if isinstance(self.algorithm, Replans):
             self.algorithm.replan(self.tree, self._affordable())
-        answer = self._wanted() or self.algorithm.ask(self.tree)
-        self.done = answer.reason if isinstance(answer, Done) else None
-        self.gathering = self.gathering and isinstance(answer, Selection)
-        if isinstance(answer, Selection):
-            self._scopes[answer.id] = Budget(self._iteration_limits, scope="iteration", parent=self.search)
-            node = self.tree.nodes[answer.node]
-            moment, here = self._moment(node), answer.edge is None and not answer.rivals
-            self._moments[answer.id] = moment if here else moment._replace(tried=())  # else children are what is looked at
-        self._count_iterations()
-        return ev.Asked(answer=answer)
 
-    def _wanted(self) -> Selection | None:
-        """Work in a state that somebody asked for, as soon as it can be begun."""
+    def requested(self) -> Selection | None:
+        """Reserve work that a viewer asked for, which comes before the algorithm's own; None where none can begin."""
         for id in list(self.wanted):
             node = self.tree.nodes[id]
             if not node.pending:
@@ -179,8 +196,8 @@ class State:
                     return selection
         return None
 
-    def _took_move(self, event: ev.AnyEvent) -> bool:
-        """What changes the search."""
+    def _applied_move(self, event: ev.AnyEvent) -> bool:
+        """Apply an event that changes the search; False where it is no such event."""
         match event:
             case ev.Reset():
                 self._reset(event)
@@ -205,8 +222,8 @@ class State:
         self._count_iterations()
         return True
 
-    def _took_fact(self, event: ev.AnyEvent) -> bool:
-        """What was paid for."""
+    def _applied_fact(self, event: ev.AnyEvent) -> bool:
+        """Apply an event that cost something; False where it is no such event."""
         match event:
             case ev.Acted():
                 self.acted[event.node, event.edge] = event
@@ -217,7 +234,7 @@ class State:
                 self.scope(event.selection).spend("transitions")
             case ev.Arrived():
                 self._arrived(event)
-            case ev.Rebuilt():  # a crash is not the agent's: what it took to get back is not taken from its budget
+            case ev.Rebuilt():  # a crash is not the agent's fault, so its budget does not pay for the way back
                 self.rebuilt += event.transitions
             case ev.Prepared():
                 self.budget.spend("transitions", event.transitions)
@@ -234,8 +251,8 @@ class State:
                 return False
         return True
 
-    def _take_mark(self, event: ev.AnyEvent) -> None:
-        """Where the attempt stands."""
+    def _apply_mark(self, event: ev.AnyEvent) -> None:
+        """Apply an event that marks a stage of the attempt."""
         match event:
             case ev.Opened():
                 self.opened = event
@@ -256,7 +273,7 @@ class State:
                 self.finished = event
             case ev.Resumed():
                 self.finished = None
-                if event.mended and isinstance(self.algorithm, Work):
+                if event.repaired and isinstance(self.algorithm, Work):
                     reopen_outages(self.algorithm, self.tree)
                     self.done, self.gathering = None, not self.tree.open
 
@@ -269,8 +286,16 @@ class State:
         self.path.append(root.id)
 
     def _asked(self, event: ev.Asked) -> None:
-        if self.ask() != ev.Asked(answer=event.answer):
-            raise JournalError(f"at {event.t:.3f} s the search asks for something else than it did: written by another version of exact")
+        """Open the budget of the work that the algorithm has just reserved, and keep what its contexts take from the search."""
+        answer = event.answer
+        self.done = answer.reason if isinstance(answer, Done) else None
+        self.gathering = self.gathering and isinstance(answer, Selection)
+        if isinstance(answer, Selection):
+            self._scopes[answer.id] = Budget(self._iteration_limits, scope="iteration", parent=self.search)
+            node = self.tree.nodes[answer.node]
+            moment, of_node = self._moment(node), answer.edge is None and not answer.rivals
+            self._moments[answer.id] = moment if of_node else moment._replace(tried=())  # else agents are shown its children
+        self._count_iterations()
 
     def _told(self, selection: Selection, event: ev.Told) -> None:
         self.algorithm.tell(self.tree, selection, event.result)
@@ -286,12 +311,12 @@ class State:
             self._close(selection.id)
 
     def _answered(self, event: ev.Told | ev.Late) -> None:
-        """Keep an agent's answer for equal questions, and count the judgements in it."""
+        """Keep an agent's answer for equal questions, and count the evaluations in it."""
         if event.key:
             self.answered.setdefault(event.key, event.result)
         if isinstance(event, ev.Late) or not event.reused:
-            self.scope(event.selection).spend("evaluations", judgements_in(event.result))
-            self.told += verdicts_in(event.result)
+            self.scope(event.selection).spend("evaluations", evaluations_in(event.result))
+            self.told += benchmark_scores_in(event.result)
 
     def _commanded(self, event: ev.Commanded) -> None:
         self.commanded[event.id] = event
@@ -342,24 +367,24 @@ class State:
             screenshot=event.screenshot,
             beyond=alike.beyond if alike else beyond(self.tree.root.beyond, event.effects, event.info),
         )
-        kept = self.algorithm.advance(self.tree, event.edge, seen)
-        if kept and self.tree.root is foreseen and not self.tree.root.leaf:
+        is_subtree_kept = self.algorithm.advance(self.tree, event.edge, seen)
+        if is_subtree_kept and self.tree.root is foreseen and not self.tree.root.leaf:
             self.plan = rest
         self.effects[self.tree.root.id] = event
         self.path.append(self.tree.root.id)
 
     def _renew(self, now: float) -> None:
-        """A new search begins; what is still under way counts in the budget that it began with."""
+        """Begin a new search. Work that is still in flight counts in the budget that it began with."""
         self._count_iterations()
         self.search, self.search_began, self._first = self._new_search(), now, self.tree.selections
-        for gone in [id for id in self._scopes if id not in self.tree.open]:
-            self._close(gone)
+        for closed in [id for id in self._scopes if id not in self.tree.open]:
+            self._close(closed)
 
     # --- facts
 
     def _arrived(self, event: ev.Arrived) -> None:
         self.arrivals[event.node] = event
-        self.drifted += event.verdict == "drifted"
+        self.drifted += event.match == "drifted"
         self.restores += event.route not in ("reuse", "advance")
         self.scope(event.selection).spend("transitions", event.transitions)
         if event.diverged is not None:
@@ -388,7 +413,7 @@ class State:
         return Budget(self._search_limits, scope="search", parent=self.budget)
 
     def _affordable(self) -> int | None:
-        """How many more iterations the caps of search and task pay for, by what one has cost in this search."""
+        """Return how many more iterations the caps of search and task pay for, at the mean cost of one in this search."""
         scopes = ((self._caps.search.limits, self.search, self.search_began), (self._caps.limits, self.budget, 0.0))
         kinds: tuple[Kind, ...] = ("money", "calls", "tokens", "transitions", "evaluations")
         spent: dict[str, float] = {kind: self.search.spent.get(kind, 0.0) for kind in kinds}
@@ -402,10 +427,10 @@ class State:
                     left[kind] = cap - amount if before is None else min(before, cap - amount)
         return affordable(spent, left, self.tree.iterations - self.tree.search_began)
 
-    def _moment(self, node: Node) -> Moment:
+    def _moment(self, node: Node) -> AskMoment:
         left = self.budget.remaining("actions")
         tried = tuple(i for i, edge in enumerate(node.edges) if edge.futile or edge.unsearched)
-        return Moment(self.tree.root.depth, None if left is None else int(left), tried)
+        return AskMoment(self.tree.root.depth, None if left is None else int(left), tried)
 
     def _count_iterations(self) -> None:
         done, self._iterations = self.tree.iterations - self._iterations, self.tree.iterations
@@ -413,24 +438,24 @@ class State:
             self.search.spend("iterations", done)
 
 
-def _judged(config: Config) -> SearchConfig:
-    """The search with its numbers of judgements settled: asking again is worth something where the answer can be another one."""
+def _settled(config: Config) -> SearchConfig:
+    """Return the search configuration with its numbers of evaluations set: a second one is of use where it may differ from the first."""
     search = config.search
     if search.evaluations is None:
-        search = msgspec.structs.replace(search, evaluations=JUDGEMENTS if config.value.kind == "llm" else 1)
+        search = msgspec.structs.replace(search, evaluations=EVALUATIONS if config.value.kind == "llm" else 1)
     if search.reevaluations is None:
         search = msgspec.structs.replace(search, reevaluations=search.iterations // 4 if config.value.kind == "cascade" else 0)
     return search
 
 
 def limits(caps: Limits | ScopeLimits) -> dict[Kind, float | None]:
-    """The caps of a scope by kind, but for time: that passes by the journal's clock."""
+    """Return the caps of a scope by kind. Time is not among them, since it passes by the journal's clock."""
     kinds: tuple[Kind, ...] = ("money", "calls", "tokens", "actions", "transitions", "evaluations", "iterations")
     return {kind: getattr(caps, kind, None) for kind in kinds}
 
 
-def judgements_in(result: Result) -> int:
-    """How many times the value function was asked for a result."""
+def evaluations_in(result: Result) -> int:
+    """Return the number of evaluations that the value function made for a result."""
     match result:
         case Valued() | Rolled():
             return 1
@@ -441,8 +466,8 @@ def judgements_in(result: Result) -> int:
     return 0
 
 
-def verdicts_in(result: Result) -> int:
-    """How many judgements in a result hold the benchmark's own verdict."""
+def benchmark_scores_in(result: Result) -> int:
+    """Return the number of evaluations in a result that hold the benchmark's own score."""
     match result:
         case Valued() | Rolled():
             return int(result.evaluation.informed)
@@ -452,7 +477,7 @@ def verdicts_in(result: Result) -> int:
 
 
 def beyond(before: str, effects: Sequence[SideEffect], info: Mapping[str, str]) -> str:
-    """What tells states apart that read alike: digests of the writes on the way, each address once, and of what moved. In no order."""
+    """Return what tells states apart that look equal: sorted digests of the writes on the path, each address once, and of what moved."""
     writes = {f"{e.method} {e.url.partition('?')[0]}" for e in effects if e.is_write}
     digests = {hashlib.blake2b(each.encode(), digest_size=4).hexdigest() for each in writes}
     if moved := info.get("moved"):
@@ -461,13 +486,13 @@ def beyond(before: str, effects: Sequence[SideEffect], info: Mapping[str, str]) 
 
 
 def written(beyond: str) -> set[str]:
-    """The digests among those of `beyond` that are of writes."""
+    """Return the digests in `beyond` that are of writes."""
     return {digest for digest in beyond.split() if not digest.startswith(_MOVED)}
 
 
-def fold(config: Config, journal: Iterable[ev.AnyEvent]) -> State:
-    """The state that a journal's events lead to. Any prefix of a journal folds."""
-    state = State(config)
+def fold(config: Config, journal: Iterable[ev.AnyEvent]) -> AttemptState:
+    """Return the state that a journal's events lead to. Any prefix of a journal folds. Raises JournalError."""
+    state = AttemptState(config)
     for event in journal:
-        state.apply(event)
+        state.replay(event)
     return state

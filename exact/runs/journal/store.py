@@ -24,7 +24,7 @@ from exact.task import Task
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     """One line of results.jsonl: the end of one attempt."""
 
     task: str
@@ -165,11 +165,11 @@ class RunFolder:
         name = re.sub(r"[^A-Za-z0-9_.=-]+", "_", task.id)[:80]
         return self.path / "tasks" / f"{name}-{hashlib.sha256(task.id.encode()).hexdigest()[:8]}"
 
-    def results(self) -> Iterator[Line]:
+    def results(self) -> Iterator[ResultLine]:
         """The finished attempts; a torn last line is left out. Raises JournalError on any other that does not read."""
-        return read_lines(self.path / "results.jsonl", Line)
+        return read_lines(self.path / "results.jsonl", ResultLine)
 
-    def add_result(self, line: Line) -> None:
+    def add_result(self, line: ResultLine) -> None:
         """Append one finished attempt; on disk when this returns. Raises JournalError."""
         append_line(self.path / "results.jsonl", line)
 

@@ -18,7 +18,7 @@ from exact.environments.toy.agents import ToyPolicy
 from exact.environments.toy.factory import TOY_ACTIONS, ToyEdge, ToyFactory, ToyGraph, ToyState, deceptive_chain, toy_task
 from exact.errors import ModelError
 from exact.models.base import ChatModel
-from exact.runs.journal.store import Line
+from exact.runs.journal.store import ResultLine
 from exact.runs.runner import Runner, create
 
 TASK = toy_task("deceptive")
@@ -149,7 +149,7 @@ def test_only_an_oracles_environments_tell_and_its_agent_is_marked() -> None:
     assert oracle.oracle and isinstance(oracle.informed_factory(environments), InformedForkableFactory)
 
 
-async def attempt(tmp_path: Path, environment: ToyGraph, fidelity: Fidelity) -> Line:
+async def attempt(tmp_path: Path, environment: ToyGraph, fidelity: Fidelity) -> ResultLine:
     """Run one attempt by an oracle."""
     search = {"iterations": 12, "backup": "max"}
     config = parse({"search": search, "value": {"kind": "oracle"}, "reflection": {"kind": "none"}, "limits": {"actions": 4}})

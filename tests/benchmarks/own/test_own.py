@@ -21,7 +21,7 @@ from exact.cli.junit import is_solved, junit_xml
 from exact.config import BrowserConfig
 from exact.environments.browser import Browser, BrowserFactory, PageSetup
 from exact.errors import EnvironmentFailure, EvaluatorError, UsageError
-from exact.runs.journal.store import Line, RunFolder
+from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Outcome
 from tests.benchmarks.webarena.conftest import standing
 
@@ -204,12 +204,12 @@ def test_equal_names_on_a_site_are_refused(tmp_path: Path) -> None:
 
 
 LINES = (
-    Line(task="own/a?seed=0", seed=0, agent="x", status="scored", score=1.0, seconds=1.5),
-    Line(task="own/b?seed=0", seed=0, agent="x", status="scored", score=0.0),
-    Line(task="own/c?seed=0", seed=0, agent="x", status="judged", value=0.9),
-    Line(task="own/d?seed=0", seed=0, agent="x", status="judged", value=0.1),
-    Line(task="own/e?seed=0", seed=0, agent="x", status="failed", reason="the site is <down> \x00 & out"),
-    Line(task="own/f?seed=0", seed=0, agent="x", status="stopped", reason="nothing left"),
+    ResultLine(task="own/a?seed=0", seed=0, agent="x", status="scored", score=1.0, seconds=1.5),
+    ResultLine(task="own/b?seed=0", seed=0, agent="x", status="scored", score=0.0),
+    ResultLine(task="own/c?seed=0", seed=0, agent="x", status="judged", value=0.9),
+    ResultLine(task="own/d?seed=0", seed=0, agent="x", status="judged", value=0.1),
+    ResultLine(task="own/e?seed=0", seed=0, agent="x", status="failed", reason="the site is <down> \x00 & out"),
+    ResultLine(task="own/f?seed=0", seed=0, agent="x", status="stopped", reason="nothing left"),
 )
 
 

@@ -14,7 +14,7 @@ from exact.context import Context, Evaluation, Proposal
 from exact.environments.browser.fork.factory import ForkingFactory
 from exact.observation import Observation
 from exact.runs.journal.events import Acted, Arrived, Committed
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.runner import Runner, create
 
 CONFIG = parse(
@@ -73,7 +73,7 @@ async def test_what_a_search_destroys_is_there_in_its_other_branches_and_live_un
     after = agent.shown[[destroyed for destroyed, _ in agent.shown].index(True) :]
     found = {(destroyed, THERE in text, GONE in text) for destroyed, text in after if THERE in text or GONE in text}
     assert found == {(True, False, True), (False, True, False)}, "gone in the branch that deleted it, and after that there in the other"
-    events = list(read(run.task_folder(task) / "journal.jsonl"))
+    events = list(read_journal(run.task_folder(task) / "journal.jsonl"))
     clicked = [place for place, event in enumerate(events) if isinstance(event, Acted) and event.action.startswith("click")]
     routes = {event.route for event in events[clicked[1] :] if isinstance(event, Arrived)}
     assert len(clicked) == 2 and "replay" not in routes, "from a snapshot of the whole environment, and not in a fresh one"

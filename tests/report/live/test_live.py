@@ -22,7 +22,7 @@ from exact.environments.toy.known import form
 from exact.report.model.model import report
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import mailbox
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import RunFolder
 from exact.runs.runner import Runner
 from tests.report.journals import hostile_run, shop_run
@@ -148,7 +148,7 @@ async def test_two_browsers_watch_a_search_and_one_comes_back(tmp_path: Path, ch
             assert await states(one) == await states(two) > gone
             assert await one.evaluate("NOW.standing") == "ended" and line.status == "scored"
             await expect(one.locator(".ending")).to_have_text("Solved" if line.score == 1 else "Not solved")
-    assert sum(isinstance(event, ev.Told) for event in read(journal_of(runner))) > 200
+    assert sum(isinstance(event, ev.Told) for event in read_journal(journal_of(runner))) > 200
 
 
 async def test_the_live_page_at_the_end_holds_what_the_report_holds(tmp_path: Path, chromium: Browser) -> None:
@@ -194,7 +194,7 @@ async def test_a_browser_pauses_prunes_expands_resumes_and_stops_a_search(tmp_pa
             await running
             await expect(page.locator("#state")).to_have_text("ended", timeout=15_000)
             await expect(page.get_by_role("button", name="Pause")).to_be_disabled()
-    said = [event for event in read(journal_of(runner)) if isinstance(event, ev.Commanded)]
+    said = [event for event in read_journal(journal_of(runner)) if isinstance(event, ev.Commanded)]
     assert [event.command for event in said] == ["pause", "prune", "expand", "resume", "stop"]
     assert all("127.0.0.1" in event.by for event in said)
 

@@ -18,7 +18,7 @@ from exact.report.model.growth import Growth
 from exact.report.model.money import costs, waste
 from exact.report.model.reading import Reading
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.store import RunFolder
 from exact.search.base import Failure
 from tests.report.journals import SHOP, Recorder, new_run, shop_run
@@ -81,8 +81,7 @@ def test_calls_of_which_nothing_came_are_told_apart(tmp_path: Path) -> None:
     run, settings = new_run(tmp_path / "run", "shop", iterations=4)
     recorder = Recorder(run, run.manifest.tasks[0], settings, SHOP, screenshots=False)
     recorder.begin()
-    asked = recorder.state.ask()
-    recorder.journal.write(asked)
+    recorder.ask()
     call = ev.Called(
         key="x", role="value", node=0, attempt=0, prompt="p", model="m", sampling=Sampling(), request="", answer="",
         usage=Usage(input_tokens=10, output_tokens=5, cost=0.5), selection=0,
@@ -139,4 +138,4 @@ async def test_a_journal_that_grows_reads_as_one_that_is_whole(tmp_path: Path) -
     reading.more()
     once = reading_of(runner.folder)
     assert reading.growth.moments == once.growth.moments and reading.moves == once.moves
-    assert len(list(read(path))) == len(lines)
+    assert len(list(read_journal(path))) == len(lines)

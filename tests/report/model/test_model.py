@@ -6,7 +6,7 @@ import pytest
 
 from exact.report.model.data import Report, State, Status
 from exact.report.model.model import report
-from exact.runs.journal.store import Line, RunFolder
+from exact.runs.journal.store import ResultLine, RunFolder
 from exact.task import Score
 from tests.report.journals import SHOP, Page, Recorder, new_run, shop_run
 
@@ -121,7 +121,7 @@ def test_the_head_says_what_came_out_and_by_whom(tmp_path: Path, score: Score | 
 
 def test_oracle_values_are_labelled(tmp_path: Path) -> None:
     run = shop_run(tmp_path / "run")
-    run.add_result(Line(task=run.manifest.tasks[0].id, seed=1, agent="oracle", status="scored", oracle=True))
+    run.add_result(ResultLine(task=run.manifest.tasks[0].id, seed=1, agent="oracle", status="scored", oracle=True))
     assert any(label.startswith("Oracle values") for label in report(run, run.manifest.tasks[0], screenshots=False).head.labels)
 
 

@@ -23,7 +23,7 @@ def test_every_arrival_is_counted_with_its_seconds_and_what_was_wasted(monkeypat
     found = travel(Reading(journal, settings, RunFolder.open(tmp_path).blobs))
     assert sum(each.times for each in found.moved) == len(arrivals(events))
     assert sum(each.seconds for each in found.moved) == pytest.approx(sum(each.seconds for each in arrivals(events)))
-    assert (found.snapshots, found.prepared) == (sum(isinstance(each, ev.Kept) for each in events), len(prepared(events)))
+    assert (found.snapshots, found.prepared) == (sum(isinstance(each, ev.SnapshotTaken) for each in events), len(prepared(events)))
     said = " ".join(lines(found))
     assert "fork" in said and f"{found.used} used, {found.prepared - found.used} wasted" in said
 
@@ -37,6 +37,6 @@ def test_a_snapshot_that_a_return_finds_cut_off_is_told(monkeypatch: pytest.Monk
     settings = searched()
     events = run(monkeypatch, tmp_path, settings)
     (journal,) = tmp_path.glob("tasks/**/journal.jsonl")
-    taken = sum(isinstance(each, ev.Kept) for each in events)
+    taken = sum(isinstance(each, ev.SnapshotTaken) for each in events)
     said = list(lines(travel(Reading(journal, settings, RunFolder.open(tmp_path).blobs))))
     assert taken and f"{taken} of them only of the page: 1 WebSocket to the outside would be cut off by a return" in said

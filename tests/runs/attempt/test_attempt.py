@@ -71,7 +71,7 @@ async def test_a_environment_that_drifts_is_reported_and_never_searched(tmp_path
     environments = ToyFactory(maze(), faults=Faults(drift_after=2))
     (line,) = await toy_runner(tmp_path, environments).run()
     events = journal(tmp_path)
-    drifted = [event for event in events if isinstance(event, ev.Arrived) and event.verdict == "drifted"]
+    drifted = [event for event in events if isinstance(event, ev.Arrived) and event.match == "drifted"]
     assert drifted and line.drifted == len(drifted)
     after = {type(events[events.index(event) + 1]) for event in drifted}
     assert after == {ev.Told}, "something was done in a drifted environment"

@@ -137,7 +137,7 @@ async def test_after_a_write_outside_the_search_goes_on_where_the_live_environme
     environments = ToyFactory(errand(), isolated=False, fidelity=fidelity)
     (line,) = await toy_runner(tmp_path, environments, searched()).run()
     assert (line.score, environments.counts.writes) == (score, ['shop: go "order"']), "it is written once, whatever was searched"
-    routes = {event.route for event in journal(tmp_path) if isinstance(event, ev.Arrived) and event.verdict == "exact"}
+    routes = {event.route for event in journal(tmp_path) if isinstance(event, ev.Arrived) and event.match == "exact"}
     assert ("fork" in routes) == (fidelity == "full")
 
 
@@ -165,7 +165,9 @@ async def test_what_a_write_led_to_is_searched_on_though_it_comes_out_differentl
     (line,) = await toy_runner(tmp_path, environments, searched(workers=workers, commit_by=commit_by)).run()
     events = journal(tmp_path)
     assert (line.score, line.drifted) == (1.0, 0)
-    assert any(event.edge is not None for event in events if isinstance(event, ev.Kept)), "the search kept it as soon as it was there"
+    assert any(event.edge is not None for event in events if isinstance(event, ev.SnapshotTaken)), (
+        "the search kept it as soon as it was there"
+    )
     assert not environments._setting.kept and environments.counts.live == 0
 
 

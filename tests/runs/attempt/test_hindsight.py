@@ -17,8 +17,8 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.graph import ToyEdge, ToyGraph, ToyState
 from exact.environments.toy.known import deceptive_chain, toy_task
 from exact.reflection.contrast import SIGNALS, Record, contrast
-from exact.runs.attempt.hindsight import _expected, records
-from exact.runs.journal.file import read
+from exact.runs.attempt.hindsight import _expected, hindsight
+from exact.runs.journal.file import read_journal
 from exact.runs.journal.state import fold
 from exact.runs.runner import Runner, create
 from exact.search.registry import algorithm
@@ -51,7 +51,7 @@ class SureOfEnds:
 
 
 async def looked_back(folder: Path, environment: ToyGraph, *, sure: bool = False, told: bool = True, **search: object) -> list[Record]:
-    """The records of one attempt, with the benchmark's outcome where they are `told` it."""
+    """The hindsight of one attempt, with the benchmark's outcome where they are `told` it."""
     settings = config(search={"algorithm": "mcts", "k": 2, **search}, limits={"actions": 12})
     value = SureOfEnds(ToyValue(environment)) if sure else ToyValue(environment)
     made = create(folder, (toy_task(environment),), settings)
@@ -59,8 +59,8 @@ async def looked_back(folder: Path, environment: ToyGraph, *, sure: bool = False
         folder=made, config=settings, open_environments=lambda task: nullcontext(ToyFactory(environment)),
         build_agent=lambda *_: Agent(policy=ToyPolicy(environment), value=value),
     ).run()  # fmt: skip
-    state = fold(settings, list(read(made.task_folder(made.manifest.tasks[0]) / "journal.jsonl")))
-    return records(state, made.blobs, line.score if told else None)
+    state = fold(settings, list(read_journal(made.task_folder(made.manifest.tasks[0]) / "journal.jsonl")))
+    return hindsight(state, made.blobs, line.score if told else None)
 
 
 async def test_a_judge_who_was_sure_of_an_end_that_failed_is_corrected_there(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from exact.context import Reflection
 from exact.errors import JournalError
 from exact.reflection.memory import SQLiteMemory
-from exact.runs.attempt.memory import Rounds
+from exact.runs.attempt.memory import MemoryRounds
 
 
 def lesson(id: str) -> Reflection:
@@ -22,7 +22,7 @@ def lesson(id: str) -> Reflection:
 def test_all_lanes_of_a_run_are_shown_the_version_that_the_first_of_a_round_decided(tmp_path: Path) -> None:
     path = tmp_path / "memory.sqlite"
     with SQLiteMemory(path) as one, SQLiteMemory(path) as other, SQLiteMemory(path) as writer:
-        early, late = Rounds(tmp_path, 4), Rounds(tmp_path, 4)
+        early, late = MemoryRounds(tmp_path, 4), MemoryRounds(tmp_path, 4)
         early.begin(one, 0)
         writer.add(lesson("a"))
         late.begin(other, 1)
@@ -42,7 +42,7 @@ def test_of_many_that_begin_a_round_at_once_one_decides(tmp_path: Path) -> None:
     def lane(number: int) -> list[str]:
         seen = []
         with SQLiteMemory(path) as memory, SQLiteMemory(path) as writer:
-            mine = Rounds(tmp_path, 1)
+            mine = MemoryRounds(tmp_path, 1)
             for round in range(rounds):
                 meet.wait(30)
                 writer.add(lesson(f"{number}-{round}"))
@@ -59,4 +59,4 @@ def test_of_many_that_begin_a_round_at_once_one_decides(tmp_path: Path) -> None:
 def test_a_file_of_rounds_that_does_not_read_is_said_to_be_so(tmp_path: Path) -> None:
     (tmp_path / "rounds.json").write_text("{")
     with SQLiteMemory(tmp_path / "memory.sqlite") as memory, pytest.raises(JournalError, match=r"rounds\.json does not read"):
-        Rounds(tmp_path, 1).begin(memory, 0)
+        MemoryRounds(tmp_path, 1).begin(memory, 0)

@@ -17,7 +17,7 @@ from exact.environments.base import Capabilities, Snapshot, Transition
 from exact.errors import ActionError, EnvironmentFailure
 from exact.evaluation.replay import finished_state, replay
 from exact.observation import Element, Observation
-from exact.runs.attempt.rebind import again
+from exact.runs.attempt.rebind import rebind
 from exact.runs.runner import Runner, create
 from exact.task import Outcome, Score, Task
 
@@ -30,13 +30,13 @@ def seen(*ids: str, fingerprint: str = "state") -> Observation:
 
 
 def test_an_action_goes_to_the_elements_that_stand_where_those_stood() -> None:
-    assert again(ACTIONS, "press [2]", seen("1", "2"), seen("7", "9")).key == "press [9]"
-    assert again(ACTIONS, 'label [2] "1"', seen("1", "2"), seen("2", "1")).key == 'label [1] "1"', "a text is no id"
+    assert rebind(ACTIONS, "press [2]", seen("1", "2"), seen("7", "9")).key == "press [9]"
+    assert rebind(ACTIONS, 'label [2] "1"', seen("1", "2"), seen("2", "1")).key == 'label [1] "1"', "a text is no id"
 
 
 @pytest.mark.parametrize("now", [seen("7", fingerprint="other"), seen("7", "8", "9"), None])
 def test_what_cannot_be_told_in_another_state_is_what_it_was(now: Observation | None) -> None:
-    assert again(ACTIONS, "press [2]", seen("1", "2"), now).key == "press [2]"
+    assert rebind(ACTIONS, "press [2]", seen("1", "2"), now).key == "press [2]"
 
 
 def named(fingerprint: str, **elements: str) -> Observation:
@@ -48,11 +48,11 @@ def named(fingerprint: str, **elements: str) -> Observation:
 def test_in_another_state_an_element_is_known_again_by_role_and_name() -> None:
     then = named("then", _1="Save", _2="Edit", _3="Edit")
     now = named("now", _4="1 second ago", _5="Edit", _6="Save", _7="Edit")
-    assert again(ACTIONS, "press [1]", then, now).key == "press [6]"
-    assert again(ACTIONS, "press [3]", then, now).key == "press [7]", "the second of two"
-    assert again(ACTIONS, "press [3]", then, named("now", _5="Edit")).key == "press [3]", "which of two is not known"
+    assert rebind(ACTIONS, "press [1]", then, now).key == "press [6]"
+    assert rebind(ACTIONS, "press [3]", then, now).key == "press [7]", "the second of two"
+    assert rebind(ACTIONS, "press [3]", then, named("now", _5="Edit")).key == "press [3]", "which of two is not known"
     swapped = named("now", _2="Save", _1="Edit", _3="Edit")
-    assert again(ACTIONS, "press [1]", then, swapped).key == "press [2]", "an id may be another element's by now"
+    assert rebind(ACTIONS, "press [1]", then, swapped).key == "press [2]", "an id may be another element's by now"
 
 
 class Lamps:

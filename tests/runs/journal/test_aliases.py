@@ -10,8 +10,9 @@ import pytest
 
 from exact.runs.journal import events as ev
 from exact.runs.journal.aliases import ALIASES, RENAMED, current
-from exact.runs.journal.file import read
-from exact.runs.journal.store import Line, read_lines
+from exact.runs.journal.file import read_journal
+from exact.runs.journal.store import ResultLine, read_lines
+from exact.search.base import Diverged, Selection, Stepped
 
 
 def journal(path: Path, schema: int, *lines: str) -> Path:
@@ -21,40 +22,56 @@ def journal(path: Path, schema: int, *lines: str) -> Path:
 
 
 OLD = (
-    '{"event":"arrived","node":1,"route":"onward","verdict":"exact","failed":["restore","there"],"worlds":3}',
+    '{"event":"asked","answer":{"type":"selection","id":1,"node":0,"needs":["value"],"contests":true}}',
+    '{"event":"told","selection":1,"result":{"type":"stepped","fingerprint":"f","held":true}}',
+    '{"event":"told","selection":1,"result":{"type":"diverged","node":0,"edge":1,"stepped":{"type":"stepped","fingerprint":"f","held":true}}}',
+    '{"event":"arrived","node":1,"route":"onward","verdict":"exact","failed":["restore","there"],"worlds":3,'
+    '"diverged":{"type":"diverged","node":0,"edge":1,"stepped":{"type":"stepped","fingerprint":"f","held":true}}}',
     '{"event":"prepared","node":1,"route":"there","verdict":"exact"}',
     '{"event":"kept","node":1,"fidelity":"world"}',
+    '{"event":"resumed","mended":true}',
     '{"event":"finished","status":"failed","missing":"world"}',
 )
 NEW = (
-    ev.Arrived(node=1, route="advance", verdict="exact", failed=("restore", "reuse"), environments=3),
-    ev.Prepared(node=1, route="reuse", verdict="exact"),
-    ev.Kept(node=1, fidelity="full"),
+    ev.Asked(answer=Selection(id=1, node=0, needs=("value",), reevaluates=True)),
+    ev.Told(selection=1, result=Stepped(fingerprint="f", blocked=True)),
+    ev.Told(selection=1, result=Diverged(node=0, edge=1, stepped=Stepped(fingerprint="f", blocked=True))),
+    ev.Arrived(
+        node=1,
+        route="advance",
+        match="exact",
+        failed=("restore", "reuse"),
+        environments=3,
+        diverged=Diverged(node=0, edge=1, stepped=Stepped(fingerprint="f", blocked=True)),
+    ),
+    ev.Prepared(node=1, route="reuse", match="exact"),
+    ev.SnapshotTaken(node=1, fidelity="full"),
+    ev.Resumed(repaired=True),
     ev.Finished(status="failed", missing="environment"),
 )
 
 
 def test_old_names_in_an_old_journal_are_read_as_current_ones(tmp_path: Path) -> None:
-    _, *events = read(journal(tmp_path / "journal.jsonl", RENAMED - 1, *OLD))
+    _, *events = read_journal(journal(tmp_path / "journal.jsonl", RENAMED - 1, *OLD))
     assert tuple(events) == NEW
 
 
 def test_current_names_in_an_old_journal_that_was_resumed_are_kept(tmp_path: Path) -> None:
     lines = [msgspec.json.encode(event).decode() for event in NEW]
-    _, *events = read(journal(tmp_path / "journal.jsonl", RENAMED - 1, *lines))
+    _, *events = read_journal(journal(tmp_path / "journal.jsonl", RENAMED - 1, *lines))
     assert tuple(events) == NEW
 
 
 def test_the_table_is_not_consulted_for_a_current_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("exact.runs.journal.file.current", lambda line: pytest.fail("consulted"))
     lines = [msgspec.json.encode(event).decode() for event in NEW]
-    assert len(list(read(journal(tmp_path / "journal.jsonl", RENAMED, *lines)))) == 1 + len(NEW)
+    assert len(list(read_journal(journal(tmp_path / "journal.jsonl", RENAMED, *lines)))) == 1 + len(NEW)
 
 
 def test_old_values_in_results_are_read_as_current_ones(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     path.write_text('{"task":"t","seed":0,"agent":"a","status":"failed","missing":"world"}\n')
-    assert [line.missing for line in read_lines(path, Line)] == ["environment"]
+    assert [line.missing for line in read_lines(path, ResultLine)] == ["environment"]
 
 
 def test_data_of_users_keeps_its_keys() -> None:

@@ -13,8 +13,8 @@ from exact.environments.toy.factory import ToyFactory
 from exact.environments.toy.known import form
 from exact.runs.journal import events as ev
 from exact.runs.journal.commands import Mailbox, Name, lift, mailbox, send
-from exact.runs.journal.file import read
-from exact.runs.journal.state import State, fold
+from exact.runs.journal.file import read_journal
+from exact.runs.journal.state import AttemptState, fold
 from exact.runs.runner import Runner
 from exact.search.inspect.export import to_json
 from exact.search.registry import BUILTIN
@@ -22,7 +22,7 @@ from exact.task import Task
 from tests.runs.test_resume import Killed, kill_at
 from tests.runs.toys import config, toy_runner
 
-Say = Callable[[State, ev.AnyEvent], tuple[Name, int] | None]
+Say = Callable[[AttemptState, ev.AnyEvent], tuple[Name, int] | None]
 
 
 def settings(algorithm: str = "mcts", **search: object) -> Config:
@@ -37,7 +37,7 @@ def told(runner: Runner, say: Say) -> list[ev.AnyEvent]:
     """Watch a run, and send what `say` answers to an event; all events so far."""
     events: list[ev.AnyEvent] = []
 
-    def watch(task: Task, state: State, event: ev.AnyEvent) -> None:
+    def watch(task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
         events.append(event)
         if (command := say(state, event)) is not None:
             send(journal_of(runner), command[0], node=command[1], by="test")
@@ -50,7 +50,7 @@ def once(name: Name, node: int, *, after: int) -> Say:
     """Say it when the tree has had some iterations."""
     said: list[int] = []
 
-    def say(state: State, event: ev.AnyEvent) -> tuple[Name, int] | None:
+    def say(state: AttemptState, event: ev.AnyEvent) -> tuple[Name, int] | None:
         if said or state.tree.iterations < after or not isinstance(event, ev.Told):
             return None
         said.append(1)
@@ -65,7 +65,7 @@ def commanded(events: list[ev.AnyEvent]) -> list[ev.Commanded]:
 
 def asked_after(runner: Runner, name: str) -> list[ev.Asked]:
     """What was asked for after a command, in order."""
-    events = list(read(journal_of(runner)))
+    events = list(read_journal(journal_of(runner)))
     place = next(i for i, event in enumerate(events) if isinstance(event, ev.Commanded) and event.command == name)
     return [event for event in events[place:] if isinstance(event, ev.Asked)]
 
@@ -77,7 +77,7 @@ async def test_every_algorithm_ends_well_after_a_command(algorithm: str, name: N
     events = told(runner, once(name, 1, after=3))
     (line,) = await runner.run()
     assert line.status == "scored"
-    state = fold(runner.config, read(journal_of(runner)))
+    state = fold(runner.config, read_journal(journal_of(runner)))
     assert state.commanded.keys() == {event.id for event in commanded(events)}
 
 
@@ -85,7 +85,7 @@ async def test_expand_is_the_next_work_of_all(tmp_path: Path) -> None:
     runner = toy_runner(tmp_path, ToyFactory(form(4)), settings(iterations=40))
     wanted: list[int] = []
 
-    def say(state: State, event: ev.AnyEvent) -> tuple[Name, int] | None:
+    def say(state: AttemptState, event: ev.AnyEvent) -> tuple[Name, int] | None:
         if wanted or state.tree.iterations < 8:
             return None
         worst = min((node for node in state.tree.nodes if not node.leaf and not node.closed), key=lambda node: node.value or 0.0)
@@ -102,7 +102,7 @@ async def test_what_is_pruned_is_neither_searched_nor_committed(tmp_path: Path) 
     runner = toy_runner(tmp_path, ToyFactory(form(4)), settings(iterations=40))
     favourite: list[int] = []
 
-    def say(state: State, event: ev.AnyEvent) -> tuple[Name, int] | None:
+    def say(state: AttemptState, event: ev.AnyEvent) -> tuple[Name, int] | None:
         if favourite or state.tree.iterations < 12:
             return None
         favourite.append(max((edge.child for edge in state.tree.root.edges if edge.child), key=lambda child: child.visits).id)
@@ -110,7 +110,7 @@ async def test_what_is_pruned_is_neither_searched_nor_committed(tmp_path: Path) 
 
     told(runner, say)
     await runner.run()
-    state = fold(runner.config, read(journal_of(runner)))
+    state = fold(runner.config, read_journal(journal_of(runner)))
     below = {node.id for node in state.tree.walk(state.tree.nodes[favourite[0]])}
     assert not below & set(state.path)
     assert not [event for event in asked_after(runner, "prune") if getattr(event.answer, "node", None) in below]
@@ -120,7 +120,7 @@ async def test_a_pause_holds_searching_and_committing_until_it_is_lifted(tmp_pat
     runner = toy_runner(tmp_path, ToyFactory(form(3)), settings())
     pause, paused = once("pause", -1, after=5), asyncio.Event()
 
-    def say(state: State, event: ev.AnyEvent) -> tuple[Name, int] | None:
+    def say(state: AttemptState, event: ev.AnyEvent) -> tuple[Name, int] | None:
         if isinstance(event, ev.Commanded):
             paused.set()
         return pause(state, event)
@@ -147,7 +147,7 @@ async def test_a_command_takes_effect_before_another_iteration_is_begun(workers:
     runner = toy_runner(tmp_path, environments, settings(iterations=40, workers=workers))
     say, between = once("stop", -1, after=9), list[ev.AnyEvent]()
 
-    def marked(state: State, event: ev.AnyEvent) -> tuple[Name, int] | None:
+    def marked(state: AttemptState, event: ev.AnyEvent) -> tuple[Name, int] | None:
         if mailbox(journal_of(runner)).exists() and not state.commanded:
             between.append(event)
         return say(state, event)
@@ -190,7 +190,7 @@ async def test_what_cannot_be_done_is_journalled_with_the_reason(name: Name, nod
 def commanding(runner: Runner) -> Runner:
     """It is told three things when its tree has had six iterations, unless it was before."""
 
-    def watch(task: Task, state: State, event: ev.AnyEvent) -> None:
+    def watch(task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
         if state.tree.iterations >= 6 and not mailbox(journal_of(runner)).exists():
             for name, node in (("expand", 0), ("prune", 1), ("expand", 2)):
                 send(journal_of(runner), name, node=node)  # type: ignore[arg-type]
@@ -211,7 +211,7 @@ async def test_a_run_killed_anywhere_and_resumed_takes_each_command_once(
         with pytest.raises(Killed):
             await broken.run()
     await commanding(toy_runner(tmp_path / "b", ToyFactory(form(3)))).run()
-    one, other = (fold(runner.config, read(journal_of(runner))) for runner in (whole, broken))
+    one, other = (fold(runner.config, read_journal(journal_of(runner))) for runner in (whole, broken))
     assert to_json(one.tree) == to_json(other.tree)
     assert [event.command for event in other.commanded.values()] == ["expand", "prune", "expand"]
 

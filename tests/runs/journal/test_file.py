@@ -21,7 +21,7 @@ from exact.errors import JournalError
 from exact.models.base import Sampling, Usage
 from exact.runs.journal import events as ev
 from exact.runs.journal import file as journal_module
-from exact.runs.journal.file import Journal, read
+from exact.runs.journal.file import Journal, read_journal
 from exact.search.base import Alternative, Decision, Done, Failure, Proposed, Selection, Stepped, Valued, Wait
 from exact.task import Score, Task
 
@@ -39,10 +39,10 @@ SAMPLES: tuple[ev.AnyEvent, ...] = (
     ev.Asked(answer=Selection(id=1, node=0, edge=2, needs=("step", "value"), k=3)),
     ev.Asked(answer=Wait()),
     ev.Asked(answer=Done("16 iterations")),
-    ev.Arrived(node=1, route="replay", verdict="drifted", transitions=2, resets=1, effects=EFFECTS, reason=NASTY),
-    ev.Arrived(node=1, route="fork+replay", verdict="exact", failed=("restore",), environments=3, prepared=True),
-    ev.Kept(node=1, fidelity="full", bytes=80_000_000, seconds=0.5),
-    ev.Prepared(node=1, route="fork", verdict="drifted", reason=NASTY, seconds=0.5),
+    ev.Arrived(node=1, route="replay", match="drifted", transitions=2, resets=1, effects=EFFECTS, reason=NASTY),
+    ev.Arrived(node=1, route="fork+replay", match="exact", failed=("restore",), environments=3, prepared=True),
+    ev.SnapshotTaken(node=1, fidelity="full", bytes=80_000_000, seconds=0.5),
+    ev.Prepared(node=1, route="fork", match="drifted", reason=NASTY, seconds=0.5),
     ev.Acted(node=0, edge=2, action='fill [1] "x"', fingerprint="f", effects=EFFECTS, seconds=0.25),
     ev.Acted(node=0, edge=3, action="wait", terminated=True, refused=NASTY),
     ev.RolledStep(node=1, draw=2, policy=1, index=0, action="go", rationale=NASTY, fingerprint="f", effects=EFFECTS, selection=4),
@@ -95,7 +95,7 @@ def test_there_is_a_sample_of_every_event() -> None:
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     path = tmp_path / "sub" / "journal.jsonl"
     stamped = written(path, *SAMPLES)
-    assert list(read(path)) == stamped
+    assert list(read_journal(path)) == stamped
     assert [msgspec.structs.replace(event, t=0.0) for event in stamped] == list(SAMPLES)
     assert path.read_bytes().count(b"\n") == len(SAMPLES)
 
@@ -113,7 +113,7 @@ def test_appending_goes_on_after_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     first = written(path, *SAMPLES[:3])
     then = written(path, *SAMPLES[3:5])
-    assert list(read(path)) == first + then
+    assert list(read_journal(path)) == first + then
 
 
 def test_time_goes_on_from_where_it_is_told_to_begin(tmp_path: Path) -> None:
@@ -128,9 +128,9 @@ def test_a_torn_last_line_is_left_out_and_cut_off_on_opening(cut: int, tmp_path:
     path = tmp_path / "journal.jsonl"
     stamped = written(path, *SAMPLES[:4])
     path.write_bytes(path.read_bytes()[:-cut])
-    assert list(read(path)) == stamped[:3]
+    assert list(read_journal(path)) == stamped[:3]
     (again,) = written(path, SAMPLES[4])
-    assert list(read(path)) == [*stamped[:3], again]
+    assert list(read_journal(path)) == [*stamped[:3], again]
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_damage_in_the_middle_is_an_error_that_names_the_line(damage: bytes, tmp
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join([*lines[:2], damage, *lines[3:]]))
     with pytest.raises(JournalError, match=r"journal\.jsonl:3 does not read") as error:
-        list(read(path))
+        list(read_journal(path))
     assert "\n" not in str(error.value)
-    reading = read(path)
+    reading = read_journal(path)
     assert [next(reading), next(reading)] == stamped[:2]
 
 
@@ -157,7 +157,7 @@ def test_one_damaged_byte_never_ends_in_another_error(at: int, byte: int, tmp_pa
     data[at % len(data)] = byte
     path.write_bytes(data)
     try:
-        events = list(read(path))
+        events = list(read_journal(path))
     except JournalError:
         return
     assert len(events) >= len(SAMPLES) - 1
@@ -167,25 +167,25 @@ def test_a_newer_schema_is_refused_with_the_way_out(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     written(path, ev.Opened(schema=ev.SCHEMA + 1, task=TASK, seed=0, config=""))
     with pytest.raises(JournalError, match=r"newer exact .* upgrade"):
-        list(read(path))
+        list(read_journal(path))
 
 
 def test_an_older_schema_that_lacks_nothing_is_read(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     written(path, ev.Opened(schema=ev.OLDEST, task=TASK, seed=0, config=""))
-    assert len(list(read(path))) == 1
+    assert len(list(read_journal(path))) == 1
 
 
 def test_an_older_schema_is_refused_with_the_version_that_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     written(path, ev.Opened(schema=ev.OLDEST - 1, task=TASK, seed=0, config="", versions={"exact": "0.1.0"}))
     with pytest.raises(JournalError, match=r"older exact .* read it with exact 0\.1\.0"):
-        list(read(path))
+        list(read_journal(path))
 
 
 def test_a_missing_journal_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="cannot read"):
-        list(read(tmp_path / "none.jsonl"))
+        list(read_journal(tmp_path / "none.jsonl"))
 
 
 def test_a_second_writer_is_refused_until_the_first_lets_go(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_second_writer_is_refused_until_the_first_lets_go(tmp_path: Path) -> N
     first.write(SAMPLES[0])
     with pytest.raises(JournalError, match="being written by another process"):
         Journal(path)
-    assert len(list(read(path))) == 1
+    assert len(list(read_journal(path))) == 1
     first.close()
     first.close()
     Journal(path).close()
@@ -268,7 +268,7 @@ def test_a_full_disk_is_one_line_and_the_journal_stays_readable(tmp_path: Path) 
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     count, _, says = done.stdout.partition(" ")
     assert "cannot write" in says and "`exact resume`" in says and says.count("\n") == 1
-    assert len(list(read(path))) == int(count) > 2
+    assert len(list(read_journal(path))) == int(count) > 2
 
 
 def test_after_a_write_that_was_cut_short_the_next_one_stands_on_its_own_line(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_after_a_write_that_was_cut_short_the_next_one_stands_on_its_own_line(tm
     journal._file = real
     journal.write(SAMPLES[2])
     journal.close()
-    assert [type(event) for event in read(journal.path)] == [ev.Opened, ev.Asked]
+    assert [type(event) for event in read_journal(journal.path)] == [ev.Opened, ev.Asked]
 
 
 def test_what_could_not_be_written_is_not_told_to_anyone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from exact.models.base import ChatAnswer, ChatRequest, Choice, Message, Sampling, Text, Usage
 from exact.runs.journal import events as ev
 from exact.runs.journal.ledger import Ledger
-from exact.runs.journal.state import State
+from exact.runs.journal.state import AttemptState
 from exact.runs.journal.store import Blobs
 from tests.runs.toys import config
 
@@ -28,7 +28,7 @@ class Yes:
 
 async def test_all_that_was_asked_for_is_journalled_the_form_of_the_answer_too(tmp_path: Path) -> None:
     blobs, told, form = Blobs(tmp_path), list[ev.AnyEvent](), {"type": "object", "properties": {"verdict": {"type": "string"}}}
-    ledger = Ledger(Yes(), State(config()), blobs, told.append, lambda: 0.0)
+    ledger = Ledger(Yes(), AttemptState(config()), blobs, told.append, lambda: 0.0)
     asked = ChatRequest(
         role="value", node=3, messages=(Message("user", (Text("Well?"),)),), sampling=Sampling(temperature=0.5), schema=form
     )

@@ -12,10 +12,10 @@ from exact.environments.base import SideEffect
 from exact.environments.toy.factory import Faults, ToyFactory
 from exact.environments.toy.known import ToyGraph, bandit, chain, deceptive_chain, form, maze
 from exact.errors import JournalError
-from exact.runs.attempt.simulate import returns
+from exact.runs.attempt.simulate import expected_returns
 from exact.runs.journal import events as ev
-from exact.runs.journal.file import read
-from exact.runs.journal.state import State, beyond, fold, written
+from exact.runs.journal.file import read_journal
+from exact.runs.journal.state import AttemptState, beyond, fold, written
 from exact.search.base import Selection
 from exact.search.inspect.export import to_json
 from exact.search.tree import Edge, Node
@@ -23,11 +23,11 @@ from exact.task import Task
 from tests.runs.toys import config, toy_runner
 
 
-async def attempt(folder: Path, environments: ToyFactory, settings: Config) -> tuple[list[ev.AnyEvent], State]:
+async def attempt(folder: Path, environments: ToyFactory, settings: Config) -> tuple[list[ev.AnyEvent], AttemptState]:
     """A whole attempt: its journal and the state it ended in."""
-    live: list[State] = []
+    live: list[AttemptState] = []
 
-    def watch(task: Task, state: State, event: ev.AnyEvent) -> None:
+    def watch(task: Task, state: AttemptState, event: ev.AnyEvent) -> None:
         live.append(state)
 
     runner = toy_runner(folder, environments, settings, noise=0.1)
@@ -38,14 +38,14 @@ async def attempt(folder: Path, environments: ToyFactory, settings: Config) -> t
 
 def journal_in(folder: Path) -> list[ev.AnyEvent]:
     (path,) = folder.glob("tasks/*/journal.jsonl")
-    return list(read(path))
+    return list(read_journal(path))
 
 
 def searched(algorithm: str, **more: object) -> Config:
     return config(search={"algorithm": algorithm, "iterations": 10, "k": 4}, **more)
 
 
-def facts(state: State) -> list[object]:
+def facts(state: AttemptState) -> list[object]:
     """All of a state that must be the same again."""
     return [
         to_json(state.tree), state.tree.iterations, state.tree.allowed, state.selections, state.acted, state.calls, state.path,
@@ -77,7 +77,7 @@ async def test_any_prefix_of_a_journal_folds(faults: Faults, tmp_path: Path) -> 
     assert len(journal) > 30
 
 
-def check_counts(state: State) -> None:
+def check_counts(state: AttemptState) -> None:
     assert len(state.selections) <= 1
     assert state.tree.root.in_flight <= 1
     assert state.budget.spent.get("actions", 0) == len(state.committed)
@@ -87,9 +87,9 @@ def check_counts(state: State) -> None:
 async def test_folding_further_is_folding_all_at_once(tmp_path: Path) -> None:
     settings = searched("mcts")
     journal, _ = await attempt(tmp_path, ToyFactory(form(2)), settings)
-    state = State(settings)
+    state = AttemptState(settings)
     for event in journal:
-        state.apply(event)
+        state.replay(event)
     assert facts(state) == facts(fold(settings, journal))
 
 
@@ -128,7 +128,7 @@ def test_a_result_for_what_was_not_asked_is_refused(event: type[ev.Told | ev.Rel
 
 
 def test_a_journal_of_another_search_is_refused(journal: list[ev.AnyEvent]) -> None:
-    with pytest.raises(JournalError, match="asks for something else"):
+    with pytest.raises(JournalError, match="asks for other work than it did"):
         fold(searched("greedy"), journal)
 
 
@@ -143,7 +143,7 @@ async def test_what_was_spent_is_counted_from_facts(tmp_path: Path) -> None:
 
 async def test_a_drifted_arrival_and_a_failure_are_counted(tmp_path: Path) -> None:
     journal, _ = await attempt(tmp_path / "drift", ToyFactory(maze(), faults=Faults(drift_after=2)), searched("mcts"))
-    assert fold(searched("mcts"), journal).drifted == sum(isinstance(e, ev.Arrived) and e.verdict == "drifted" for e in journal) > 0
+    assert fold(searched("mcts"), journal).drifted == sum(isinstance(e, ev.Arrived) and e.match == "drifted" for e in journal) > 0
     journal, _ = await attempt(tmp_path / "fail", ToyFactory(maze(), faults=Faults(fail_every=5)), searched("mcts"))
     assert fold(searched("mcts"), journal).failures == sum(isinstance(e, ev.Failed) for e in journal) > 0
 
@@ -168,9 +168,9 @@ async def test_a_state_is_expected_to_be_come_back_to_as_often_as_those_before_i
     open_ = [index for index, edge in enumerate(root.edges) if not edge.closed and (0, index) not in state.acted]
     expected = (len(state.acted) + 2) / (len(state.acted_at) + 1) - 1
     for edge in range(len(root.edges)):
-        assert returns(state, root, edge) == min(len(set(open_) - {edge}), expected)
+        assert expected_returns(state, root, edge) == min(len(set(open_) - {edge}), expected)
     state.acted, state.acted_at = {}, set()
-    assert returns(state, root, 0) <= 1  # once, to begin with
+    assert expected_returns(state, root, 0) <= 1  # once, to begin with
 
 
 async def test_who_acts_four_times_in_a_state_is_expected_to_come_back_thrice_and_not_oftener_than_there_is_left(tmp_path: Path) -> None:
@@ -178,9 +178,9 @@ async def test_who_acts_four_times_in_a_state_is_expected_to_come_back_thrice_an
     other = Node(id=9, edges=[Edge(action=edge.action, prior=edge.prior) for edge in state.tree.nodes[0].edges])
     step = next(iter(state.acted.values()))
     state.acted_at, state.acted = {0, 1}, {(node, edge): step for node in (0, 1) for edge in range(5)}
-    assert returns(state, other, 0) == 3.0  # (10 + 2) / (2 + 1) - 1
+    assert expected_returns(state, other, 0) == 3.0  # (10 + 2) / (2 + 1) - 1
     state.acted |= {(9, edge): step for edge in (1, 2)}  # of four
-    assert returns(state, other, 0) == 1
+    assert expected_returns(state, other, 0) == 1
 
 
 def test_what_moved_tells_states_apart_and_is_no_write() -> None:

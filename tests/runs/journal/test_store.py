@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exact.errors import JournalError, UsageError
 from exact.observation import Observation
-from exact.runs.journal.store import Blobs, Line, Manifest, RunFolder, write_whole
+from exact.runs.journal.store import Blobs, Manifest, ResultLine, RunFolder, write_whole
 from exact.task import Task
 
 
@@ -20,8 +20,8 @@ def task(id: str) -> Task:
     return Task(id=id, instruction="")
 
 
-def line(n: int, **fields: object) -> Line:
-    return Line(task=f"t{n}", seed=n, agent="a", status="scored", **fields)  # type: ignore[arg-type]
+def line(n: int, **fields: object) -> ResultLine:
+    return ResultLine(task=f"t{n}", seed=n, agent="a", status="scored", **fields)  # type: ignore[arg-type]
 
 
 def files(folder: Path) -> list[Path]:

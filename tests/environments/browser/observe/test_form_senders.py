@@ -2,7 +2,7 @@
 
 import pytest
 
-from exact.runs.attempt.agent_calls import sends
+from exact.runs.attempt.agent_calls import sends_form
 from tests.conftest import Visit
 from tests.environments.browser.pages import do, find, look
 
@@ -25,7 +25,7 @@ async def test_a_click_on_its_button_or_enter_in_its_field_is_presumed_to_write(
     async with visit(FORMS) as (env, seen):
 
         def presumed(text: str) -> bool:
-            return sends(env.actions.parse(text), seen)
+            return sends_form(env.actions.parse(text), seen)
 
         assert presumed(f"click [{find(seen, 'Send').id}]")
         assert not presumed(f"click [{find(seen, 'Comment').id}]")
